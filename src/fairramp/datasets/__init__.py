@@ -1,0 +1,96 @@
+"""Real scores to try fairramp on, shipped with the package: no download, no training.
+
+`load_adult_scores` reads what a classifier said about 24,421 people it was not trained on, their
+sex and race, and the truth. It stands at the start of the flow: scores and groups. The file was
+computed by `scripts/make_adult_scores.py`; its licence is in `LICENSE-adult.md` beside it.
+"""
+
+import csv
+import gzip
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["AdultScores", "load_adult_scores"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdultScores:
+    """A classifier's scores for people of UCI Adult, with their groups and labels.
+
+    All arrays are read-only and have shape (24421,); entry `i` of each is about the same person.
+
+    Attributes
+    ----------
+    id : ndarray of str
+        The person, such as ``"A00017"``: unique and increasing. The number is the row's place,
+        counted from 1, in UCI's `adult.data` followed by `adult.test`.
+    score : ndarray of float64
+        The estimated probability, in [0, 1] and rounded to six decimals, of an income above
+        50,000 dollars a year.
+    sex : ndarray of str
+        ``"Female"`` or ``"Male"``.
+    race : ndarray of str
+        ``"Amer-Indian-Eskimo"``, ``"Asian-Pac-Islander"``, ``"Black"``, ``"Other"`` or ``"White"``.
+    label : ndarray of int64
+        1 if the income was above 50,000 dollars a year, else 0.
+    """
+
+    id: NDArray[np.str_]
+    score: NDArray[np.float64]
+    sex: NDArray[np.str_]
+    race: NDArray[np.str_]
+    label: NDArray[np.int64]
+
+
+def load_adult_scores() -> AdultScores:
+    """Load a classifier's held-out scores for 24,421 people of UCI Adult.
+
+    A logistic regression was trained on a random half of the 48,842 rows, and these are its scores
+    for the other half. Sex and race were left out of its features, and so was the survey weight
+    `fnlwgt`. All else was used, with `relationship` among it, which tells husbands from wives.
+
+    Returns
+    -------
+    AdultScores
+        The arrays `id`, `score`, `sex`, `race` and `label`.
+
+    Notes
+    -----
+    The file is derived from UCI Adult [1]_, which is licensed under CC BY 4.0
+    (https://creativecommons.org/licenses/by/4.0/): cite it where you show these data. The people
+    answered a census of 1994, so the data are for trying methods, not for statements about today.
+
+    References
+    ----------
+    .. [1] B. Becker and R. Kohavi (1996). Adult. UCI Machine Learning Repository.
+       https://doi.org/10.24432/C5XW20
+
+    Examples
+    --------
+    The classifier never saw anyone's sex, yet it selects men three times as often as women:
+
+    >>> from fairramp.datasets import load_adult_scores
+    >>> adult = load_adult_scores()
+    >>> selected = adult.score >= 0.5
+    >>> for sex in ["Female", "Male"]:
+    ...     print(f"{sex:<6} {selected[adult.sex == sex].mean():.3f}")
+    Female 0.077
+    Male   0.245
+    """
+    packaged = files(__name__).joinpath("adult_scores.csv.gz")
+    with packaged.open("rb") as file, gzip.open(file, "rt", encoding="ascii", newline="") as table:
+        header, *rows = csv.reader(table)
+    column = dict(zip(header, zip(*rows, strict=True), strict=True))
+    adult = AdultScores(
+        id=np.array(column["id"]),
+        score=np.array(column["score"], dtype=np.float64),
+        sex=np.array(column["sex"]),
+        race=np.array(column["race"]),
+        label=np.array(column["label"], dtype=np.int64),
+    )
+    for values in vars(adult).values():
+        values.setflags(write=False)
+    return adult

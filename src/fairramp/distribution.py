@@ -1,0 +1,234 @@
+"""Scores of each group as weighted points: selection rate ⇄ ramp.
+
+A ramp of width γ whose *foot* stands at s selects a score x with probability
+
+    h(x) = clip((x − s)/γ, 0, 1)            (γ = 0: 1 above s, 0 below, free at s)
+
+so that a group with points x_j of weight w_j has the selection rate
+
+    G(s) = Σ w_j h(x_j) / Σ w_j,
+
+continuous, non-increasing and piecewise linear in s, with two breakpoints per point: at s = x_j − γ
+the point stops being certain, at s = x_j it is out. `ScoreDistribution` evaluates G; `RateCurve`
+inverts it without iteration: two binary searches find the linear piece, prefix sums solve it.
+
+All groups are handled at once. Their points lie one group after the other in flat arrays, each group
+closed by a sentinel at +∞ of weight 0, so that one past the last point is a valid place. A binary
+search inside every group is a single `numpy.searchsorted` over complex keys, which NumPy orders
+lexicographically: real part the group, imaginary part the value.
+
+Stands between `summary` (which makes the points) and `criteria` (which asks for thresholds).
+"""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+
+#: Two selection rates this close are one: a flat piece of G counts as being at the wanted rate.
+RATE_TOLERANCE = 1e-12
+
+
+class ScoreDistribution:
+    """The scores of K groups as weighted points, ascending within each group.
+
+    Parameters
+    ----------
+    sizes : integers of shape (K,)
+        Number of points of each group, each at least 1.
+    scores, weights : floats of shape (sum of sizes,)
+        The points, group after group; weights are positive.
+    """
+
+    def __init__(self, sizes: Integers, scores: Floats, weights: Floats) -> None:
+        n_groups = len(sizes)
+        self.first = np.cumsum(sizes + 1) - (sizes + 1)  # index of each group's first point
+        self.last = self.first + sizes  # index of each group's sentinel
+        self.group = np.repeat(np.arange(n_groups), sizes + 1)
+        self.is_point = np.ones(len(self.group), dtype=bool)
+        self.is_point[self.last] = False
+
+        self.scores = np.full(len(self.group), np.inf)
+        self.scores[self.is_point] = scores
+        # Dividing by a power of two is exact: each group weighs between ½ and 1, whole weights
+        # still add up without rounding, and no group's rounding reaches its neighbour.
+        self.weights = np.zeros(len(self.group))
+        _, exponent = np.frexp(np.add.reduceat(weights, self.first - np.arange(n_groups)))
+        self.weights[self.is_point] = np.ldexp(weights, -np.repeat(exponent, sizes))
+        self.totals = np.add.reduceat(self.weights, self.first)
+
+    def rates(self, feet: Floats, width: float) -> Floats:
+        """G of each group at its own foot, summed point by point; for a width above 0."""
+        chance = (self.scores - np.repeat(feet, self.last - self.first + 1)) / width
+        np.clip(chance, 0.0, 1.0, out=chance)
+        return self._mean(chance)
+
+    def rates_above(self, thresholds: Floats) -> Floats:
+        """Share of each group's weight strictly above its own threshold."""
+        return self._mean(self.scores > thresholds[self.group])
+
+    def rates_from(self, thresholds: Floats) -> Floats:
+        """Share of each group's weight at or above its own threshold."""
+        return self._mean(self.scores >= thresholds[self.group])
+
+    def _mean(self, chance: npt.NDArray[np.float64] | npt.NDArray[np.bool_]) -> Floats:
+        rates: Floats = np.add.reduceat(self.weights * chance, self.first) / self.totals
+        return np.minimum(rates, 1.0)  # a rate of 1 may round to the next float above
+
+    def prefix_sums(self, values: Floats) -> Floats:
+        """Sum of the values before each place, starting anew in each group."""
+        shifted = np.empty_like(values)
+        shifted[0] = 0.0
+        shifted[1:] = values[:-1]
+        # Going back to 0 at each border keeps the running sum, hence its rounding, small.
+        shifted[self.first[1:]] -= np.add.reduceat(values, self.first)[:-1]
+        running = np.cumsum(shifted)
+        running -= running[self.first][self.group]
+        return running
+
+
+def _keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
+    keys = np.empty(np.broadcast_shapes(groups.shape, values.shape), dtype=np.complex128)
+    keys.real = groups
+    keys.imag = values
+    return keys
+
+
+class RateCurve:
+    """G of every group for one ramp width, ready to be inverted.
+
+    `falling` and `fallen` hold G at the two breakpoints of each point: where the point stops being
+    certain (s = x − γ) and where it is out (s = x). Both fall from point to point.
+    """
+
+    def __init__(self, distribution: ScoreDistribution, width: float) -> None:
+        self.distribution = d = distribution
+        self.width = width
+        self._below = d.prefix_sums(d.weights)
+        self._moment = d.prefix_sums(d.weights * np.where(d.is_point, d.scores, 0.0))
+        self._total = self._below[d.last]  # as the prefix sums have it, so that ends are exact
+
+        j = np.flatnonzero(d.is_point)
+        x, below, group = d.scores[j], self._below, d.group[j]
+        falling = self._total[group] - below[j]
+        fallen = self._total[group] - below[j + 1]
+        if width > 0:
+            points = _keys(d.group, d.scores)
+            i = np.searchsorted(points, _keys(group, x - width), side="right")
+            falling += self._ramp_weight(i, j, x - width)
+            i = np.searchsorted(points, _keys(group, x + width), side="left")
+            fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
+        self.falling = falling / self._total[group]
+        self.fallen = fallen / self._total[group]
+        self._falling_keys = self._descending_keys(j, self.falling)
+        self._fallen_keys = self._descending_keys(j, self.fallen)
+
+    def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
+        """Weight selected among the points start … stop − 1, all of which stand on the ramp."""
+        moment = self._moment[stop] - self._moment[start]
+        weight: Floats = (moment - feet * (self._below[stop] - self._below[start])) / self.width
+        return weight
+
+    def _descending_keys(self, j: Integers, levels: Floats) -> npt.NDArray[np.complex128]:
+        negative = np.full(len(self.distribution.group), np.inf)
+        negative[j] = -levels
+        return _keys(self.distribution.group, negative)
+
+    def breakpoints(self) -> Floats:
+        """Every rate at which the slope of some group's inverse changes."""
+        return np.concatenate([self.falling, self.fallen])
+
+    def feet(self, rates: Floats) -> tuple[Floats, Floats]:
+        """Lowest and highest foot at which each group has its wanted rate.
+
+        Parameters
+        ----------
+        rates : floats of shape (..., K)
+            Wanted rates in [0, 1].
+
+        Returns
+        -------
+        lowest, highest : floats of the same shape
+            Equal on a sloping piece of G; the two ends of a flat piece, which is unbounded at the
+            rates 0 and 1.
+        """
+        d, x, width = self.distribution, self.distribution.scores, self.width
+        group = np.arange(len(d.first))
+
+        def place(keys: npt.NDArray[np.complex128], rate: Floats, side: Literal["left", "right"]) -> Integers:
+            return np.searchsorted(keys, _keys(group, -rate), side=side)
+
+        # Breakpoints at the wanted rate: [a, b) of either kind.
+        above, under = rates + RATE_TOLERANCE, rates - RATE_TOLERANCE
+        a_out, b_out = (
+            place(self._fallen_keys, above, "left"),
+            place(self._fallen_keys, under, "right"),
+        )
+        a_in, b_in = (
+            place(self._falling_keys, above, "left"),
+            place(self._falling_keys, under, "right"),
+        )
+        lowest = np.minimum(
+            np.where(a_out < b_out, x[a_out], np.inf),
+            np.where(a_in < b_in, x[a_in] - width, np.inf),
+        )
+        highest = np.maximum(
+            np.where(a_out < b_out, x[b_out - 1], -np.inf),
+            np.where(a_in < b_in, x[b_in - 1] - width, -np.inf),
+        )
+        lowest = np.where(rates >= 1 - RATE_TOLERANCE, -np.inf, lowest)
+        highest = np.where(rates <= RATE_TOLERANCE, np.inf, highest)
+
+        # None there: the wanted rate lies inside the linear piece on which the points before a_out
+        # are out, those from a_in on are certain and those between stand on the ramp.
+        sloping = (a_out >= b_out) & (a_in >= b_in)
+        if sloping.any():
+            left = np.maximum(
+                np.where(a_out > d.first, x[a_out - 1], -np.inf),
+                np.where(a_in > d.first, x[a_in - 1] - width, -np.inf),
+            )
+            right = np.minimum(x[a_out], x[a_in] - width)
+            on_ramp = self._below[a_in] - self._below[a_out]
+            wanted = rates * self._total - (self._total - self._below[a_in])
+            moment = self._moment[a_in] - self._moment[a_out]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                foot = (moment - width * wanted) / on_ramp
+            foot = np.where(on_ramp > 0, foot, left)
+            foot = np.minimum(np.maximum(foot, left), right)
+            lowest = np.where(sloping, foot, lowest)
+            highest = np.where(sloping, foot, highest)
+        return lowest, highest
+
+    def polish(self, feet: Floats, rates: Floats) -> Floats:
+        """Move feet by the last few digits, until the rates are right point by point.
+
+        Prefix sums err by about 1e-14; a ramp of width γ turns that into 1e-14/γ of rate. Newton's
+        step on G itself, kept inside the bracket seen so far, removes it.
+        """
+        if self.width == 0:
+            return feet
+        d, width = self.distribution, self.width
+        best, best_error = feet, np.full(len(feet), np.inf)
+        low, high = np.full(len(feet), -np.inf), np.full(len(feet), np.inf)
+        for _ in range(100):
+            error = d.rates(feet, width) - rates
+            better = np.abs(error) < best_error
+            best, best_error = (
+                np.where(better, feet, best),
+                np.where(better, abs(error), best_error),
+            )
+            low = np.where(error >= 0, np.maximum(low, feet), low)
+            high = np.where(error <= 0, np.minimum(high, feet), high)
+            slope = (d.rates_above(feet) - d.rates_from(feet + width)) / width
+            moved = feet + error / np.where(slope > 0, slope, 1 / width)
+            bracketed = np.isfinite(low) & np.isfinite(high)
+            middle = np.where(bracketed, low, 0) / 2 + np.where(bracketed, high, 0) / 2
+            moved = np.where(bracketed & ((moved <= low) | (moved >= high)), middle, moved)
+            done = (best_error <= RATE_TOLERANCE / 10) | (moved == feet) | (moved == low) | (moved == high)
+            if done.all():
+                break
+            feet = np.where(done, best, moved)
+        return best

@@ -1,0 +1,27 @@
+"""What can go wrong, and the one sentence that says so.
+
+Messages are written where they are raised. They name the argument, the rule and what came, and end
+with the remedy if there is one.
+"""
+
+__all__ = ["FairrampError", "FairrampWarning", "InputError", "RuleFormatError", "UnseenGroupError"]
+
+
+class FairrampError(Exception):
+    """Anything that fairramp refuses to do."""
+
+
+class InputError(FairrampError, ValueError):
+    """An argument that breaks a rule: wrong range, wrong length, wrong kind."""
+
+
+class UnseenGroupError(InputError):
+    """A group at decision time that the fit never saw."""
+
+
+class RuleFormatError(FairrampError, ValueError):
+    """A stored rule that is damaged, of another version, or not a rule at all."""
+
+
+class FairrampWarning(UserWarning):
+    """Something that is allowed and that a careful person would want to know."""

@@ -1,0 +1,101 @@
+"""The door: what comes in as an array is checked here, in one clear sentence.
+
+Ranges of scores are checked where the blocks are read (`rows`), so that no pass is made for it.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.exceptions import InputError
+
+__all__ = ["as_labels", "as_scores", "as_weights", "check_length", "check_number", "check_option"]
+
+
+def as_scores(values: Any) -> npt.NDArray[Any]:
+    """One column of real numbers, not copied if it is one already."""
+    column = _as_numbers(values, "scores")
+    if column.ndim == 2 and column.shape[1] == 2:
+        raise InputError(
+            f"`scores` must be one column, got shape {column.shape}; from predict_proba pass [:, 1]."
+        )
+    if column.ndim != 1:
+        raise InputError(f"`scores` must be one column, got shape {column.shape}.")
+    if not len(column):
+        raise InputError("`scores` is empty; a rule needs at least one row.")
+    return column
+
+
+def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
+    """Row weights in float64: finite, none negative, not all 0."""
+    weights = _as_numbers(values, "sample_weight").astype(np.float64, copy=False)
+    if weights.ndim != 1:
+        raise InputError(f"`sample_weight` must be one column, got shape {weights.shape}.")
+    check_length("sample_weight", len(weights), n_rows)
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise InputError(
+            f"`sample_weight` must be finite and not negative, got {weights[bad[0]]:g} in row {bad[0]}."
+        )
+    if not weights.any():
+        raise InputError("`sample_weight` is 0 in every row; at least one must be positive.")
+    return weights
+
+
+def as_labels(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
+    """Labels as 0.0 and 1.0."""
+    labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
+    if labels.ndim != 1:
+        raise InputError(f"`labels` must be one column, got shape {labels.shape}.")
+    check_length("labels", len(labels), n_rows)
+    bad = np.flatnonzero((labels != 0) & (labels != 1))
+    if len(bad):
+        raise InputError(f"`labels` must be 0 or 1, got {labels[bad[0]]:g} in row {bad[0]}.")
+    return labels
+
+
+def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        column = np.asarray(values)
+    except ValueError:
+        raise InputError(f"`{name}` must be one column of numbers, got rows of different length.") from None
+    if column.dtype.kind == "O":
+        try:
+            column = column.astype(np.float64)
+        except (TypeError, ValueError):
+            row, bad = next((i, v) for i, v in enumerate(column.ravel()) if not _is_number(v))
+            raise InputError(f"`{name}` must be numbers, got {bad!r} in row {row}.") from None
+    if column.dtype.kind not in "fiub":
+        raise InputError(f"`{name}` must be numbers, got values of type {column.dtype.name}.")
+    return column.astype(np.float64) if column.dtype.kind in "iub" or column.dtype.itemsize > 8 else column
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def check_length(name: str, length: int, n_rows: int) -> None:
+    """Refuse a column that does not match the scores."""
+    if length != n_rows:
+        raise InputError(f"`{name}` has {length} rows and `scores` {n_rows}; they must match.")
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> float:
+    """A number in [low, high]; booleans are not numbers."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise InputError(f"`{name}` must be in [{low:g}, {high:g}], got {value!r}.")
+    return float(value)
+
+
+def check_option(name: str, value: Any, allowed: Collection[str]) -> str:
+    """One of the allowed words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    return value

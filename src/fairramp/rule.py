@@ -1,0 +1,385 @@
+"""Rule: one ramp per group, and nothing else is needed to decide.
+
+For a score x (a probability, a signed score, or the probability of a logit) of group k,
+
+    P(yes) = clip(c + (x − threshold_k) / ramp_width, 0, 1)       c = ½ (centered) or 0 (paper)
+    P(yes) = 1 above threshold_k, tie_chance_k at it, 0 below     if ramp_width is 0
+
+A rule is frozen data. It can be printed, written to JSON and read back without changing a bit, and it
+carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.blocks import blocks, map_chunks
+from fairramp.decisions import decide
+from fairramp.exceptions import InputError, UnseenGroupError
+from fairramp.groups import Codes, Label, encode_groups, label_key
+from fairramp.inputs import as_scores, check_length
+from fairramp.rows import ArrayRows
+from fairramp.scales import SCALES
+from fairramp.table import Table
+
+__all__ = ["OFFSETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
+
+#: c, the chance at the threshold, for each kind of ramp.
+OFFSETS = {"centered": 0.5, "paper": 0.0}
+UNSEEN_POLICIES = ("error", "pooled", "original")
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Where one group's ramp stands.
+
+    Attributes
+    ----------
+    threshold : float
+        In the units of the scores (probabilities for logits).
+    tie_chance : float
+        For a ramp of width 0, the chance of a score equal to the threshold; otherwise unused.
+    """
+
+    threshold: float
+    tie_chance: float = 0.0
+
+
+@dataclass(frozen=True)
+class FitRecord:
+    """What the fit saw and did, group by group in the order of the rule's groups.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Fit rows.
+    effective_rows : tuple of float
+        Unweighted rows that would estimate the selection rate as precisely.
+    rows_from_threshold, rows_at_threshold : tuple of int
+        Fit rows with a score at or above, and equal to, the threshold.
+    rate_before, rate_after : tuple of float
+        Selection rate of the classifier's own decisions and of the rule.
+    target : str or float
+        The target rate that was asked for.
+    ramp_width : float
+        The ramp width that was asked for.
+    weighted : bool
+        Whether rows had weights.
+    score_column : str or None
+        Name of the score column, where it had one.
+    group_columns : tuple of str, or None
+        Names of the group columns, where they had any.
+    fingerprint : str
+        SHA-256 of the number of fit rows per group and 1/256 of the score range: tells samples apart,
+        whatever the order of the rows.
+    version : str
+        Version of the library.
+    date : str or None
+        As given by the caller.
+    """
+
+    rows: tuple[int, ...]
+    effective_rows: tuple[float, ...]
+    rows_from_threshold: tuple[int, ...]
+    rows_at_threshold: tuple[int, ...]
+    rate_before: tuple[float, ...]
+    rate_after: tuple[float, ...]
+    target: str | float
+    ramp_width: float
+    weighted: bool
+    score_column: str | None
+    group_columns: tuple[str, ...] | None
+    fingerprint: str
+    version: str
+    date: str | None
+
+    @property
+    def gap_before(self) -> float:
+        """Largest difference of two groups' selection rates under the classifier's own decisions."""
+        return max(self.rate_before) - min(self.rate_before)
+
+    @property
+    def gap_after(self) -> float:
+        """Largest difference of two groups' selection rates under the rule."""
+        return max(self.rate_after) - min(self.rate_after)
+
+
+@dataclass(frozen=True, repr=False)
+class Rule:
+    """Fair decisions from scores and groups.
+
+    Made by `fit_rule`; see there for the meaning of the settings.
+
+    Attributes
+    ----------
+    groups : tuple
+        Labels of the fitted groups.
+    ramps : tuple of Ramp
+        One for each group.
+    ramp_width : float
+        Width of every ramp.
+    ramp : {"centered", "paper"}
+        Where on the ramp the threshold stands.
+    scale : {"probability", "signed", "logit"}
+        What the scores are.
+    cutoff : float
+        Where the classifier itself says yes, as a score.
+    max_gap, target_rate : float
+        The band that holds every group's selection rate: target_rate ± max_gap/2.
+    unseen_group : {"error", "pooled", "original"}
+        What happens to a group that the fit did not see.
+    pooled : Ramp or None
+        The ramp for unseen groups under the policy "pooled".
+    record : FitRecord or None
+        What the fit saw; None for a rule written by hand.
+    """
+
+    groups: tuple[Label, ...]
+    ramps: tuple[Ramp, ...]
+    ramp_width: float
+    ramp: str = "centered"
+    scale: str = "probability"
+    cutoff: float = 0.5
+    max_gap: float = 0.0
+    target_rate: float = 0.5
+    unseen_group: str = "error"
+    pooled: Ramp | None = None
+    record: FitRecord | None = None
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise InputError("A rule needs at least one group.")
+        if len(self.groups) != len(self.ramps):
+            raise InputError(
+                f"A rule needs one ramp per group, got {len(self.ramps)} for {len(self.groups)}."
+            )
+        if len({label_key(label) for label in self.groups}) < len(self.groups):
+            raise InputError("The groups of a rule must differ.")
+        for name, allowed in (
+            ("ramp", OFFSETS),
+            ("scale", SCALES),
+            ("unseen_group", UNSEEN_POLICIES),
+        ):
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
+                )
+        if (self.pooled is None) == (self.unseen_group == "pooled"):
+            raise InputError("A rule has a pooled ramp if and only if `unseen_group` is 'pooled'.")
+        if not (self.ramp_width == 0 or 1e-6 <= self.ramp_width < np.inf):
+            raise InputError(f"`ramp_width` must be 0 or at least 1e-6, got {self.ramp_width}.")
+        for ramp in (*self.ramps, *([self.pooled] if self.pooled else [])):
+            if not np.isfinite(ramp.threshold):
+                raise InputError(f"A threshold must be finite, got {ramp.threshold}.")
+            if not 0 <= ramp.tie_chance <= 1:
+                raise InputError(f"A tie chance must be in [0, 1], got {ramp.tie_chance}.")
+        if self.record is not None and len(self.record.rows) != len(self.groups):
+            raise InputError("The record of a rule must have one entry per group.")
+
+    # Deciding ---------------------------------------------------------------------------------
+
+    def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
+        """Probability of the positive decision for each row; the same every time.
+
+        Parameters
+        ----------
+        scores : numbers of shape (n,)
+            On the scale the rule was fitted with.
+        groups : labels of shape (n,), or several columns
+            As in the fit.
+
+        Returns
+        -------
+        numpy.ndarray of float64, shape (n,)
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule.probabilities([0.48, 0.48], ["A", "B"]).round(3)
+        array([0.3, 1. ])
+        """
+        column = as_scores(scores)
+        codes = encode_groups(groups)
+        check_length("groups", len(codes), len(column))
+        ramps, original = self._ramps_of(codes)
+        thresholds = np.array([ramp.threshold for ramp in ramps])
+        tie_chances = np.array([ramp.tie_chance for ramp in ramps])
+        feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
+        cutoff = self._cutoff_position()
+        rows = ArrayRows(column, codes, None, SCALES[self.scale])
+        chances = np.empty(len(column))
+
+        def work(start: int, stop: int) -> None:
+            for a, b in blocks(start, stop):
+                x, code, chance = rows.positions(a, b), codes.block(a, b), chances[a:b]
+                if self.ramp_width > 0:
+                    np.take(feet, code, out=chance, mode="clip")
+                    np.subtract(x, chance, out=chance)
+                    np.divide(chance, self.ramp_width, out=chance)
+                    np.maximum(chance, 0.0, out=chance)
+                    np.minimum(chance, 1.0, out=chance)
+                else:
+                    threshold = thresholds[code]
+                    chance[:] = x > threshold
+                    at = np.flatnonzero(x == threshold)
+                    chance[at] = tie_chances[code[at]]
+                if original is not None:
+                    own = np.flatnonzero(original[code])
+                    chance[own] = x[own] >= cutoff
+
+        for _ in map_chunks(work, len(column)):
+            pass
+        return chances
+
+    def decide(
+        self,
+        scores: Any,
+        groups: Any,
+        *,
+        ids: Any = None,
+        key: str | None = None,
+        random_state: int | np.random.Generator | None = None,
+    ) -> npt.NDArray[np.int8]:
+        """Draw 0/1 decisions: by id and key, then they repeat, or at random.
+
+        Parameters
+        ----------
+        scores, groups
+            As for `probabilities`.
+        ids : sequence of str or int
+            Who each row is. The same id and key get the same answer in any order, batch or subset.
+        key : str
+            64 lowercase hexadecimal characters, kept secret.
+        random_state : int or numpy.random.Generator
+            Instead of ids and key: ordinary random draws.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
+        array([0, 1], dtype=int8)
+        """
+        chances = self.probabilities(scores, groups)
+        return decide(chances, ids=ids, key=key, random_state=random_state)
+
+    def _cutoff_position(self) -> float:
+        return float(SCALES[self.scale].position(np.array([self.cutoff]))[0])
+
+    def _ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
+        """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
+        known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
+        ramps = [known.get(label_key(label)) for label in codes.labels]
+        unseen = np.array([ramp is None for ramp in ramps], dtype=bool)
+        if unseen.any():
+            unseen &= codes.occurring()
+        if unseen.any() and self.unseen_group == "error":
+            labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
+            raise UnseenGroupError(
+                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. "
+                "Fit with unseen_group='pooled' or 'original' to decide them too."
+            )
+        other = self.pooled or Ramp(0.0)
+        own = unseen if unseen.any() and self.unseen_group == "original" else None
+        return [ramp or other for ramp in ramps], own
+
+    # Showing ----------------------------------------------------------------------------------
+
+    def table(self) -> Table:
+        """One row per group: rows, threshold, ramp from–to, selection rate before and after.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> print(Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1).table())
+        group  threshold  ramp from  ramp to
+        -----  ---------  ---------  -------
+        A            0.5       0.45     0.55
+        B            0.4       0.35     0.45
+        """
+        thresholds = np.array([ramp.threshold for ramp in self.ramps])
+        feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
+        columns: dict[str, Any] = {"group": self.groups}
+        if self.record:
+            columns["n"] = self.record.rows
+        columns["threshold"] = thresholds
+        if self.ramp_width > 0:
+            columns |= {"ramp_from": feet, "ramp_to": feet + self.ramp_width}
+        else:
+            columns["chance_at_threshold"] = [ramp.tie_chance for ramp in self.ramps]
+        if self.record:
+            columns["rate_before"] = self.record.rate_before
+            columns["rate_after"] = self.record.rate_after
+        # Labels of one group may themselves be numbers; they are names here, not quantities.
+        column = np.empty(len(self.groups), dtype=object)
+        column[:] = self.groups
+        return Table({**columns, "group": column})
+
+    def __repr__(self) -> str:
+        n = len(self.groups)
+        lines = [
+            f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: selection rates at most "
+            f"{self.max_gap:g} apart, around {self.target_rate:.4g}",
+            str(self.table()),
+        ]
+        if self.record:
+            before, after = self.record.gap_before, self.record.gap_after
+            lines.append(f"gap on the fit rows: {before:.4f} before, {after:.4f} after")
+        return "\n\n".join(lines)
+
+    # Keeping ----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as plain values, ready for JSON."""
+        from fairramp import rule_format
+
+        return rule_format.to_dict(self)
+
+    def to_json(self) -> str:
+        """Return the rule as JSON text; reading it back gives the same rule to the last bit."""
+        from fairramp import rule_format
+
+        return rule_format.to_json(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Rule":
+        """Read a rule from JSON text; see `load`."""
+        from fairramp import rule_format
+
+        return rule_format.from_json(text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the rule to a JSON file, which appears whole or not at all."""
+        from fairramp import rule_format
+
+        rule_format.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Rule":
+        """Read a rule from a JSON file.
+
+        Raises
+        ------
+        RuleFormatError
+            If the file is not a rule that this version understands; the message says why.
+        """
+        from fairramp import rule_format
+
+        return rule_format.load(path)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that decides, the record left out: equal for rules that decide alike."""
+        from fairramp import rule_format
+
+        return rule_format.fingerprint(self)
+
+
+def _some(labels: Any) -> str:
+    """The first few labels, as a list."""
+    shown = ", ".join(repr(label) for label in list(labels)[:10])
+    return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"

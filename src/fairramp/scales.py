@@ -1,0 +1,61 @@
+"""The scale of the scores: stated by the user, checked at the door, never guessed.
+
+    probability   x in [0, 1]      yes from 0.5 on
+    signed        x in [−1, 1]     yes from 0 on
+    logit         any finite x     yes from 0 on; turned into 1/(1 + e^−x) before anything else
+
+*Position* is the number the solver and the rule work with: the score itself, or its probability if it
+came as a logit. Ramp widths and thresholds are positions.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["SATURATION", "SCALES", "Scale"]
+
+#: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
+SATURATION = 36.7368005696771
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One way to express a score.
+
+    Attributes
+    ----------
+    name : str
+        What the user writes.
+    lowest, highest : float
+        Range of the positions.
+    score_range : tuple of float
+        Range of the scores as they come.
+    default_cutoff : float
+        Where a classifier says yes unless the user knows better, as a score.
+    """
+
+    name: str
+    lowest: float
+    highest: float
+    score_range: tuple[float, float]
+    default_cutoff: float
+
+    def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Scores as positions, in float64."""
+        x = scores.astype(np.float64, copy=False)
+        if self.name != "logit":
+            return x
+        with np.errstate(over="ignore"):
+            return 1.0 / (1.0 + np.exp(-x))
+
+
+SCALES = {
+    s.name: s
+    for s in (
+        Scale("probability", 0.0, 1.0, (0.0, 1.0), 0.5),
+        Scale("signed", -1.0, 1.0, (-1.0, 1.0), 0.0),
+        Scale("logit", 0.0, 1.0, (-float("inf"), float("inf")), 0.0),
+    )
+}

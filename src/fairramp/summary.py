@@ -1,0 +1,233 @@
+"""GroupScores: what a fit needs to know about the rows, and no more.
+
+Per group a list of points. A point is either *exact*, all rows of one score, or a *bin*, all rows with a
+score in [lower, upper). Each carries its number of rows, Σw, Σw² and a place:
+
+    exact         lower = upper = place
+    averaged bin  place = Σw·x / Σw
+    plain bin     place = middle of the bin        (cheapest to make: only counted)
+
+A ramp with foot s and width γ is linear between s and s + γ and constant outside. So an averaged bin
+behaves exactly like its rows unless an end of the ramp falls inside it; a plain bin does unless it meets
+the ramp at all. `unresolved` names the bins for which that fails, `replace` swaps them for finer points,
+and when none is left the summary is as good as the rows.
+
+Summaries of parts add up: `merge` is associative and commutative.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.distribution import Floats, Integers, ScoreDistribution
+from fairramp.groups import Label, label_key
+
+__all__ = ["GroupScores", "Points", "join_points"]
+
+Booleans = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of several groups in flat arrays of one length.
+
+    Attributes
+    ----------
+    group : integers
+        Index of the group.
+    place, lower, upper : floats
+        Where the point stands, and the scores it stands for: [lower, upper), or exactly
+        ``place`` if lower = upper.
+    rows : integers
+        Number of rows.
+    weight, weight_squares : floats
+        Σw and Σw² of the rows.
+    averaged : booleans
+        Whether ``place`` is the weighted mean of the rows' scores.
+    """
+
+    group: Integers
+    place: Floats
+    lower: Floats
+    upper: Floats
+    rows: Integers
+    weight: Floats
+    weight_squares: Floats
+    averaged: Booleans
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def take(self, which: Integers | Booleans) -> Self:
+        """The chosen points, in the chosen order."""
+        return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
+
+    @property
+    def exact(self) -> Booleans:
+        """Which points stand for one single score."""
+        return np.equal(self.lower, self.upper)
+
+    @classmethod
+    def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
+        """Exact points: equal scores of a group become one."""
+        order = np.lexsort((scores, group))
+        group, scores = group[order], scores[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (group[1:] != group[:-1]) | (scores[1:] != scores[:-1])
+        first = np.flatnonzero(new)
+        rows = np.diff(first, append=len(order))
+        if weights is None:
+            weight = weight_squares = rows.astype(np.float64)
+        else:
+            weights = weights[order]
+            weight = np.add.reduceat(weights, first) if len(first) else weights
+            weight_squares = np.add.reduceat(weights * weights, first) if len(first) else weights
+        place = scores[first] + 0.0  # −0.0 is 0.0
+        averaged = np.ones(len(first), dtype=bool)
+        return cls(group[first], place, place, place, rows, weight, weight_squares, averaged)
+
+
+def _concatenated(parts: Sequence[Points]) -> Points:
+    return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
+
+
+def join_points(parts: Sequence[Points]) -> Points:
+    """All points of several lists; points of one group that stand for the same scores become one."""
+    p = _concatenated(parts)
+    p = p.take(np.lexsort((p.upper, p.lower, p.group)))
+    new = np.ones(len(p), dtype=bool)
+    new[1:] = (p.group[1:] != p.group[:-1]) | (p.lower[1:] != p.lower[:-1]) | (p.upper[1:] != p.upper[:-1])
+    if not new.all():
+        first = np.flatnonzero(new)
+        weight = np.add.reduceat(p.weight, first)
+        mean = np.add.reduceat(p.weight * p.place, first) / weight
+        averaged = np.logical_and.reduceat(p.averaged, first)
+        p = replace(
+            p.take(first),
+            rows=np.add.reduceat(p.rows, first),
+            weight=weight,
+            weight_squares=np.add.reduceat(p.weight_squares, first),
+            averaged=averaged,
+            place=np.where(averaged & ~p.exact[first], mean, p.place[first]),
+        )
+    return p.take(np.lexsort((p.place, p.group)))
+
+
+@dataclass(frozen=True)
+class GroupScores:
+    """The scores of each group, summarised.
+
+    Attributes
+    ----------
+    labels : tuple
+        The groups; each has at least one point.
+    points : Points
+        Their points, ordered by group and place.
+    """
+
+    labels: tuple[Label, ...]
+    points: Points
+
+    @classmethod
+    def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
+        """Summary of those labels that have points; the others are left out."""
+        present, group = np.unique(points.group, return_inverse=True)
+        kept = tuple(labels[i] for i in present.tolist())
+        return cls(kept, replace(points, group=group.astype(np.intp)))
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Number of points of each group."""
+        return np.bincount(self.points.group, minlength=len(self.labels))
+
+    def total(self, values: npt.NDArray[np.float64] | Integers) -> Floats:
+        """Sum of a per-point quantity over each group."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        sums: Floats = np.add.reduceat(values, starts)
+        return sums
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Number of rows of each group."""
+        return self.total(self.points.rows).astype(np.intp)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Σw of each group."""
+        return self.total(self.points.weight)
+
+    @property
+    def shares(self) -> Floats:
+        """Each group's part of the whole weight."""
+        scaled = self.weights / self.weights.max()  # the sum of huge weights must not overflow
+        shares: Floats = scaled / scaled.sum()
+        return shares
+
+    def distribution(self) -> ScoreDistribution:
+        """The points as the solver sees them."""
+        return ScoreDistribution(self.sizes, self.points.place, self.points.weight)
+
+    def merge(self, other: "GroupScores") -> "GroupScores":
+        """Summary of the rows of both."""
+        labels = {label_key(label): label for label in (*self.labels, *other.labels)}
+        order = sorted(labels)
+        index = {key: i for i, key in enumerate(order)}
+
+        def renumbered(part: "GroupScores") -> Points:
+            lookup = np.array([index[label_key(label)] for label in part.labels], dtype=np.intp)
+            return replace(part.points, group=lookup[part.points.group])
+
+        return GroupScores(
+            tuple(labels[key] for key in order), join_points([renumbered(self), renumbered(other)])
+        )
+
+    def pooled(self) -> "GroupScores":
+        """All rows as one group."""
+        p = self.points
+        return GroupScores((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
+
+    def unresolved(self, feet: Floats, width: float, edges: Floats) -> tuple[Booleans, Booleans]:
+        """Bins that are too coarse to be exact for the given ramps.
+
+        Parameters
+        ----------
+        feet : floats of shape (m, K)
+            Ramps at which every group's rate must be exact.
+        width : float
+            Their width.
+        edges : floats of shape (l, K)
+            Scores at which the rows at or above must be counted exactly.
+
+        Returns
+        -------
+        split, average : booleans, one per point
+            Bins to be split into finer points, and bins for which the mean is enough.
+        """
+        p = self.points
+        coarse = ~p.exact
+        split = np.zeros(len(p), dtype=bool)
+        meets = np.zeros(len(p), dtype=bool)
+        for row in feet:
+            foot = row[p.group]
+            if width == 0:
+                split |= (p.lower <= foot) & (foot < p.upper)
+                continue
+            top = foot + width
+            split |= ((p.lower < foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
+            meets |= (p.lower < top) & (p.upper > foot)
+        for row in edges:
+            edge = row[p.group]
+            split |= (p.lower < edge) & (edge < p.upper)
+        split &= coarse
+        return split, meets & coarse & ~split & ~p.averaged
+
+    def replace(self, which: Booleans, finer: Points) -> "GroupScores":
+        """The same rows with some bins exchanged for finer points."""
+        kept = self.points.take(~which)
+        points = _concatenated([kept, finer])
+        keys = points.group + 1j * points.place  # ordered lexicographically: two runs to be merged
+        return GroupScores(self.labels, points.take(np.argsort(keys, kind="stable")))

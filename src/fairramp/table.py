@@ -1,0 +1,170 @@
+"""A small table that forces no data-frame library on anyone.
+
+Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_arrow` for programs.
+"""
+
+import html
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.exceptions import FairrampError
+from fairramp.groups import show_label
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["Table"]
+
+#: Rows shown at the top and at the bottom of a long table.
+_SHOWN = 8
+
+
+class Table:
+    """Named columns of equal length, read-only.
+
+    Examples
+    --------
+    >>> from fairramp.table import Table
+    >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+    >>> table["rate"].max()
+    np.float64(0.5)
+    >>> print(table)
+    group  rate
+    -----  ----
+    A      0.25
+    B       0.5
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        arrays = {name: _column(values) for name, values in columns.items()}
+        if len({len(a) for a in arrays.values()}) > 1:
+            raise ValueError("The columns of a table must have one length.")
+        self._columns = MappingProxyType(arrays)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()))) if self._columns else 0
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows as dictionaries of plain Python values."""
+        lists = {name: values.tolist() for name, values in self._columns.items()}
+        for i in range(len(self)):
+            yield {name: values[i] for name, values in lists.items()}
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists of plain Python values."""
+        return {name: values.tolist() for name, values in self._columns.items()}
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Table as a pandas data frame."""
+        frame: pandas.DataFrame = _library("pandas").DataFrame(self._exported())
+        return frame
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Table as a polars data frame."""
+        frame: polars.DataFrame = _library("polars").DataFrame(self._exported())
+        return frame
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Table as an Arrow table."""
+        table: pyarrow.Table = _library("pyarrow").table(self._exported())
+        return table
+
+    def _exported(self) -> dict[str, Any]:
+        """Columns that every library takes: mixed labels and intersections as text."""
+        exported: dict[str, Any] = {}
+        for name, values in self._columns.items():
+            kinds = {type(v) for v in values.tolist()} if values.dtype == object else set()
+            plain = tuple not in kinds and len(kinds - {type(None)}) <= 1
+            exported[name] = (
+                (values.tolist() if plain else [show_label(v) for v in values])
+                if values.dtype == object
+                else values.copy()
+            )
+        return exported
+
+    def _cells(self) -> tuple[list[list[str]], list[bool]]:
+        """Texts row by row, the middle of a long table left out, and which columns are numbers."""
+        n = len(self)
+        shown = list(range(n)) if n <= 2 * _SHOWN + 1 else [*range(_SHOWN), *range(n - _SHOWN, n)]
+        texts = [[_text(v) for v in values[shown].tolist()] for values in self._columns.values()]
+        rows = [list(row) for row in zip(*texts, strict=True)]
+        if len(shown) < n:
+            gap = ["…"] * len(self._columns)
+            rows.insert(_SHOWN, gap)
+        return rows, [values.dtype != object for values in self._columns.values()]
+
+    def __str__(self) -> str:
+        rows, numeric = self._cells()
+        header = [name.replace("_", " ") for name in self._columns]
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+
+        def line(cells: list[str]) -> str:
+            padded = (
+                c.rjust(w) if right else c.ljust(w)
+                for c, w, right in zip(cells, widths, numeric, strict=True)
+            )
+            return "  ".join(padded).rstrip()
+
+        return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, rows)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows, numeric = self._cells()
+        align = ["right" if right else "left" for right in numeric]
+
+        def cells(tag: str, texts: list[str]) -> str:
+            return "".join(
+                f'<{tag} style="text-align:{a}">{html.escape(t)}</{tag}>'
+                for t, a in zip(texts, align, strict=True)
+            )
+
+        header = cells("th", [name.replace("_", " ") for name in self._columns])
+        body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _column(values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        column = values.copy()
+    else:
+        values = list(values)
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            column = np.array(values)
+        else:
+            column = np.empty(len(values), dtype=object)
+            column[:] = values
+    column.flags.writeable = False
+    return column
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return show_label(value).translate({ord(c): " " for c in "\n\r\t"})
+
+
+def _library(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise FairrampError(f"{name} is not installed; install it with: pip install {name}") from None
