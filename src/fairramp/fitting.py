@@ -6,8 +6,6 @@ The loop ends when, at the solution, every end of every ramp lies in points that
 (see `summary`). Then every selection rate is exact, and so is the rule.
 """
 
-import hashlib
-import json
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -18,7 +16,7 @@ from fairramp._version import __version__
 from fairramp.criteria.parity import ParityProblem, ParitySolution, solve_parity
 from fairramp.distribution import RATE_TOLERANCE, Floats
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.groups import Codes, encode_groups, show_label
+from fairramp.groups import Codes, encode_groups
 from fairramp.inputs import (
     as_labels,
     as_scores,
@@ -154,7 +152,7 @@ def fit_rule(
         weighted=weights is not None,
         score_column=name if isinstance(name, str) else None,
         group_columns=codes.names,
-        fingerprint=_fingerprint(summary, meaning),
+        fingerprint=summary.fingerprint(meaning.lowest, meaning.highest),
         version=__version__,
         date=date,
     )
@@ -302,17 +300,6 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
         "rows_at_threshold": tuple(summary.total(p.rows * at).tolist()),
         "rate_after": tuple(rates.tolist()),
     }
-
-
-def _fingerprint(summary: GroupScores, scale: Scale) -> str:
-    """SHA-256 of the rows per group and 1/256 of the score range."""
-    p = summary.points
-    index = np.floor((p.lower - scale.lowest) * (256 / (scale.highest - scale.lowest)))
-    cells = p.group * 257 + index.astype(np.intp)
-    counts = np.bincount(cells, p.rows, minlength=257 * len(summary.labels)).astype(np.int64)
-    digest = hashlib.sha256(json.dumps([show_label(label) for label in summary.labels]).encode())
-    digest.update(counts.astype("<i8").tobytes())
-    return digest.hexdigest()
 
 
 def _warn(summary: GroupScores, solution: ParitySolution, optimal: bool, rows: ArrayRows) -> None:

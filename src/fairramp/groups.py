@@ -23,7 +23,9 @@ __all__ = ["Codes", "Label", "encode_groups", "label_key", "show_label"]
 
 Label = str | int | bool | None | tuple["Label", ...]
 
-#: Widest range of integer labels that is coded by subtraction instead of by sorting.
+#: Integer labels in so narrow a range are taken as codes, whether all of them occur or not.
+_DIRECT_RANGE = 1 << 4
+#: Integer labels in so narrow a range are coded by counting instead of by sorting.
 _DENSE_RANGE = 1 << 16
 
 
@@ -170,7 +172,13 @@ def _encode_column(column: Any) -> Codes:
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
     low, high = int(values.min()), int(values.max())
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
-        return Codes(values, low, tuple(range(low, high + 1)))
+        codes = Codes(values, low, tuple(range(low, high + 1)))
+        seen = None if high - low < _DIRECT_RANGE else codes.occurring()
+        if seen is None or seen.all():
+            return codes
+        place = np.cumsum(seen, dtype=np.int32) - 1
+        found = tuple((np.flatnonzero(seen) + low).tolist())
+        return Codes(place[codes.block(0, len(values))], 0, found)
     labels, inverse = np.unique(values, return_inverse=True)
     return Codes(inverse, 0, tuple(labels.tolist()))
 

@@ -13,6 +13,8 @@ Another kind of table takes part in the fit by offering the same two passes.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,7 @@ from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes, label_key
 from fairramp.scales import Scale
-from fairramp.summary import Booleans, GroupScores, Points, join_points
+from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join_points, resolution
 
 __all__ = ["ArrayRows"]
 
@@ -47,27 +49,24 @@ class ArrayRows:
         Positive; None counts each row once.
     scale : Scale
         What the scores mean.
-    sorted_rows : int
-        Up to so many rows no bins are made.
     """
 
     scores: npt.NDArray[Any]
     codes: Codes
     weights: Floats | None
     scale: Scale
-    sorted_rows: int = SORTED_ROWS
 
-    @property
+    @cached_property
     def _bins(self) -> int:
-        """A power of two near √n, fewer when there are many groups."""
-        wanted = min(len(self.scores) ** 0.5, len(self.scores) / (4 * len(self.codes.labels)))
-        return 1 << min(max(int(wanted).bit_length() - 1, 2), 12)
+        """Bins per group: near √n, but never coarser than the fingerprint."""
+        wanted = max(isqrt(len(self.scores)), MAX_RESOLUTION)
+        return resolution(len(self.scores), len(self.codes.labels), min(wanted, 1 << 12))
 
-    @property
+    @cached_property
     def _stride(self) -> int:
         return self._bins + 1
 
-    @property
+    @cached_property
     def _bins_per_unit(self) -> float:
         return self._bins / (self.scale.highest - self.scale.lowest)
 
@@ -100,7 +99,7 @@ class ArrayRows:
     def summarize(self) -> GroupScores:
         """First pass: all rows, sorted if they are few, otherwise in bins."""
         n_rows = len(self.scores)
-        if n_rows <= self.sorted_rows:
+        if n_rows <= SORTED_ROWS:
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
         else:
             points = self._binned()

@@ -73,8 +73,8 @@ class FitRecord:
     group_columns : tuple of str, or None
         Names of the group columns, where they had any.
     fingerprint : str
-        SHA-256 of the number of fit rows per group and 1/256 of the score range: tells samples apart,
-        whatever the order of the rows.
+        SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for
+        many small groups): tells samples apart, whatever the order of their rows.
     version : str
         Version of the library.
     date : str or None

@@ -15,6 +15,8 @@ and when none is left the summary is as good as the rows.
 Summaries of parts add up: `merge` is associative and commutative.
 """
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -26,9 +28,17 @@ import numpy.typing as npt
 from fairramp.distribution import Floats, Integers, ScoreDistribution
 from fairramp.groups import Label, label_key
 
-__all__ = ["GroupScores", "Points", "join_points"]
+__all__ = ["MAX_RESOLUTION", "GroupScores", "Points", "join_points", "resolution"]
 
 Booleans = npt.NDArray[np.bool_]
+
+#: Parts of the score range that a sample's fingerprint tells apart.
+MAX_RESOLUTION = 256
+
+
+def resolution(n_rows: int, n_groups: int, wanted: int = MAX_RESOLUTION) -> int:
+    """Largest power of two up to `wanted` at which the cells stay well below the rows; at least 4."""
+    return 1 << max(min(wanted, n_rows // (4 * n_groups)).bit_length() - 1, 2)
 
 
 @dataclass(frozen=True)
@@ -170,6 +180,16 @@ class GroupScores:
     def distribution(self) -> ScoreDistribution:
         """The points as the solver sees them."""
         return ScoreDistribution(self.sizes, self.points.place, self.points.weight)
+
+    def fingerprint(self, lowest: float, highest: float) -> str:
+        """SHA-256 of the rows per group and part of the score range, whatever their order."""
+        parts = resolution(int(self.rows.sum()), len(self.labels))
+        index = np.floor((self.points.lower - lowest) * (parts / (highest - lowest))).astype(np.intp)
+        cells = self.points.group * (parts + 1) + index
+        counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
+        digest = hashlib.sha256(json.dumps([parts, self.labels]).encode())
+        digest.update(counts.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     def merge(self, other: "GroupScores") -> "GroupScores":
         """Summary of the rows of both."""
