@@ -236,7 +236,7 @@ def _solve(
         n_groups = len(summary.labels)
         solution = solve_parity(summary.distribution(), summary.shares, problem)
         feet = [solution.feet]
-        edges = [np.full(n_groups, problem.cutoff), solution.thresholds]
+        edges = np.full((1, n_groups), problem.cutoff)
         if problem.target_rate is None:
             feet += list(solution.multiplier_feet)
         pooled = None
@@ -247,7 +247,7 @@ def _solve(
                 float(together.thresholds[0]),
                 float(together.tie_chances[0]) if problem.ramp_width == 0 else 0.0,
             )
-        split, average = summary.unresolved(np.stack(feet), problem.ramp_width, np.stack(edges))
+        split, average = summary.unresolved(np.stack(feet), problem.ramp_width, edges)
         if not (split.any() or average.any()):
             return summary, solution, pooled
         summary = summary.replace(split | average, rows.refine(summary, split, average))
@@ -279,12 +279,14 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     is n. Where nobody or everybody is selected it is W² / Σ w².
     """
     p, rates = summary.points, solution.rates
-    threshold, foot = solution.thresholds[p.group], solution.feet[p.group]
+    foot = solution.feet[p.group]
     if width > 0:
         chance = np.clip((p.place - foot) / width, 0.0, 1.0)
+        above, inside = p.lower >= foot + width, (p.upper > foot) & (p.lower < foot + width)
+        inside &= p.place > foot
     else:
-        tie = solution.tie_chances[p.group]
-        chance = np.where(p.place == threshold, tie, p.place > threshold)
+        above, inside = p.lower > foot, p.place == foot
+        chance = np.where(inside, solution.tie_chances[p.group], above)
     squares = p.weight_squares / summary.weights[p.group] ** 2
     spread = summary.total(squares * (chance - rates[p.group]) ** 2)
     certain = summary.total(squares)
@@ -292,12 +294,11 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     effective = np.where(
         (variance > 0) & (spread > 0), variance / np.where(spread > 0, spread, 1), 1 / certain
     )
-    at = p.exact & (p.place == threshold)
     return {
         "rows": tuple(summary.rows.tolist()),
         "effective_rows": tuple(effective.tolist()),
-        "rows_from_threshold": tuple(summary.total(p.rows * (p.lower >= threshold)).tolist()),
-        "rows_at_threshold": tuple(summary.total(p.rows * at).tolist()),
+        "rows_above": tuple(summary.total(p.rows * above).tolist()),
+        "rows_inside": tuple(summary.total(p.rows * inside).tolist()),
         "rate_after": tuple(rates.tolist()),
     }
 

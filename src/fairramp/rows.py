@@ -12,8 +12,7 @@ Few rows are not binned at all: sorting them is cheaper.
 Another kind of table takes part in the fit by offering the same two passes.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -31,15 +30,16 @@ __all__ = ["ArrayRows"]
 
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
+#: Bins per group in the first pass, at most.
+MAX_BINS = 1 << 12
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
 
 
-@dataclass(frozen=True)
 class ArrayRows:
     """Scores, group codes and weights of equal length.
 
-    Attributes
+    Parameters
     ----------
     scores : numbers of shape (n,)
         As the user gave them; turned into positions block by block.
@@ -51,24 +51,18 @@ class ArrayRows:
         What the scores mean.
     """
 
-    scores: npt.NDArray[Any]
-    codes: Codes
-    weights: Floats | None
-    scale: Scale
-
-    @cached_property
-    def _bins(self) -> int:
-        """Bins per group: near √n, but never coarser than the fingerprint."""
-        wanted = max(isqrt(len(self.scores)), MAX_RESOLUTION)
-        return resolution(len(self.scores), len(self.codes.labels), min(wanted, 1 << 12))
-
-    @cached_property
-    def _stride(self) -> int:
-        return self._bins + 1
-
-    @cached_property
-    def _bins_per_unit(self) -> float:
-        return self._bins / (self.scale.highest - self.scale.lowest)
+    def __init__(self, scores: npt.NDArray[Any], codes: Codes, weights: Floats | None, scale: Scale) -> None:
+        self.scores = scores
+        self.codes = codes
+        self.weights = weights
+        self.scale = scale
+        # Bins per group: near √n, but never coarser than the fingerprint of a summary.
+        wanted = max(isqrt(len(scores)), MAX_RESOLUTION)
+        self._bins = resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS))
+        self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
+        self._stride = self._bins + 1
+        self._n_cells = len(codes.labels) * self._stride
+        self._cells: npt.NDArray[Any] | None = None  # of each row, kept from the first pass
 
     def positions(self, start: int, stop: int) -> Floats:
         """Positions of the rows start … stop − 1, after checking their scores."""
@@ -105,25 +99,27 @@ class ArrayRows:
             points = self._binned()
         return GroupScores.of_occurring(self.codes.labels, points)
 
-    def _cells(self, start: int, stop: int, positions: Floats) -> Integers:
+    def _find_cells(self, start: int, stop: int) -> Integers:
         """Index of each row's (group, bin)."""
-        scaled = positions * self._bins_per_unit
+        scaled = self.positions(start, stop) * self._bins_per_unit
         if self.scale.lowest < 0:
             np.floor(scaled, out=scaled)
             scaled += self._bins // 2
-        cells = self.codes.block(start, stop) * self._stride
-        cells += scaled.astype(np.int32)  # cut off, which is floor from 0 on
-        return cells
+        bins = scaled.astype(np.int32).astype(np.intp)  # cut off, which is floor from 0 on
+        bins += self.codes.block(start, stop) * self._stride
+        return bins
 
     def _binned(self) -> Points:
-        n_cells = len(self.codes.labels) * self._stride
+        n_cells = self._n_cells
+        kept = np.empty(len(self.scores), dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
             sums: list[npt.NDArray[Any]] = [np.zeros(n_cells, dtype=np.intp)]
             if self.weights is not None:
                 sums += [np.zeros(n_cells), np.zeros(n_cells)]
             for a, b in blocks(start, stop, max(BLOCK, n_cells)):
-                cells = self._cells(a, b, self.positions(a, b))
+                cells = self._find_cells(a, b)
+                kept[a:b] = cells
                 sums[0] += np.bincount(cells, minlength=n_cells)
                 if self.weights is not None:
                     weights = self.weights[a:b]
@@ -131,12 +127,8 @@ class ArrayRows:
                     sums[2] += np.bincount(cells, weights * weights, minlength=n_cells)
             return sums
 
-        parts = map_chunks(count, len(self.scores))
-        totals = next(parts)
-        for part in parts:
-            for total, addend in zip(totals, part, strict=True):
-                total += addend
-
+        totals = _added(map_chunks(count, len(self.scores)))
+        self._cells = kept
         cells = np.flatnonzero(totals[0])
         group, index = np.divmod(cells, self._stride)
         lower = self.scale.lowest + index / self._bins_per_unit
@@ -161,38 +153,70 @@ class ArrayRows:
             parts = np.ones(len(chosen), dtype=np.intp)
         finer = _FinerBins(chosen, np.where(to_bins, parts, 0))
 
+        owner = _Owner(chosen, self._cells_of(summary, chosen), self._n_cells)
+        assert self._cells is not None, "only binned rows can be refined"
+        kept_cells = self._cells
+
+        def look(start: int, stop: int) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+            found = []
+            for a, b in blocks(start, stop):
+                cells = kept_cells[a:b].astype(np.intp)
+                hits = np.flatnonzero(owner.has[cells])
+                weight = None if self.weights is None else self.weights[a:b][hits]
+                found.append(_Rows(cells[hits], self.scale.position(self.scores[a:b][hits]), weight))
+            rows = owner.find(_Rows.join(found))
+            binned = to_bins[rows.point]
+            sums = finer.zeros(self.weights is not None)
+            finer.add(rows.take(binned), sums)
+            return rows.take(~binned), sums
+
+        results = list(map_chunks(look, len(self.scores)))
+        rows = _Rows.join([part for part, _ in results])
+        exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
+        return join_points([exact, finer.points(_added(sums for _, sums in results))])
+
+    def _cells_of(self, summary: GroupScores, points: Points) -> Integers:
+        """The cell in which each point of a summary lies."""
         code_of = {label_key(label): code for code, label in enumerate(self.codes.labels)}
         codes = np.array([code_of[label_key(label)] for label in summary.labels], dtype=np.intp)
-        codes = codes[chosen.group]
-        index = np.floor((chosen.lower - self.scale.lowest) * self._bins_per_unit).astype(np.intp)
-        looked_at = np.zeros(len(self.codes.labels) * self._stride, dtype=bool)
-        looked_at[codes * self._stride + index] = True
-        keys = codes + 1j * chosen.lower
+        index = np.floor((points.lower - self.scale.lowest) * self._bins_per_unit).astype(np.intp)
+        return codes[points.group] * self._stride + index
 
-        def look(start: int, stop: int) -> tuple[list[_Rows], list[npt.NDArray[Any]]]:
-            sorted_out, sums = [], finer.zeros(self.weights is not None)
-            for a, b in blocks(start, stop):
-                positions = self.positions(a, b)
-                cells = self._cells(a, b, positions)
-                hits = np.flatnonzero(looked_at[cells])
-                x, code = positions[hits], cells[hits] // self._stride
-                point = np.searchsorted(keys, code + 1j * x, side="right") - 1
-                found = (point >= 0) & (codes[point] == code) & (x < chosen.upper[point])
-                weight = None if self.weights is None else self.weights[a:b][hits]
-                rows = _Rows(point, x, weight)
-                binned = to_bins[point]
-                sorted_out.append(rows.take(found & ~binned))
-                finer.add(rows.take(found & binned), sums)
-            return sorted_out, sums
 
-        sums, kept = finer.zeros(self.weights is not None), []
-        for sorted_out, addends in map_chunks(look, len(self.scores)):
-            kept += sorted_out
-            for total, addend in zip(sums, addends, strict=True):
+def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
+    """Element-wise sums of lists of arrays."""
+    totals: list[npt.NDArray[Any]] = []
+    for part in parts:
+        if not totals:
+            totals = part
+        else:
+            for total, addend in zip(totals, part, strict=True):
                 total += addend
-        rows = _Rows.join(kept)
-        exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
-        return join_points([exact, finer.points(sums)])
+    return totals
+
+
+class _Owner:
+    """Finds the chosen bin of a row from the row's cell."""
+
+    def __init__(self, chosen: Points, cells: Integers, n_cells: int) -> None:
+        self._chosen = chosen
+        self._keys = cells + 1j * chosen.lower  # ordered lexicographically
+        self._cells = cells
+        self._first = np.zeros(n_cells, dtype=np.intp)
+        self._first[cells[::-1]] = np.arange(len(cells))[::-1]
+        self.has = np.zeros(n_cells, dtype=bool)
+        self.has[cells] = True
+        self._alone = int(self.has.sum()) == len(cells)
+
+    def find(self, rows: "_Rows") -> "_Rows":
+        """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""
+        if self._alone:
+            point = self._first[rows.point]
+        else:
+            point = np.searchsorted(self._keys, rows.point + 1j * rows.position, side="right") - 1
+        inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
+        inside &= self._cells[point] == rows.point
+        return rows._replace(point=point).take(inside)
 
 
 class _Rows(NamedTuple):

@@ -58,8 +58,9 @@ class FitRecord:
         Fit rows.
     effective_rows : tuple of float
         Unweighted rows that would estimate the selection rate as precisely.
-    rows_from_threshold, rows_at_threshold : tuple of int
-        Fit rows with a score at or above, and equal to, the threshold.
+    rows_above, rows_inside : tuple of int
+        Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
+        of width 0, above the threshold and equal to it.
     rate_before, rate_after : tuple of float
         Selection rate of the classifier's own decisions and of the rule.
     target : str or float
@@ -83,8 +84,8 @@ class FitRecord:
 
     rows: tuple[int, ...]
     effective_rows: tuple[float, ...]
-    rows_from_threshold: tuple[int, ...]
-    rows_at_threshold: tuple[int, ...]
+    rows_above: tuple[int, ...]
+    rows_inside: tuple[int, ...]
     rate_before: tuple[float, ...]
     rate_after: tuple[float, ...]
     target: str | float
@@ -220,8 +221,7 @@ class Rule:
                     np.take(feet, code, out=chance, mode="clip")
                     np.subtract(x, chance, out=chance)
                     np.divide(chance, self.ramp_width, out=chance)
-                    np.maximum(chance, 0.0, out=chance)
-                    np.minimum(chance, 1.0, out=chance)
+                    np.clip(chance, 0.0, 1.0, out=chance)
                 else:
                     threshold = thresholds[code]
                     chance[:] = x > threshold

@@ -252,8 +252,8 @@ def _names(value: Any, where: str) -> tuple[str, ...] | None:
 _RECORD: dict[str, Callable[[Any, str], Any]] = {
     "rows": _many(_whole),
     "effective_rows": _many(_nonnegative),
-    "rows_from_threshold": _many(_whole),
-    "rows_at_threshold": _many(_whole),
+    "rows_above": _many(_whole),
+    "rows_inside": _many(_whole),
     "rate_before": _many(_share),
     "rate_after": _many(_share),
     "target": _target,

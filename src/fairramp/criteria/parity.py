@@ -34,13 +34,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fairramp.distribution import Floats, RateCurve, ScoreDistribution
 
 __all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
 
-#: Halvings of [0, 1] before the breakpoints left in the bracket are sorted: cheap, and few remain.
-_HALVINGS = 7
+#: Rates looked up at once while searching for the best target: enough to make calls few.
+_TRIED_AT_ONCE = 1 << 12
 #: A sum of multipliers this small beside its terms is 0.
 _BALANCE_TOLERANCE = 1e-14
 
@@ -182,22 +183,21 @@ def _best_target(
     """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
     half = problem.max_gap / 2
 
-    def balance(rho: float) -> tuple[float, float]:
-        """Both ends of Σ π_k T_k(ρ)."""
-        edges = np.array([[rho + half], [rho - half]])
-        lowest, highest = curve.feet(np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(shares))))
+    def balance(rhos: Floats) -> tuple[Floats, Floats]:
+        """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
+        edges = np.stack([rhos + half, rhos - half])[:, :, None]
+        rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
         ends = []
-        for feet in (lowest, highest):
+        for feet in curve.feet(rates if half > 0 else rates[:1]):
             t = feet - problem.own_foot
             if half > 0:
                 # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge
                 # outside [0, 1] cannot bind.
-                t[0] = np.maximum(t[0], 0.0) if rho + half <= 1 else 0.0
-                t[1] = np.minimum(t[1], 0.0) if rho - half >= 0 else 0.0
-                t[0] += t[1]
-            total, size = float(shares @ t[0]), float(shares @ np.abs(t[0]))
-            balanced = np.isfinite(size) and abs(total) <= _BALANCE_TOLERANCE * size
-            ends.append(0.0 if balanced else total)
+                t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
+                t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
+            total, size = t[0] @ shares, np.abs(t[0]) @ shares
+            balanced = np.isfinite(size) & (np.abs(total) <= _BALANCE_TOLERANCE * size)
+            ends.append(np.where(balanced, 0.0, total))
         return ends[0], ends[1]
 
     breakpoints = curve.breakpoints()
@@ -205,44 +205,60 @@ def _best_target(
         breakpoints = np.concatenate([breakpoints, ramp_rates])
         breakpoints = np.concatenate([breakpoints - half, breakpoints + half])
 
-    # First ρ at which the lower end is no longer above 0, last at which the upper is not below.
-    left, right = _bracket(breakpoints, lambda rho: balance(rho)[0] <= 0)
+    # The first ρ at which the lower end is no longer above 0 …
+    left, right = _bracket(breakpoints, lambda rhos: balance(rhos)[0] <= 0, len(shares))
     first = _root(balance, left, right)
-    if balance(first)[0] < 0:
+    if first < right or balance(np.array([first]))[0][0] < 0:
         return first
-    left, right = _bracket(breakpoints, lambda rho: balance(rho)[1] < 0)
-    last = _root(balance, left, right) if balance(right)[1] < 0 else 1.0
+    # … and, where the balance stays at 0, the last at which the upper end is not yet below.
+    left, right = _bracket(breakpoints, lambda rhos: balance(rhos)[1] < 0, len(shares))
+    last = right if balance(np.array([right]))[1][0] >= 0 else _root(balance, left, right)
     return min(max(own_rate, first), max(last, first))
 
 
-def _bracket(breakpoints: Floats, holds: Callable[[float], bool]) -> tuple[float, float]:
+def _bracket(
+    breakpoints: Floats, holds: Callable[[Floats], npt.NDArray[np.bool_]], n_groups: int
+) -> tuple[float, float]:
     """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
 
-    (0, 0) if it holds from the start, (1, 1) if it never does.
+    (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
+    one costs hardly less than a few dozen.
     """
-    left, right = 0.0, 1.0
-    if holds(left):
-        return left, left
-    if not holds(right):
-        return right, right
-    for _ in range(_HALVINGS):
-        middle = (left + right) / 2
-        left, right = (left, middle) if holds(middle) else (middle, right)
+    n_tried = min(max(_TRIED_AT_ONCE // n_groups, 2), 64)
+
+    def narrow(places: Floats) -> tuple[int, int]:
+        """Neighbours among increasing places between which the condition begins to hold."""
+        low, high = -1, len(places)  # it does not hold at low, it holds at high
+        while high - low > 1:
+            step = -(-(high - low - 1) // n_tried)
+            tried = np.arange(low + step, high, step)
+            held = holds(places[tried])
+            n_before = int(np.argmax(held)) if held.any() else len(held)
+            low, high = (
+                int(tried[n_before - 1]) if n_before > 0 else low,
+                int(tried[n_before]) if n_before < len(tried) else high,
+            )
+        return low, high
+
+    grid = np.linspace(0.0, 1.0, 65)
+    low, high = narrow(grid)
+    if low < 0:
+        return 0.0, 0.0
+    if high == len(grid):
+        return 1.0, 1.0
+    left, right = grid[low], grid[high]
     inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
-    candidates = np.concatenate([[left], inside, [right]])
-    low, high = 0, len(candidates) - 1
-    while high - low > 1:
-        middle_index = (low + high) // 2
-        if holds(float(candidates[middle_index])):
-            high = middle_index
-        else:
-            low = middle_index
-    return float(candidates[low]), float(candidates[high])
+    low, high = narrow(inside)
+    return (
+        float(inside[low]) if low >= 0 else float(left),
+        float(inside[high]) if high < len(inside) else float(right),
+    )
 
 
-def _root(balance: Callable[[float], tuple[float, float]], left: float, right: float) -> float:
+def _root(balance: Callable[[Floats], tuple[Floats, Floats]], left: float, right: float) -> float:
     """Where the balance crosses 0 on [left, right], between whose ends it is linear."""
-    start, end = balance(left)[0], balance(right)[1]
+    lower, upper = balance(np.array([left, right]))
+    start, end = float(lower[0]), float(upper[1])
     if left == right or end >= 0:
         return right
     if start <= 0:
