@@ -20,8 +20,6 @@ lexicographically: real part the group, imaginary part the value.
 Stands between `summary` (which makes the points) and `criteria` (which asks for thresholds).
 """
 
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 
@@ -123,19 +121,16 @@ class RateCurve:
             fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
         self.falling = falling / self._total[group]
         self.fallen = fallen / self._total[group]
-        self._falling_keys = self._descending_keys(j, self.falling)
-        self._fallen_keys = self._descending_keys(j, self.fallen)
+        # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
+        levels = np.full((2, len(d.group)), np.inf)
+        levels[0, j], levels[1, j] = -self.fallen, -self.falling
+        self._level_keys = _keys(np.stack([d.group, d.group + len(d.first)]), levels).ravel()
 
     def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
         """Weight selected among the points start … stop − 1, all of which stand on the ramp."""
         moment = self._moment[stop] - self._moment[start]
         weight: Floats = (moment - feet * (self._below[stop] - self._below[start])) / self.width
         return weight
-
-    def _descending_keys(self, j: Integers, levels: Floats) -> npt.NDArray[np.complex128]:
-        negative = np.full(len(self.distribution.group), np.inf)
-        negative[j] = -levels
-        return _keys(self.distribution.group, negative)
 
     def breakpoints(self) -> Floats:
         """Every rate at which the slope of some group's inverse changes."""
@@ -156,35 +151,27 @@ class RateCurve:
             rates 0 and 1.
         """
         d, x, width = self.distribution, self.distribution.scores, self.width
-        group = np.arange(len(d.first))
+        n_groups = len(d.first)
 
-        def place(keys: npt.NDArray[np.complex128], rate: Floats, side: Literal["left", "right"]) -> Integers:
-            return np.searchsorted(keys, _keys(group, -rate), side=side)
-
-        # Breakpoints at the wanted rate: [a, b) of either kind.
-        above, under = rates + RATE_TOLERANCE, rates - RATE_TOLERANCE
-        a_out, b_out = (
-            place(self._fallen_keys, above, "left"),
-            place(self._fallen_keys, under, "right"),
-        )
-        a_in, b_in = (
-            place(self._falling_keys, above, "left"),
-            place(self._falling_keys, under, "right"),
-        )
-        lowest = np.minimum(
-            np.where(a_out < b_out, x[a_out], np.inf),
-            np.where(a_in < b_in, x[a_in] - width, np.inf),
-        )
+        # Breakpoints at the wanted rate are [a, b) of either kind: *out* where points have fallen,
+        # *in* where they begin to fall.
+        queries = np.empty((2, 2, *rates.shape), dtype=np.complex128)
+        queries.real = np.arange(2 * n_groups).reshape(2, *[1] * rates.ndim, n_groups)
+        queries.imag[:, 0] = -RATE_TOLERANCE - rates
+        queries.imag[:, 1] = RATE_TOLERANCE - rates
+        places = np.searchsorted(self._level_keys, queries)
+        (a_out, b_out), (a_in, b_in) = places[0], places[1] - len(x)
+        at_out, at_in = a_out < b_out, a_in < b_in
+        lowest = np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf))
         highest = np.maximum(
-            np.where(a_out < b_out, x[b_out - 1], -np.inf),
-            np.where(a_in < b_in, x[b_in - 1] - width, -np.inf),
+            np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)
         )
         lowest = np.where(rates >= 1 - RATE_TOLERANCE, -np.inf, lowest)
         highest = np.where(rates <= RATE_TOLERANCE, np.inf, highest)
 
         # None there: the wanted rate lies inside the linear piece on which the points before a_out
         # are out, those from a_in on are certain and those between stand on the ramp.
-        sloping = (a_out >= b_out) & (a_in >= b_in)
+        sloping = ~(at_out | at_in)
         if sloping.any():
             left = np.maximum(
                 np.where(a_out > d.first, x[a_out - 1], -np.inf),
@@ -220,6 +207,8 @@ class RateCurve:
                 np.where(better, feet, best),
                 np.where(better, abs(error), best_error),
             )
+            if (best_error <= RATE_TOLERANCE / 10).all():
+                break
             low = np.where(error >= 0, np.maximum(low, feet), low)
             high = np.where(error <= 0, np.minimum(high, feet), high)
             slope = (d.rates_above(feet) - d.rates_from(feet + width)) / width

@@ -1,15 +1,16 @@
 """Rows in memory, and the two passes over them that an exact fit needs.
 
-    summarize   every row into one of `bins` bins per group: rows, Σw, Σw²
+    summarize   every row into one of many bins per group: rows, Σw, Σw²
     refine      only the rows of chosen bins: as exact points, as means, or, where they are too many,
                 as finer bins
 
 The bins are the scale's range cut into a power of two, so that their edges are exact floats and 0.5 is
-one of them; the highest score has a bin of its own. A crowded bin is cut again along the order of the
-floats themselves (their bit patterns), which reaches single scores in a few rounds wherever they crowd.
-Few rows are not binned at all: sorting them is cheaper.
+one of them; the highest score has a bin of its own. A summary starts with wide bins, each a row of the
+narrow ones that were counted, and `refine` first opens wide bins, which needs no pass. A crowded narrow bin
+is cut again along the order of the floats themselves (their bit patterns), which reaches single scores in
+a few rounds wherever they crowd. Few rows are not binned at all: sorting them is cheaper.
 
-Another kind of table takes part in the fit by offering the same two passes.
+Another kind of table takes part in the fit by offering the same two methods.
 """
 
 from collections.abc import Iterable
@@ -19,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.blocks import BLOCK, blocks, map_chunks
+from fairramp.blocks import map_blocks
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
-from fairramp.groups import Codes, label_key
+from fairramp.groups import Codes
 from fairramp.scales import Scale
 from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join_points, resolution
 
@@ -31,7 +32,9 @@ __all__ = ["ArrayRows"]
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
 #: Bins per group in the first pass, at most.
-MAX_BINS = 1 << 12
+MAX_BINS = 1 << 13
+#: Wide bins per group with which a summary starts; what its fingerprint needs.
+WIDE_BINS = MAX_RESOLUTION
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
 
@@ -56,13 +59,17 @@ class ArrayRows:
         self.codes = codes
         self.weights = weights
         self.scale = scale
-        # Bins per group: near √n, but never coarser than the fingerprint of a summary.
-        wanted = max(isqrt(len(scores)), MAX_RESOLUTION)
+        # Near 2·√n bins per group, so that bins and rows per bin are few, but no coarser than the
+        # fingerprint of a summary.
+        wanted = max(2 * isqrt(len(scores)), MAX_RESOLUTION)
         self._bins = resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS))
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
         self._n_cells = len(codes.labels) * self._stride
-        self._cells: npt.NDArray[Any] | None = None  # of each row, kept from the first pass
+        # Kept from the first pass: the cell (group and bin) of each row, the cells, their contents.
+        self._cell_of_row: npt.NDArray[Any] = np.empty(0, dtype=np.uint16)
+        self._cells: Integers = np.empty(0, dtype=np.intp)
+        self._narrow: Points | None = None
 
     def positions(self, start: int, stop: int) -> Floats:
         """Positions of the rows start … stop − 1, after checking their scores."""
@@ -91,13 +98,16 @@ class ArrayRows:
         )
 
     def summarize(self) -> GroupScores:
-        """First pass: all rows, sorted if they are few, otherwise in bins."""
+        """First pass: all rows, sorted if they are few, otherwise in wide bins."""
         n_rows = len(self.scores)
         if n_rows <= SORTED_ROWS:
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
-        else:
-            points = self._binned()
-        return GroupScores.of_occurring(self.codes.labels, points)
+            return GroupScores.of_occurring(self.codes.labels, points)
+        self._count()
+        assert self._narrow is not None
+        narrow = GroupScores.of_occurring(self.codes.labels, self._narrow)
+        self._narrow = narrow.points
+        return GroupScores(narrow.labels, self._widened(narrow.points))
 
     def _find_cells(self, start: int, stop: int) -> Integers:
         """Index of each row's (group, bin)."""
@@ -109,41 +119,65 @@ class ArrayRows:
         bins += self.codes.block(start, stop) * self._stride
         return bins
 
-    def _binned(self) -> Points:
-        n_cells = self._n_cells
-        kept = np.empty(len(self.scores), dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
+    def _count(self) -> None:
+        """Pass over all rows: how many, and how heavy, in each cell."""
+        n_rows, n_cells = len(self.scores), self._n_cells
+        cell_of_row = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
-            sums: list[npt.NDArray[Any]] = [np.zeros(n_cells, dtype=np.intp)]
-            if self.weights is not None:
-                sums += [np.zeros(n_cells), np.zeros(n_cells)]
-            for a, b in blocks(start, stop, max(BLOCK, n_cells)):
-                cells = self._find_cells(a, b)
-                kept[a:b] = cells
-                sums[0] += np.bincount(cells, minlength=n_cells)
-                if self.weights is not None:
-                    weights = self.weights[a:b]
-                    sums[1] += np.bincount(cells, weights, minlength=n_cells)
-                    sums[2] += np.bincount(cells, weights * weights, minlength=n_cells)
-            return sums
+            cells = self._find_cells(start, stop)
+            cell_of_row[start:stop] = cells
+            if self.weights is None:
+                return [np.bincount(cells, minlength=n_cells)]
+            w = self.weights[start:stop]
+            return [np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w)]
 
-        totals = _added(map_chunks(count, len(self.scores)))
-        self._cells = kept
-        cells = np.flatnonzero(totals[0])
-        group, index = np.divmod(cells, self._stride)
+        # Blocks four times as long as their result keep all results small beside the rows.
+        totals = _added(map_blocks(count, n_rows, 4 * n_cells))
+        self._cell_of_row, self._cells = cell_of_row, np.flatnonzero(totals[0])
+        group, index = np.divmod(self._cells, self._stride)
         lower = self.scale.lowest + index / self._bins_per_unit
         upper = np.where(index < self._bins, lower + 1 / self._bins_per_unit, lower)
-        rows = totals[0][cells]
-        weight = totals[1][cells] if self.weights is not None else rows.astype(np.float64)
-        squares = totals[2][cells] if self.weights is not None else weight
-        return Points(group, (lower + upper) / 2, lower, upper, rows, weight, squares, lower == upper)
+        sums = [total[self._cells] for total in totals]
+        weight = sums[0].astype(np.float64) if self.weights is None else sums[1]
+        squares = weight if self.weights is None else sums[2]
+        middle = (lower + upper) / 2
+        self._narrow = Points(group, middle, lower, upper, sums[0], weight, squares, lower == upper)
+
+    def _widened(self, p: Points) -> Points:
+        """Points that each stand for a row of narrow bins."""
+        per_wide = max(self._bins // WIDE_BINS, 1)
+        bin_, exact = self._cells % self._stride, p.exact
+        wide = bin_ // per_wide
+        new = np.ones(len(p), dtype=bool)
+        new[1:] = (p.group[1:] != p.group[:-1]) | (wide[1:] != wide[:-1]) | exact[1:] | exact[:-1]
+        first = np.flatnonzero(new)
+        weight = np.add.reduceat(p.weight, first)
+        lower = self.scale.lowest + wide[first] * per_wide / self._bins_per_unit
+        return Points(
+            group=p.group[first],
+            place=np.add.reduceat(p.weight * p.place, first) / weight,
+            lower=lower,
+            upper=np.where(exact[first], lower, lower + per_wide / self._bins_per_unit),
+            rows=np.add.reduceat(p.rows, first),
+            weight=weight,
+            weight_squares=np.add.reduceat(p.weight_squares, first),
+            averaged=exact[first],
+        )
 
     def refine(self, summary: GroupScores, split: Booleans, average: Booleans) -> Points:
-        """Second pass: finer points for the chosen bins of a summary of these rows.
+        """Finer points for the chosen bins of a summary of these rows.
 
-        Bins to be averaged become one bin with its mean. Bins to be split become exact points or,
-        if their rows are too many, finer bins with their means.
+        Wide bins become narrow ones. Narrow bins to be averaged become one bin with its mean; those to
+        be split become exact points or, if their rows are too many, finer bins with their means.
         """
+        assert self._narrow is not None, "points of sorted rows are exact"
+        which = split | average
+        wide = which & (summary.points.upper - summary.points.lower > 1 / self._bins_per_unit)
+        opened = self._opened(summary.points.take(wide))
+        split, average = split & ~wide, average & ~wide
+        if not (split.any() or average.any()):
+            return opened
         chosen = summary.points.take(split | average)
         to_bins = average[split | average]
         if chosen.rows[~to_bins].sum() > max(SORTED_ROWS, len(self.scores) // 32):
@@ -153,46 +187,43 @@ class ArrayRows:
             parts = np.ones(len(chosen), dtype=np.intp)
         finer = _FinerBins(chosen, np.where(to_bins, parts, 0))
 
-        owner = _Owner(chosen, self._cells_of(summary, chosen), self._n_cells)
-        assert self._cells is not None, "only binned rows can be refined"
-        kept_cells = self._cells
+        owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
 
         def look(start: int, stop: int) -> tuple[_Rows, list[npt.NDArray[Any]]]:
-            found = []
-            for a, b in blocks(start, stop):
-                cells = kept_cells[a:b].astype(np.intp)
-                hits = np.flatnonzero(owner.has[cells])
-                weight = None if self.weights is None else self.weights[a:b][hits]
-                found.append(_Rows(cells[hits], self.scale.position(self.scores[a:b][hits]), weight))
-            rows = owner.find(_Rows.join(found))
+            cells = self._cell_of_row[start:stop].astype(np.intp)
+            hits = np.flatnonzero(owner.has[cells])
+            positions = self.scale.position(self.scores[start:stop][hits])
+            weight = None if self.weights is None else self.weights[start:stop][hits]
+            rows = owner.find(_Rows(cells[hits], positions, weight))
             binned = to_bins[rows.point]
-            sums = finer.zeros(self.weights is not None)
-            finer.add(rows.take(binned), sums)
-            return rows.take(~binned), sums
+            return rows.take(~binned), finer.sums(rows.take(binned))
 
-        results = list(map_chunks(look, len(self.scores)))
+        results = map_blocks(look, len(self.scores))
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
-        return join_points([exact, finer.points(_added(sums for _, sums in results))])
+        return join_points([opened, exact, finer.points(_added(sums for _, sums in results))])
 
-    def _cells_of(self, summary: GroupScores, points: Points) -> Integers:
-        """The cell in which each point of a summary lies."""
-        code_of = {label_key(label): code for code, label in enumerate(self.codes.labels)}
-        codes = np.array([code_of[label_key(label)] for label in summary.labels], dtype=np.intp)
-        index = np.floor((points.lower - self.scale.lowest) * self._bins_per_unit).astype(np.intp)
-        return codes[points.group] * self._stride + index
+    def _opened(self, wide: Points) -> Points:
+        """The narrow bins of wide ones."""
+        assert self._narrow is not None
+        keys = self._narrow.group + 1j * self._narrow.lower
+        first = np.searchsorted(keys, wide.group + 1j * wide.lower)
+        stop = np.searchsorted(keys, wide.group + 1j * wide.upper)
+        inside = np.zeros(len(keys) + 1, dtype=np.intp)
+        np.add.at(inside, first, 1)
+        np.add.at(inside, stop, -1)
+        return self._narrow.take(np.cumsum(inside)[:-1] > 0)
+
+    def _cells_of(self, points: Points) -> Integers:
+        """The cell in which each point lies."""
+        assert self._narrow is not None
+        keys = self._narrow.group + 1j * self._narrow.lower
+        return self._cells[np.searchsorted(keys, points.group + 1j * points.lower, side="right") - 1]
 
 
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
     """Element-wise sums of lists of arrays."""
-    totals: list[npt.NDArray[Any]] = []
-    for part in parts:
-        if not totals:
-            totals = part
-        else:
-            for total, addend in zip(totals, part, strict=True):
-                total += addend
-    return totals
+    return [sum(arrays[1:], start=arrays[0]) for arrays in zip(*parts, strict=True)]
 
 
 class _Owner:
@@ -270,19 +301,13 @@ class _FinerBins:
         self._shift = np.array([int(n - 1).bit_length() for n in per_part.tolist()], dtype=np.int64)
         self._owner = np.repeat(np.arange(len(bins)), parts)
 
-    def zeros(self, weighted: bool) -> list[npt.NDArray[Any]]:
-        """Empty sums: rows, Σw·x and, with weights, Σw and Σw²."""
-        sums: list[npt.NDArray[Any]] = [np.zeros(self._n_cells, dtype=np.intp)]
-        return sums + [np.zeros(self._n_cells) for _ in range(3 if weighted else 1)]
-
-    def add(self, rows: _Rows, sums: list[npt.NDArray[Any]]) -> None:
-        """Count rows into their parts."""
+    def sums(self, rows: _Rows) -> list[npt.NDArray[Any]]:
+        """For each part: rows, Σw·x and, with weights, Σw and Σw²."""
         part = (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
         cell = self._offset[rows.point] + part
         w = rows.weight
         values = [None, rows.position] if w is None else [None, w * rows.position, w, w * w]
-        for total, value in zip(sums, values, strict=True):
-            np.add.at(total, cell, 1 if value is None else value)
+        return [np.bincount(cell, value, minlength=self._n_cells) for value in values]
 
     def points(self, sums: list[npt.NDArray[Any]]) -> Points:
         """Those parts that have rows, with their means."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.blocks import blocks, map_chunks
+from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
 from fairramp.exceptions import InputError, UnseenGroupError
 from fairramp.groups import Codes, Label, encode_groups, label_key
@@ -215,24 +215,22 @@ class Rule:
         chances = np.empty(len(column))
 
         def work(start: int, stop: int) -> None:
-            for a, b in blocks(start, stop):
-                x, code, chance = rows.positions(a, b), codes.block(a, b), chances[a:b]
-                if self.ramp_width > 0:
-                    np.take(feet, code, out=chance, mode="clip")
-                    np.subtract(x, chance, out=chance)
-                    np.divide(chance, self.ramp_width, out=chance)
-                    np.clip(chance, 0.0, 1.0, out=chance)
-                else:
-                    threshold = thresholds[code]
-                    chance[:] = x > threshold
-                    at = np.flatnonzero(x == threshold)
-                    chance[at] = tie_chances[code[at]]
-                if original is not None:
-                    own = np.flatnonzero(original[code])
-                    chance[own] = x[own] >= cutoff
+            x, code, chance = rows.positions(start, stop), codes.block(start, stop), chances[start:stop]
+            if self.ramp_width > 0:
+                np.take(feet, code, out=chance, mode="clip")
+                np.subtract(x, chance, out=chance)
+                np.divide(chance, self.ramp_width, out=chance)
+                np.clip(chance, 0.0, 1.0, out=chance)
+            else:
+                threshold = thresholds[code]
+                np.greater(x, threshold, out=chance)
+                at = np.flatnonzero(x == threshold)
+                chance[at] = tie_chances[code[at]]
+            if original is not None:
+                own = np.flatnonzero(original[code])
+                chance[own] = x[own] >= cutoff
 
-        for _ in map_chunks(work, len(column)):
-            pass
+        map_blocks(work, len(column))
         return chances
 
     def decide(

@@ -34,13 +34,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.distribution import Floats, RateCurve, ScoreDistribution
 
 __all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
 
-#: Rates looked up at once while searching for the best target: enough to make calls few.
+#: Targets tried at once while searching for the best one, and rates looked up at once.
+_GRID = 64
 _TRIED_AT_ONCE = 1 << 12
 #: A sum of multipliers this small beside its terms is 0.
 _BALANCE_TOLERANCE = 1e-14
@@ -187,7 +187,7 @@ def _best_target(
         """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
         edges = np.stack([rhos + half, rhos - half])[:, :, None]
         rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
-        ends = []
+        sums = []
         for feet in curve.feet(rates if half > 0 else rates[:1]):
             t = feet - problem.own_foot
             if half > 0:
@@ -197,68 +197,71 @@ def _best_target(
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
             total, size = t[0] @ shares, np.abs(t[0]) @ shares
             balanced = np.isfinite(size) & (np.abs(total) <= _BALANCE_TOLERANCE * size)
-            ends.append(np.where(balanced, 0.0, total))
-        return ends[0], ends[1]
+            sums.append(np.where(balanced, 0.0, total))
+        return sums[0], sums[1]
 
     breakpoints = curve.breakpoints()
     if half > 0:
         breakpoints = np.concatenate([breakpoints, ramp_rates])
         breakpoints = np.concatenate([breakpoints - half, breakpoints + half])
 
+    seen: dict[float, tuple[float, float]] = {}
+
+    def ends(rhos: list[float]) -> list[tuple[float, float]]:
+        """The balance at some places, each computed once."""
+        new = [rho for rho in rhos if rho not in seen]
+        if new:
+            lower, upper = balance(np.array(new))
+            seen.update(zip(new, zip(lower.tolist(), upper.tolist(), strict=True), strict=True))
+        return [seen[rho] for rho in rhos]
+
     # The first ρ at which the lower end is no longer above 0 …
-    left, right = _bracket(breakpoints, lambda rhos: balance(rhos)[0] <= 0, len(shares))
-    first = _root(balance, left, right)
-    if first < right or balance(np.array([first]))[0][0] < 0:
+    n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), _GRID)
+    left, right = _bracket(breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried)
+    first = _root(ends, left, right)
+    if first < right or ends([first])[0][0] < 0:
         return first
     # … and, where the balance stays at 0, the last at which the upper end is not yet below.
-    left, right = _bracket(breakpoints, lambda rhos: balance(rhos)[1] < 0, len(shares))
-    last = right if balance(np.array([right]))[1][0] >= 0 else _root(balance, left, right)
+    left, right = _bracket(breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried)
+    last = right if ends([right])[0][1] >= 0 else _root(ends, left, right)
     return min(max(own_rate, first), max(last, first))
 
 
 def _bracket(
-    breakpoints: Floats, holds: Callable[[Floats], npt.NDArray[np.bool_]], n_groups: int
+    breakpoints: Floats, holds: Callable[[list[float]], list[bool]], n_tried: int
 ) -> tuple[float, float]:
     """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
 
     (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
     one costs hardly less than a few dozen.
     """
-    n_tried = min(max(_TRIED_AT_ONCE // n_groups, 2), 64)
 
-    def narrow(places: Floats) -> tuple[int, int]:
+    def narrow(places: list[float]) -> tuple[int, int]:
         """Neighbours among increasing places between which the condition begins to hold."""
         low, high = -1, len(places)  # it does not hold at low, it holds at high
         while high - low > 1:
             step = -(-(high - low - 1) // n_tried)
-            tried = np.arange(low + step, high, step)
-            held = holds(places[tried])
-            n_before = int(np.argmax(held)) if held.any() else len(held)
-            low, high = (
-                int(tried[n_before - 1]) if n_before > 0 else low,
-                int(tried[n_before]) if n_before < len(tried) else high,
-            )
+            tried = range(low + step, high, step)
+            held = holds([places[i] for i in tried])
+            n_before = held.index(True) if True in held else len(held)
+            low, high = ([low, *tried][n_before], [*tried, high][n_before])
         return low, high
 
-    grid = np.linspace(0.0, 1.0, 65)
+    grid = np.linspace(0.0, 1.0, _GRID).tolist()
     low, high = narrow(grid)
     if low < 0:
         return 0.0, 0.0
     if high == len(grid):
         return 1.0, 1.0
     left, right = grid[low], grid[high]
-    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
+    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)]).tolist()
     low, high = narrow(inside)
-    return (
-        float(inside[low]) if low >= 0 else float(left),
-        float(inside[high]) if high < len(inside) else float(right),
-    )
+    return [left, *inside][low + 1], [*inside, right][high]
 
 
-def _root(balance: Callable[[Floats], tuple[Floats, Floats]], left: float, right: float) -> float:
+def _root(ends: Callable[[list[float]], list[tuple[float, float]]], left: float, right: float) -> float:
     """Where the balance crosses 0 on [left, right], between whose ends it is linear."""
-    lower, upper = balance(np.array([left, right]))
-    start, end = float(lower[0]), float(upper[1])
+    (start, _), (_, end) = ends([left, right])
     if left == right or end >= 0:
         return right
     if start <= 0:
