@@ -232,9 +232,11 @@ def _solve(
 ) -> tuple[GroupScores, ParitySolution, Ramp | None]:
     """Solve, look closer, and solve again until the solution rests on exact points alone."""
     summary = rows.summarize()
+    near = 0.5
     while True:
         n_groups = len(summary.labels)
-        solution = solve_parity(summary.distribution(), summary.shares, problem)
+        solution = solve_parity(summary.distribution(), summary.shares, problem, near)
+        near = solution.target_rate
         feet = [solution.feet]
         edges = np.full((1, n_groups), problem.cutoff)
         if problem.target_rate is None:

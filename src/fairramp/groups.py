@@ -54,7 +54,7 @@ class Codes:
         return len(self.values)
 
     def block(self, start: int, stop: int) -> npt.NDArray[np.intp]:
-        """Codes of the rows start … stop − 1, counted from 0."""
+        """Codes of the rows start … stop − 1, counted from 0; not to be written to."""
         values = self.values[start:stop].astype(np.intp, copy=False)
         return values - self.offset if self.offset else values
 

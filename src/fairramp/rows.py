@@ -115,9 +115,10 @@ class ArrayRows:
         if self.scale.lowest < 0:
             np.floor(scaled, out=scaled)
             scaled += self._bins // 2
-        bins = scaled.astype(np.int32).astype(np.intp)  # cut off, which is floor from 0 on
-        bins += self.codes.block(start, stop) * self._stride
-        return bins
+        cells = self.codes.block(start, stop).astype(np.int32)
+        cells *= self._stride
+        cells += scaled.astype(np.int32)  # cut off, which is floor from 0 on
+        return cells.astype(np.intp)
 
     def _count(self) -> None:
         """Pass over all rows: how many, and how heavy, in each cell."""
@@ -237,7 +238,7 @@ class _Owner:
         self._first[cells[::-1]] = np.arange(len(cells))[::-1]
         self.has = np.zeros(n_cells, dtype=bool)
         self.has[cells] = True
-        self._alone = int(self.has.sum()) == len(cells)
+        self._alone = int(np.count_nonzero(self.has)) == len(cells)
 
     def find(self, rows: "_Rows") -> "_Rows":
         """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""
@@ -303,8 +304,9 @@ class _FinerBins:
 
     def sums(self, rows: _Rows) -> list[npt.NDArray[Any]]:
         """For each part: rows, Σw·x and, with weights, Σw and Σw²."""
-        part = (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
-        cell = self._offset[rows.point] + part
+        cell = self._offset[rows.point]
+        if self._n_cells > len(self._first):
+            cell += (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
         w = rows.weight
         values = [None, rows.position] if w is None else [None, w * rows.position, w, w * w]
         return [np.bincount(cell, value, minlength=self._n_cells) for value in values]

@@ -39,8 +39,7 @@ from fairramp.distribution import Floats, RateCurve, ScoreDistribution
 
 __all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
 
-#: Targets tried at once while searching for the best one, and rates looked up at once.
-_GRID = 64
+#: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
 #: A sum of multipliers this small beside its terms is 0.
 _BALANCE_TOLERANCE = 1e-14
@@ -104,7 +103,9 @@ class ParitySolution:
     multiplier_feet: Floats
 
 
-def solve_parity(distribution: ScoreDistribution, shares: Floats, problem: ParityProblem) -> ParitySolution:
+def solve_parity(
+    distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float = 0.5
+) -> ParitySolution:
     """Thresholds of least cost with every group's rate within max_gap/2 of the target.
 
     Parameters
@@ -115,6 +116,8 @@ def solve_parity(distribution: ScoreDistribution, shares: Floats, problem: Parit
         π_k, each group's share of the whole weight.
     problem : ParityProblem
         What is asked for.
+    near : float
+        A guess of the best target rate; a good one saves time and changes nothing else.
     """
     curve = RateCurve(distribution, problem.ramp_width)
     own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
@@ -126,7 +129,7 @@ def solve_parity(distribution: ScoreDistribution, shares: Floats, problem: Parit
         else own_rates
     )
     if problem.target_rate is None:
-        target = _best_target(curve, shares, problem, ramp_rates, float(shares @ own_rates))
+        target = _best_target(curve, shares, problem, ramp_rates, float(shares @ own_rates), near)
     else:
         target = problem.target_rate
 
@@ -179,6 +182,7 @@ def _best_target(
     problem: ParityProblem,
     ramp_rates: Floats,
     own_rate: float,
+    near: float,
 ) -> float:
     """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
     half = problem.max_gap / 2
@@ -215,48 +219,53 @@ def _best_target(
             seen.update(zip(new, zip(lower.tolist(), upper.tolist(), strict=True), strict=True))
         return [seen[rho] for rho in rhos]
 
+    n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), 32)
     # The first ρ at which the lower end is no longer above 0 …
-    n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), _GRID)
-    left, right = _bracket(breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried)
+    left, right = _bracket(breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried, near)
     first = _root(ends, left, right)
     if first < right or ends([first])[0][0] < 0:
         return first
     # … and, where the balance stays at 0, the last at which the upper end is not yet below.
-    left, right = _bracket(breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried)
+    left, right = _bracket(breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near)
     last = right if ends([right])[0][1] >= 0 else _root(ends, left, right)
     return min(max(own_rate, first), max(last, first))
 
 
 def _bracket(
-    breakpoints: Floats, holds: Callable[[list[float]], list[bool]], n_tried: int
+    breakpoints: Floats, holds: Callable[[list[float]], list[bool]], n_tried: int, near: float
 ) -> tuple[float, float]:
     """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
 
     (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
-    one costs hardly less than a few dozen.
+    one costs hardly less than a few dozen: first some that crowd around a guess, then evenly spaced
+    ones while there are too many breakpoints left, then the breakpoints themselves.
     """
 
-    def narrow(places: list[float]) -> tuple[int, int]:
-        """Neighbours among increasing places between which the condition begins to hold."""
-        low, high = -1, len(places)  # it does not hold at low, it holds at high
-        while high - low > 1:
-            step = -(-(high - low - 1) // n_tried)
-            tried = range(low + step, high, step)
-            held = holds([places[i] for i in tried])
-            n_before = held.index(True) if True in held else len(held)
-            low, high = ([low, *tried][n_before], [*tried, high][n_before])
-        return low, high
+    def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
+        """Neighbours among increasing places; the condition fails at left and holds at right."""
+        while places:
+            step = -(-len(places) // n_tried)
+            tried = places[step - 1 :: step]
+            held = holds(tried)
+            i = held.index(True) if True in held else len(held)
+            left, right = [left, *tried][i], [*tried, right][i]
+            places = places[i * step : (i + 1) * step - 1]
+        return left, right
 
-    grid = np.linspace(0.0, 1.0, _GRID).tolist()
-    low, high = narrow(grid)
-    if low < 0:
+    distances = 0.5 ** np.arange(2, 18)
+    places = np.concatenate([[0.0], near - distances, near + distances[::-1], [1.0]])
+    left, right = narrow(-1.0, np.unique(np.clip(places, 0.0, 1.0)).tolist(), 2.0)
+    if left < 0:
         return 0.0, 0.0
-    if high == len(grid):
+    if right > 1:
         return 1.0, 1.0
-    left, right = grid[low], grid[high]
-    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)]).tolist()
-    low, high = narrow(inside)
-    return [left, *inside][low + 1], [*inside, right][high]
+    for _ in range(4):
+        breakpoints = breakpoints[(breakpoints > left) & (breakpoints < right)]
+        if len(breakpoints) <= n_tried:
+            break
+        left, right = narrow(left, np.linspace(left, right, n_tried + 2)[1:-1].tolist(), right)
+    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
+    return narrow(left, inside.tolist(), right)
 
 
 def _root(ends: Callable[[list[float]], list[tuple[float, float]]], left: float, right: float) -> float:
