@@ -232,7 +232,7 @@ def _solve(
 ) -> tuple[GroupScores, ParitySolution, Ramp | None]:
     """Solve, look closer, and solve again until the solution rests on exact points alone."""
     summary = rows.summarize()
-    near = 0.5
+    near = None
     while True:
         n_groups = len(summary.labels)
         solution = solve_parity(summary.distribution(), summary.shares, problem, near)

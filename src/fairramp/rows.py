@@ -109,33 +109,34 @@ class ArrayRows:
         self._narrow = narrow.points
         return GroupScores(narrow.labels, self._widened(narrow.points))
 
-    def _find_cells(self, start: int, stop: int) -> Integers:
-        """Index of each row's (group, bin)."""
+    def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Index of each row's (group, bin), in as few bytes as it takes."""
         scaled = self.positions(start, stop) * self._bins_per_unit
         if self.scale.lowest < 0:
             np.floor(scaled, out=scaled)
             scaled += self._bins // 2
-        cells = self.codes.block(start, stop).astype(np.int32)
-        cells *= self._stride
-        cells += scaled.astype(np.int32)  # cut off, which is floor from 0 on
-        return cells.astype(np.intp)
+        kind = np.dtype(np.uint16 if self._n_cells <= 1 << 16 else np.uint32)
+        cells: npt.NDArray[Any] = self.codes.block(start, stop).astype(kind)
+        np.multiply(cells, kind.type(self._stride), out=cells)
+        np.add(cells, scaled.astype(kind), out=cells)  # cut off, which is floor from 0 on
+        return cells
 
     def _count(self) -> None:
         """Pass over all rows: how many, and how heavy, in each cell."""
         n_rows, n_cells = len(self.scores), self._n_cells
-        cell_of_row = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
             cells = self._find_cells(start, stop)
-            cell_of_row[start:stop] = cells
             if self.weights is None:
-                return [np.bincount(cells, minlength=n_cells)]
+                return [cells, np.bincount(cells, minlength=n_cells)]
             w = self.weights[start:stop]
-            return [np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w)]
+            return [cells, *(np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w))]
 
         # Blocks four times as long as their result keep all results small beside the rows.
-        totals = _added(map_blocks(count, n_rows, 4 * n_cells))
-        self._cell_of_row, self._cells = cell_of_row, np.flatnonzero(totals[0])
+        parts = map_blocks(count, n_rows, 4 * n_cells)
+        self._cell_of_row = np.concatenate([part[0] for part in parts])
+        totals = _added(part[1:] for part in parts)
+        self._cells = np.flatnonzero(totals[0])
         group, index = np.divmod(self._cells, self._stride)
         lower = self.scale.lowest + index / self._bins_per_unit
         upper = np.where(index < self._bins, lower + 1 / self._bins_per_unit, lower)

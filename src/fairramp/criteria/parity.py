@@ -104,7 +104,7 @@ class ParitySolution:
 
 
 def solve_parity(
-    distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float = 0.5
+    distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float | None = None
 ) -> ParitySolution:
     """Thresholds of least cost with every group's rate within max_gap/2 of the target.
 
@@ -116,7 +116,7 @@ def solve_parity(
         π_k, each group's share of the whole weight.
     problem : ParityProblem
         What is asked for.
-    near : float
+    near : float, optional
         A guess of the best target rate; a good one saves time and changes nothing else.
     """
     curve = RateCurve(distribution, problem.ramp_width)
@@ -129,7 +129,9 @@ def solve_parity(
         else own_rates
     )
     if problem.target_rate is None:
-        target = _best_target(curve, shares, problem, ramp_rates, float(shares @ own_rates), near)
+        own_rate = float(shares @ own_rates)
+        near = own_rate if near is None else near
+        target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
     else:
         target = problem.target_rate
 
@@ -252,7 +254,7 @@ def _bracket(
             places = places[i * step : (i + 1) * step - 1]
         return left, right
 
-    distances = 0.5 ** np.arange(2, 18)
+    distances = 0.5 ** np.arange(3, 18)
     places = np.concatenate([[0.0], near - distances, near + distances[::-1], [1.0]])
     left, right = narrow(-1.0, np.unique(np.clip(places, 0.0, 1.0)).tolist(), 2.0)
     if left < 0:
