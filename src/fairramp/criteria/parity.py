@@ -41,7 +41,7 @@ __all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
 
 #: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
-#: A sum of multipliers this small beside its terms is 0.
+#: A sum of multipliers this small beside the scores and the ramp is 0: they have no more digits.
 _BALANCE_TOLERANCE = 1e-14
 
 
@@ -188,6 +188,7 @@ def _best_target(
 ) -> float:
     """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
     half = problem.max_gap / 2
+    rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
 
     def balance(rhos: Floats) -> tuple[Floats, Floats]:
         """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
@@ -201,9 +202,8 @@ def _best_target(
                 # outside [0, 1] cannot bind.
                 t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
-            total, size = t[0] @ shares, np.abs(t[0]) @ shares
-            balanced = np.isfinite(size) & (np.abs(total) <= _BALANCE_TOLERANCE * size)
-            sums.append(np.where(balanced, 0.0, total))
+            total = t[0] @ shares
+            sums.append(np.where(np.abs(total) <= rounding, 0.0, total))
         return sums[0], sums[1]
 
     breakpoints = curve.breakpoints()

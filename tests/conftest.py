@@ -1,0 +1,13 @@
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, max_examples=100)
+settings.load_profile("default")
+
+
+@pytest.fixture
+def binned(monkeypatch):
+    """Send even a handful of rows through bins and refinement, in blocks of 16 rows."""
+    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 0)
+    monkeypatch.setattr("fairramp.rows.FINER_BINS", 64)
+    monkeypatch.setattr("fairramp.blocks.BLOCK", 16)

@@ -1,0 +1,136 @@
+"""The rule is the optimum: against a convex solver, by its optimality conditions, and by hand."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import fairramp
+from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
+
+BATCHES = range(20)
+PER_BATCH = 25
+
+
+def fit(instance):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairramp.FairrampWarning)
+        return fairramp.fit_rule(
+            instance.scores,
+            instance.groups,
+            sample_weight=instance.weights,
+            max_gap=instance.max_gap,
+            target_rate="optimal" if instance.target_rate is None else instance.target_rate,
+            cutoff=instance.cutoff,
+            ramp_width=instance.ramp_width,
+            ramp="centered" if instance.offset else "paper",
+        )
+
+
+def instances(batch):
+    for seed in range(batch * PER_BATCH, (batch + 1) * PER_BATCH):
+        instance = random_instance(np.random.default_rng(seed))
+        rule = fit(instance)
+        yield seed, instance, rule, rule.probabilities(instance.scores, instance.groups)
+
+
+def stands(rule, instance):
+    """Whether the classifier's own decisions were kept, which no ramp can equal."""
+    return rule.ramp_width == 0 < instance.ramp_width
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_objective_equals_that_of_an_independent_convex_solver(batch):
+    for seed, instance, rule, h in instances(batch):
+        if stands(rule, instance):
+            continue
+        best = solve_convex(*instance.rows, **instance.options)
+        ours = objective(
+            h,
+            instance.scores,
+            instance.weights,
+            cutoff=instance.cutoff,
+            ramp_width=instance.ramp_width,
+            offset=instance.offset,
+        )
+        assert abs(ours - best.objective) <= 1e-9 * instance.weights.sum(), seed
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_optimality_conditions_hold_to_rounding(batch):
+    for seed, instance, rule, h in instances(batch):
+        if stands(rule, instance):
+            continue
+        options = {**instance.options, "target_rate": rule.target_rate}
+        best_target = instance.target_rate is None
+        assert kkt_residual(h, *instance.rows, **options, best_target=best_target) <= 1e-9, seed
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_gap_on_the_fit_sample_never_exceeds_max_gap(batch):
+    for seed, instance, rule, h in instances(batch):
+        rates = selection_rates(h, instance.groups, instance.weights)
+        assert rates.max() - rates.min() <= instance.max_gap + 1e-9, seed
+        np.testing.assert_allclose(rule.record.rate_after, rates, atol=1e-9)
+
+
+@pytest.mark.parametrize("batch", BATCHES[:8])
+def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatch):
+    for seed, instance, rule, h in instances(batch):
+        with monkeypatch.context() as sorting:
+            sorting.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+            expected = fit(instance)
+        np.testing.assert_allclose(
+            h, expected.probabilities(instance.scores, instance.groups), atol=1e-9, err_msg=str(seed)
+        )
+        assert rule.record.fingerprint == expected.record.fingerprint
+        assert rule.record.rows == expected.record.rows
+
+
+@pytest.mark.filterwarnings("ignore:Groups below")
+class TestExample1:
+    """x in {-1, 0, 1}: the paper's proof that randomisation is needed."""
+
+    @pytest.mark.parametrize("ramp_width", [0, 1e-6, 1e-3, 0.01, 0.1, 0.5])
+    def test_half_way_people_get_seven_tenths(self, ramp_width):
+        scores, groups, weights, expected = example_1()
+        rule = fairramp.fit_rule(scores, groups, sample_weight=weights, ramp_width=ramp_width)
+        assert rule.target_rate == pytest.approx(0.4, abs=1e-12)
+        np.testing.assert_allclose(rule.probabilities(scores, groups), expected, atol=1e-9)
+
+    @pytest.mark.parametrize("ramp_width", [0, 1e-3, 0.1, 0.25])
+    def test_so_does_the_published_ramp(self, ramp_width):
+        scores, groups, weights, expected = example_1()
+        rule = fairramp.fit_rule(scores, groups, sample_weight=weights, ramp_width=ramp_width, ramp="paper")
+        np.testing.assert_allclose(rule.probabilities(scores, groups), expected, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("max_gap", "unchanged"), [(12 / 70, True), (0.2, True), (12 / 70 - 1e-9, False)]
+    )
+    def test_its_own_decisions_stand_iff_the_gap_allows_them(self, max_gap, unchanged):
+        scores, groups, weights, _ = example_1()
+        rule = fairramp.fit_rule(scores, groups, sample_weight=weights, max_gap=max_gap)
+        own = scores >= 0.5
+        assert np.array_equal(rule.probabilities(scores, groups), own) == unchanged
+
+
+@pytest.mark.filterwarnings("ignore:Groups below")
+def test_of_several_best_targets_the_one_nearest_the_classifiers_own_rate_is_taken():
+    # With ramp 0 and scores 0 and 1 only, a wide band leaves every target in it equally good.
+    scores = np.array([0, 0, 0, 1, 1, 0, 1, 1, 1, 1.0])
+    groups = np.repeat(["A", "B"], 5)
+    rule = fairramp.fit_rule(scores, groups, max_gap=0.3, ramp_width=0, ramp="paper")
+    best = solve_convex(
+        scores,
+        np.repeat([0, 1], 5),
+        np.ones(10),
+        max_gap=0.3,
+        target_rate=None,
+        cutoff=0.5,
+        ramp_width=0.0,
+        offset=0.0,
+    )
+    h = rule.probabilities(scores, groups)
+    ours = objective(h, scores, np.ones(10), cutoff=0.5, ramp_width=0.0, offset=0.0)
+    assert ours == pytest.approx(best.objective, abs=1e-9)
+    assert rule.record.gap_after <= 0.3 + 1e-9
