@@ -2,6 +2,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("default", deadline=None, max_examples=100)
+settings.register_profile("many", deadline=None, max_examples=5000)  # --hypothesis-profile=many
 settings.load_profile("default")
 
 

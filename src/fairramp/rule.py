@@ -9,6 +9,7 @@ A rule is frozen data. It can be printed, written to JSON and read back without 
 carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -294,10 +295,11 @@ class Rule:
         --------
         >>> from fairramp import Ramp, Rule
         >>> print(Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1).table())
-        group  threshold  ramp from  ramp to
-        -----  ---------  ---------  -------
-        A            0.5       0.45     0.55
-        B            0.4       0.35     0.45
+        group  threshold    ramp    ramp
+                            from      to
+        -----  ---------  ------  ------
+        A         0.5000  0.4500  0.5500
+        B         0.4000  0.3500  0.4500
         """
         thresholds = np.array([ramp.threshold for ramp in self.ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
@@ -315,7 +317,8 @@ class Rule:
         # Labels of one group may themselves be numbers; they are names here, not quantities.
         column = np.empty(len(self.groups), dtype=object)
         column[:] = self.groups
-        return Table({**columns, "group": column})
+        decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
+        return Table({**columns, "group": column}, decimals)
 
     def __repr__(self) -> str:
         n = len(self.groups)

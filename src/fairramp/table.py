@@ -5,6 +5,7 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 
 import html
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,13 @@ _SHOWN = 8
 class Table:
     """Named columns of equal length, read-only.
 
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        What the table holds.
+    decimals : int, default 4
+        Digits after the point in its text; the numbers themselves are not rounded.
+
     Examples
     --------
     >>> from fairramp.table import Table
@@ -35,17 +43,18 @@ class Table:
     >>> table["rate"].max()
     np.float64(0.5)
     >>> print(table)
-    group  rate
-    -----  ----
-    A      0.25
-    B       0.5
+    group    rate
+    -----  ------
+    A      0.2500
+    B      0.5000
     """
 
-    def __init__(self, columns: Mapping[str, Any]) -> None:
+    def __init__(self, columns: Mapping[str, Any], decimals: int = 4) -> None:
         arrays = {name: _column(values) for name, values in columns.items()}
         if len({len(a) for a in arrays.values()}) > 1:
             raise ValueError("The columns of a table must have one length.")
         self._columns = MappingProxyType(arrays)
+        self._decimals = decimals
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -100,17 +109,25 @@ class Table:
         """Texts row by row, the middle of a long table left out, and which columns are numbers."""
         n = len(self)
         shown = list(range(n)) if n <= 2 * _SHOWN + 1 else [*range(_SHOWN), *range(n - _SHOWN, n)]
-        texts = [[_text(v) for v in values[shown].tolist()] for values in self._columns.values()]
+        texts = [[self._text(v) for v in values[shown].tolist()] for values in self._columns.values()]
         rows = [list(row) for row in zip(*texts, strict=True)]
         if len(shown) < n:
             gap = ["…"] * len(self._columns)
             rows.insert(_SHOWN, gap)
         return rows, [values.dtype != object for values in self._columns.values()]
 
+    def _text(self, value: Any) -> str:
+        if isinstance(value, float):
+            rounded = f"{value:,.{self._decimals}f}"
+            return rounded if value == 0 or float(rounded.replace(",", "")) != 0 else f"{value:.1g}"
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"{value:,}"
+        return show_label(value).translate({ord(c): " " for c in "\n\r\t"})
+
     def __str__(self) -> str:
         rows, numeric = self._cells()
-        header = [name.replace("_", " ") for name in self._columns]
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        header = list(zip_longest(*(name.split("_") for name in self._columns), fillvalue=""))
+        widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
         def line(cells: list[str]) -> str:
             padded = (
@@ -119,7 +136,8 @@ class Table:
             )
             return "  ".join(padded).rstrip()
 
-        return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, rows)])
+        rule = line(["-" * w for w in widths])
+        return "\n".join([*(line(list(part)) for part in header), rule, *map(line, rows)])
 
     def __repr__(self) -> str:
         return str(self)
@@ -151,14 +169,6 @@ def _column(values: Any) -> npt.NDArray[Any]:
             column[:] = values
     column.flags.writeable = False
     return column
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return show_label(value).translate({ord(c): " " for c in "\n\r\t"})
 
 
 def _library(name: str) -> Any:
