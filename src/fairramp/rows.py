@@ -76,7 +76,7 @@ class ArrayRows:
         scores = self.scores[start:stop]
         low, high = self.scale.score_range
         smallest, largest = scores.min(), scores.max()  # NaN if any is, and then not in range
-        if not (low <= smallest and largest <= high and np.isfinite(smallest + largest)):
+        if not (low <= smallest and largest <= high and np.isfinite(smallest) and np.isfinite(largest)):
             self._refuse(scores, start)
         return self.scale.position(scores)
 
@@ -296,6 +296,7 @@ class _FinerBins:
         self._bins = bins
         self._offset = np.cumsum(parts) - parts
         self._n_cells = int(parts.sum())
+        self._is_cut = bool(np.any(parts > 1))
         self._first = _ordinal(bins.lower)
         span = _ordinal(bins.upper) - self._first
         # Smallest shift with span / 2^shift ≤ parts; the parts are powers of two.
@@ -304,12 +305,16 @@ class _FinerBins:
         self._owner = np.repeat(np.arange(len(bins)), parts)
 
     def sums(self, rows: _Rows) -> list[npt.NDArray[Any]]:
-        """For each part: rows, Σw·x and, with weights, Σw and Σw²."""
+        """For each part: rows, Σw·(x − start of the bin) and, with weights, Σw and Σw².
+
+        Distances from the start, because a sum of full scores would lose the digits that a mean
+        inside a narrow bin consists of.
+        """
         cell = self._offset[rows.point]
-        if self._n_cells > len(self._first):
+        if self._is_cut:
             cell += (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
-        w = rows.weight
-        values = [None, rows.position] if w is None else [None, w * rows.position, w, w * w]
+        w, distance = rows.weight, rows.position - self._bins.lower[rows.point]
+        values = [None, distance] if w is None else [None, w * distance, w, w * w]
         return [np.bincount(cell, value, minlength=self._n_cells) for value in values]
 
     def points(self, sums: list[npt.NDArray[Any]]) -> Points:
@@ -324,7 +329,8 @@ class _FinerBins:
         lower = _from_ordinal(start)
         upper = np.minimum(_from_ordinal(start + (np.int64(1) << shift)), self._bins.upper[owner])
         upper = np.where(shift == 0, lower, upper)
-        mean = np.clip(sums[1][cell] / weight, lower, np.nextafter(upper, -np.inf))
+        mean = self._bins.lower[owner] + sums[1][cell] / weight
+        mean = np.clip(mean, lower, np.nextafter(upper, -np.inf))
         place = np.where(shift == 0, lower, mean)
         averaged = np.ones(len(cell), dtype=bool)
         return Points(self._bins.group[owner], place, lower, upper, rows, weight, squares, averaged)
