@@ -120,7 +120,7 @@ def _checked_key(key: Any) -> str:
         text = key.removesuffix("\r\n") if key.endswith("\r\n") else key.removesuffix("\n")
         if _KEY.fullmatch(text):
             return text
-        what = f"text of {len(text)} characters"
+        what = f"{len(text)} characters" + (", not all of them 0-9 or a-f" if len(text) == 64 else "")
     else:
         what = type(key).__name__
     raise InputError(f"`key` must be 64 lowercase hexadecimal characters, got {what}.")
@@ -131,7 +131,9 @@ def _column(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
         raise InputError("`ids` must be a column with one id per row, got a single text.")
     if isinstance(ids, list | tuple):
         return ids
-    column = np.asarray(ids)
+    column: npt.NDArray[Any] = np.asanyarray(ids)
+    if isinstance(column, np.ma.MaskedArray):
+        column = np.array(column.tolist(), dtype=object)  # a masked id becomes None
     if column.ndim != 1:
         raise InputError(f"`ids` must be one id per row, got an array of shape {column.shape}.")
     return column
@@ -143,17 +145,17 @@ def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
         if column.dtype.kind in "iuUT":
             return
         if column.dtype.kind != "O":
-            raise InputError(_bad_id(column.dtype.name, column[0] if len(column) else None))
+            raise InputError(_bad_id(column[0] if len(column) else column.dtype))
     for kind in set(map(type, column)):
-        if issubclass(kind, bool | np.bool_) or not issubclass(kind, str | int | np.integer):
-            raise InputError(_bad_id(kind.__name__, next(v for v in column if type(v) is kind)))
+        fits = issubclass(kind, str | int | np.integer)
+        if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
+            raise InputError(_bad_id(next(v for v in column if type(v) is kind)))
 
 
-def _bad_id(kind: str, value: Any) -> str:
-    return (
-        f"`ids` must be strings or integers, got {value!r} ({kind}); "
-        "12 and 12.0 would be drawn apart, so convert the column to one of the two."
-    )
+def _bad_id(value: Any) -> str:
+    is_float = isinstance(value, float | np.floating) and value == value
+    remedy = "12 and 12.0 would be drawn apart" if is_float else "give every row an id of its own"
+    return f"`ids` must be strings or integers, got {value!r} ({type(value).__name__}); {remedy}."
 
 
 def _texts(ids: Any) -> list[str]:

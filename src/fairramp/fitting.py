@@ -16,7 +16,7 @@ from fairramp._version import __version__
 from fairramp.criteria.parity import ParityProblem, ParitySolution, solve_parity
 from fairramp.distribution import RATE_TOLERANCE, Floats
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.groups import Codes, encode_groups
+from fairramp.groups import Codes, column_name, encode_groups
 from fairramp.inputs import (
     as_labels,
     as_scores,
@@ -24,6 +24,7 @@ from fairramp.inputs import (
     check_length,
     check_number,
     check_option,
+    checked_width,
 )
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
@@ -34,8 +35,6 @@ __all__ = ["fit_rule"]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
-#: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
-MIN_RAMP_WIDTH = 1e-6
 #: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
 _LARGEST_WEIGHT, _SMALLEST_WEIGHT = 1e100, 1e-100
 
@@ -118,14 +117,14 @@ def fit_rule(
     meaning = SCALES[check_option("scale", scale, SCALES)]
     check_option("ramp", ramp, OFFSETS)
     check_option("unseen_group", unseen_group, UNSEEN_POLICIES)
-    cutoff = _checked_cutoff(cutoff, meaning)
+    cutoff = meaning.checked_cutoff(cutoff)
     weights = None if sample_weight is None else as_weights(sample_weight, len(column))
     outcomes = None if labels is None else as_labels(labels, len(column))
     problem = ParityProblem(
         max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
         target_rate=_numeric_target(target_rate, outcomes, weights),
         cutoff=float(meaning.position(np.array([cutoff]))[0]),
-        ramp_width=_checked_width(ramp_width),
+        ramp_width=checked_width(ramp_width),
         offset=OFFSETS[ramp],
     )
     if date is not None and not isinstance(date, str):
@@ -143,14 +142,13 @@ def fit_rule(
         pooled = Ramp(problem.cutoff, 1.0) if pooled else None
     _warn(summary, solution, target_rate == "optimal", rows)
 
-    name = getattr(scores, "name", None)
     record = FitRecord(
         **_per_group(summary, solution, width),
         rate_before=tuple(own_rates.tolist()),
         target=target_rate if isinstance(target_rate, str) else float(target_rate),
         ramp_width=problem.ramp_width,
         weighted=weights is not None,
-        score_column=name if isinstance(name, str) else None,
+        score_column=column_name(scores),
         group_columns=codes.names,
         fingerprint=summary.fingerprint(meaning.lowest, meaning.highest),
         version=__version__,
@@ -172,24 +170,6 @@ def fit_rule(
         pooled=pooled,
         record=record,
     )
-
-
-def _checked_cutoff(cutoff: Any, scale: Scale) -> float:
-    if cutoff is None:
-        return scale.default_cutoff
-    if scale.name == "logit":
-        return check_number("cutoff", cutoff, -700.0, 700.0)
-    return check_number("cutoff", cutoff, *scale.score_range)
-
-
-def _checked_width(value: Any) -> float:
-    width = check_number("ramp_width", value, 0.0, 1e6)
-    if 0 < width < MIN_RAMP_WIDTH:
-        raise InputError(
-            f"`ramp_width` must be 0 or at least {MIN_RAMP_WIDTH:g}, got {width:g}; "
-            "0 draws only among equal scores."
-        )
-    return width
 
 
 def _numeric_target(target: Any, labels: Floats | None, weights: Floats | None) -> float | None:
@@ -289,13 +269,13 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     else:
         above, inside = p.lower > foot, p.place == foot
         chance = np.where(inside, solution.tie_chances[p.group], above)
-    squares = p.weight_squares / summary.weights[p.group] ** 2
-    spread = summary.total(squares * (chance - rates[p.group]) ** 2)
-    certain = summary.total(squares)
-    variance = rates * (1 - rates)
-    effective = np.where(
-        (variance > 0) & (spread > 0), variance / np.where(spread > 0, spread, 1), 1 / certain
-    )
+    squares = summary.total(p.weight_squares)
+    spread = summary.total(p.weight_squares * (chance - rates[p.group]) ** 2)
+    usable = spread > 1e-20 * squares  # less is rounding: all have the same chance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = np.where(usable, rates * (1 - rates), 1.0) / np.where(usable, spread, squares)
+        effective *= summary.weights**2
+    effective = np.where(squares > 0, effective, summary.rows)  # squares of tiny weights vanish
     return {
         "rows": tuple(summary.rows.tolist()),
         "effective_rows": tuple(effective.tolist()),

@@ -9,9 +9,10 @@ that a rule does not depend on the order of the rows.
 Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from fairramp.exceptions import InputError
 
-__all__ = ["Codes", "Label", "encode_groups", "label_key", "show_label"]
+__all__ = ["Codes", "Label", "canonical_label", "column_name", "encode_groups", "label_key", "show_label"]
 
 Label = str | int | bool | None | tuple["Label", ...]
 
@@ -84,58 +85,58 @@ def label_key(label: Label) -> tuple[Any, ...]:
     return (bool, int, str).index(type(label)) + 1, label
 
 
-def encode_groups(groups: Any) -> Codes:
+def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     """Code a group column, or the intersections of several.
 
     Parameters
     ----------
     groups : array, list, Series, Arrow column; or 2-D array, data frame, mapping or list of columns
         Several columns make intersections, labelled by tuples.
+    names : tuple of str, optional
+        Order in which named columns are wanted; used if they bear just these names.
     """
-    columns, names = _columns(groups)
+    columns, found = _columns(groups)
+    if not columns:
+        raise InputError("`groups` has no column.")
+    if names and found and sorted(names) == sorted(found):
+        columns, found = [columns[found.index(name)] for name in names], names
     codes = [_encode_column(column) for column in columns]
     lengths = {len(c) for c in codes}
     if len(lengths) > 1:
         raise InputError(f"The columns of `groups` differ in length: {sorted(lengths)}.")
-    if isinstance(names, str):
-        return Codes(codes[0].values, codes[0].offset, codes[0].labels, (names,))
-    if names is None and len(codes) == 1:
-        return codes[0]
+    if len(codes) == 1:
+        return replace(codes[0], names=found)
     singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
-    crossed = reduce(_cross, singles)
-    return Codes(crossed.values, crossed.offset, crossed.labels, names)
+    return replace(reduce(_cross, singles), names=found)
 
 
-def _columns(groups: Any) -> tuple[list[Any], str | tuple[str, ...] | None]:
-    """Take apart what the user passed; names are a str for one named column, a tuple for several."""
+def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
+    """Take apart what the user passed: columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
         raise InputError(f"`groups` must be a column with one label per row, got {groups!r}.")
     if isinstance(groups, Mapping):
-        return _named(list(groups.values()), [str(name) for name in groups])
+        return list(groups.values()), tuple(map(str, groups))
     if isinstance(groups, list | tuple):
         if groups and all(_is_column(part) for part in groups):
-            return list(groups), None if len(groups) == 1 else tuple(_name(part) for part in groups)
+            return list(groups), _names(groups)
         return [groups], None
     if isinstance(groups, np.ndarray):
-        if groups.ndim == 2:
-            return list(groups.T), None
-        return [groups], None
+        return (list(groups.T) if groups.ndim == 2 else [groups]), None
     frame = _as_frame(groups)
     if frame is not None:
-        return _named([frame[name].to_native() for name in frame.columns], list(frame.columns))
-    name = getattr(groups, "name", None)
-    return [groups], name if isinstance(name, str) else None
+        return [c.to_native() for c in frame.iter_columns()], tuple(map(str, frame.columns))
+    return [groups], _names([groups])
 
 
-def _named(columns: list[Any], names: list[str]) -> tuple[list[Any], str | tuple[str, ...]]:
-    if not columns:
-        raise InputError("`groups` has no column.")
-    return columns, names[0] if len(names) == 1 else tuple(names)
+def _names(columns: Sequence[Any]) -> tuple[str, ...] | None:
+    names = [column_name(column) for column in columns]
+    return tuple(name for name in names if name) if all(names) else None
 
 
-def _name(column: Any) -> str:
+def column_name(column: Any) -> str | None:
+    """Name of a column, where its library gave it one."""
     name = getattr(column, "name", None)
-    return name if isinstance(name, str) else "group"
+    return name if isinstance(name, str) and name else None
 
 
 def _is_column(part: Any) -> bool:
@@ -146,7 +147,12 @@ def _as_frame(groups: Any) -> Any:
     """View an eager data frame of any library through narwhals; None if it is not a data frame."""
     import narwhals as nw
 
-    frame = nw.from_native(groups, pass_through=True)
+    try:
+        frame = nw.from_native(groups, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in groups.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"Two columns of `groups` have the name {twice!r}; rename one of them.") from None
     if isinstance(frame, nw.LazyFrame):
         raise InputError("`groups` is a lazy table; collect it first.")
     return frame if isinstance(frame, nw.DataFrame) else None
@@ -155,18 +161,38 @@ def _as_frame(groups: Any) -> Any:
 def _encode_column(column: Any) -> Codes:
     categorical: Any = getattr(column, "cat", None)
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
-        labels = [_canonical(v) for v in categorical.categories]
+        labels = [canonical_label(v) for v in categorical.categories]
         return _ordered(np.asarray(categorical.codes), -1, [None, *labels])
-    values = np.asarray(column) if not isinstance(column, list | tuple) else column
+    values = column if isinstance(column, list | tuple) else _as_array(column)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
             raise InputError(f"`groups` must be one label per row, got an array of shape {values.shape}.")
-        if values.dtype.kind == "b":
+        if values.dtype.kind not in "biufOUT" and len(values):
+            raise InputError(_bad_label(values[0]))
+        masked = isinstance(values, np.ma.MaskedArray)
+        if values.dtype.kind == "b" and not masked:
             return Codes(values.view(np.uint8), 0, (False, True))
-        if values.dtype.kind in "iu" and len(values):
+        if values.dtype.kind in "iu" and len(values) and not masked:
             return _encode_integers(values)
-        values = values.tolist() if values.dtype.kind in "OUTf" else list(values)
+        values = values.tolist()  # a masked value becomes None
     return _encode_objects(values)
+
+
+def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
+    """A column of any library; as a list where its nulls would make an array of floats."""
+    if not isinstance(column, np.ndarray):
+        import narwhals as nw
+
+        series = nw.from_native(column, series_only=True, pass_through=True)
+        values: list[Any]
+        if isinstance(series, nw.Series) and series.dtype.is_integer() and series.null_count():
+            values = series.to_list()
+            return values
+        if hasattr(column, "to_pylist") and column.null_count:  # an Arrow array
+            values = column.to_pylist()
+            return values
+    array: npt.NDArray[Any] = np.asanyarray(column)
+    return array
 
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
@@ -189,19 +215,28 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     except TypeError:
         bad = next(v for v in values if not _is_hashable(v))
         raise InputError(_bad_label(bad)) from None
-    labels = [_canonical(v) for v in seen]
-    # Python takes True and 1 for the same key; two kinds of label must not merge unseen.
-    if any(label in (0, 1) and not isinstance(label, str) for label in labels):
-        kinds = {t.__name__.removesuffix("_") for t in set(map(type, values))}
-        if "bool" in kinds and len(kinds - {"bool", "NoneType", "NAType", "str", "tuple"}) > 0:
-            raise InputError(
-                "`groups` mixes booleans and numbers, which Python cannot tell apart (True == 1); "
-                "pass one kind."
-            )
+    labels = [canonical_label(v) for v in seen]
+    if any(label in (0, 1) for label in labels):
+        _refuse_mixed(values)
+    elif any(isinstance(label, tuple) for label in labels):
+        for parts in zip_longest(*(value for value in values if isinstance(value, tuple))):
+            _refuse_mixed(parts)
     for code, value in enumerate(seen):
         seen[value] = code
     codes = np.fromiter(map(seen.__getitem__, values), dtype=np.intp, count=len(values))
     return _ordered(codes, 0, labels)
+
+
+def _refuse_mixed(values: Iterable[Any]) -> None:
+    """Refuse booleans beside numbers: Python takes True and 1 for the same key and would merge them."""
+    values = list(values)
+    kinds = set(map(type, values))
+    booleans = {kind for kind in kinds if issubclass(kind, bool | np.bool_)}
+    numbers = {kind for kind in kinds - booleans if issubclass(kind, int | np.integer | float | np.floating)}
+    if booleans and any(type(v) in numbers and v == v for v in values):
+        raise InputError(
+            "`groups` mixes booleans and numbers, which Python cannot tell apart (True == 1); pass one kind."
+        )
 
 
 def _is_hashable(value: Any) -> bool:
@@ -226,18 +261,21 @@ def _bad_label(value: Any) -> str:
     )
 
 
-def _canonical(value: Any) -> Label:
+def canonical_label(value: Any, depth: int = 0) -> Label:
     """One Python value for each label, whatever library it came from."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, str):
-        return str(value)
+        text = str.__str__(value)  # the text of an enumeration, not its name
+        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+            raise InputError(f"A group label must be valid Unicode text, got {text!r}.")
+        return text
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer) and type(value).__name__ != "timedelta64":  # a subclass
         return int(value)
-    if isinstance(value, tuple):
-        return tuple(_canonical(part) for part in value)
+    if isinstance(value, tuple) and depth < 2:
+        return tuple(canonical_label(part, depth + 1) for part in value)
     if isinstance(value, float | np.floating):
         if value != value:
             return None

@@ -11,7 +11,20 @@ import numpy.typing as npt
 
 from fairramp.exceptions import InputError
 
-__all__ = ["as_labels", "as_scores", "as_weights", "check_length", "check_number", "check_option"]
+__all__ = [
+    "as_labels",
+    "as_scores",
+    "as_weights",
+    "check_length",
+    "check_number",
+    "check_option",
+    "checked_width",
+]
+
+#: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
+MIN_RAMP_WIDTH = 1e-6
+#: Wider ones are a slip of the keyboard.
+MAX_RAMP_WIDTH = 1e6
 
 
 def as_scores(values: Any) -> npt.NDArray[Any]:
@@ -37,7 +50,8 @@ def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise InputError(
-            f"`sample_weight` must be finite and not negative, got {weights[bad[0]]:g} in row {bad[0]}."
+            "`sample_weight` must be finite and not negative, "
+            f"got {float(weights[bad[0]])!r} in row {bad[0]}."
         )
     if not weights.any():
         raise InputError("`sample_weight` is 0 in every row; at least one must be positive.")
@@ -52,27 +66,35 @@ def as_labels(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
     check_length("labels", len(labels), n_rows)
     bad = np.flatnonzero((labels != 0) & (labels != 1))
     if len(bad):
-        raise InputError(f"`labels` must be 0 or 1, got {labels[bad[0]]:g} in row {bad[0]}.")
+        raise InputError(f"`labels` must be 0 or 1, got {float(labels[bad[0]])!r} in row {bad[0]}.")
     return labels
 
 
 def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
     try:
-        column = np.asarray(values)
+        column = np.asanyarray(values)
     except ValueError:
         raise InputError(f"`{name}` must be one column of numbers, got rows of different length.") from None
+    if isinstance(column, np.ma.MaskedArray):
+        if np.ma.is_masked(column):
+            row = int(np.flatnonzero(np.ma.getmaskarray(column).ravel())[0])
+            raise InputError(f"`{name}` must be numbers, got a masked value in row {row}.")
+        column = column.data
+    column = np.asarray(column)
     if column.dtype.kind == "O":
-        try:
-            column = column.astype(np.float64)
-        except (TypeError, ValueError):
-            row, bad = next((i, v) for i, v in enumerate(column.ravel()) if not _is_number(v))
-            raise InputError(f"`{name}` must be numbers, got {bad!r} in row {row}.") from None
+        bad = next(((i, v) for i, v in enumerate(column.ravel()) if not _is_number(v)), None)
+        if bad is not None:
+            raise InputError(f"`{name}` must be numbers, got {bad[1]!r} in row {bad[0]}.")
+        column = column.astype(np.float64)
     if column.dtype.kind not in "fiub":
-        raise InputError(f"`{name}` must be numbers, got values of type {column.dtype.name}.")
+        what = "text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}"
+        raise InputError(f"`{name}` must be numbers, got {what}.")
     return column.astype(np.float64) if column.dtype.kind in "iub" or column.dtype.itemsize > 8 else column
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return False
     try:
         float(value)
     except (TypeError, ValueError):
@@ -88,10 +110,23 @@ def check_length(name: str, length: int, n_rows: int) -> None:
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high:
+    if not _is_real(value) or not low <= value <= high:
         raise InputError(f"`{name}` must be in [{low:g}, {high:g}], got {value!r}.")
     return float(value)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def checked_width(value: Any) -> float:
+    """A ramp width: 0, or wide enough for rounding not to matter."""
+    if _is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
+        return float(value)
+    raise InputError(
+        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {value!r}; 0 draws only among "
+        "equal scores."
+    )
 
 
 def check_option(name: str, value: Any, allowed: Collection[str]) -> str:

@@ -94,7 +94,7 @@ class ArrayRows:
         }[self.scale.name]
         raise InputError(
             f"`scores` must be in [{low:g}, {high:g}] for scale={self.scale.name!r}, "
-            f"got {value:g} in row {row}; {remedy}."
+            f"got {value!r} in row {row}; {remedy}."
         )
 
     def summarize(self) -> GroupScores:

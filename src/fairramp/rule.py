@@ -20,16 +20,18 @@ import numpy.typing as npt
 from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
 from fairramp.exceptions import InputError, UnseenGroupError
-from fairramp.groups import Codes, Label, encode_groups, label_key
-from fairramp.inputs import as_scores, check_length
+from fairramp.groups import Codes, Label, canonical_label, encode_groups, label_key
+from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
 from fairramp.table import Table
 
-__all__ = ["OFFSETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
+__all__ = ["OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
 
 #: c, the chance at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
+#: Targets that a word asks for.
+TARGETS = ("optimal", "base_rate")
 UNSEEN_POLICIES = ("error", "pooled", "original")
 
 
@@ -109,7 +111,7 @@ class FitRecord:
         return max(self.rate_after) - min(self.rate_after)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Rule:
     """Fair decisions from scores and groups.
 
@@ -152,6 +154,8 @@ class Rule:
     record: FitRecord | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", tuple(canonical_label(label) for label in self.groups))
+        object.__setattr__(self, "ramps", tuple(self.ramps))
         if not self.groups:
             raise InputError("A rule needs at least one group.")
         if len(self.groups) != len(self.ramps):
@@ -160,26 +164,28 @@ class Rule:
             )
         if len({label_key(label) for label in self.groups}) < len(self.groups):
             raise InputError("The groups of a rule must differ.")
-        for name, allowed in (
-            ("ramp", OFFSETS),
-            ("scale", SCALES),
-            ("unseen_group", UNSEEN_POLICIES),
-        ):
-            if getattr(self, name) not in allowed:
-                raise InputError(
-                    f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}."
-                )
+        check_option("ramp", self.ramp, OFFSETS)
+        check_option("scale", self.scale, SCALES)
+        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        checked_width(self.ramp_width)
+        SCALES[self.scale].checked_cutoff(self.cutoff)
+        check_number("max_gap", self.max_gap, 0.0, 1.0)
+        check_number("target_rate", self.target_rate, 0.0, 1.0)
         if (self.pooled is None) == (self.unseen_group == "pooled"):
             raise InputError("A rule has a pooled ramp if and only if `unseen_group` is 'pooled'.")
-        if not (self.ramp_width == 0 or 1e-6 <= self.ramp_width < np.inf):
-            raise InputError(f"`ramp_width` must be 0 or at least 1e-6, got {self.ramp_width}.")
         for ramp in (*self.ramps, *([self.pooled] if self.pooled else [])):
             if not np.isfinite(ramp.threshold):
-                raise InputError(f"A threshold must be finite, got {ramp.threshold}.")
-            if not 0 <= ramp.tie_chance <= 1:
-                raise InputError(f"A tie chance must be in [0, 1], got {ramp.tie_chance}.")
+                raise InputError(f"A threshold must be finite, got {ramp.threshold!r}.")
+            check_number("tie chance", ramp.tie_chance, 0.0, 1.0)
         if self.record is not None and len(self.record.rows) != len(self.groups):
             raise InputError("The record of a rule must have one entry per group.")
+
+    def __eq__(self, other: object) -> bool:
+        # As text, because Python holds a group labelled True equal to one labelled 1.
+        return self.to_json() == other.to_json() if isinstance(other, Rule) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -205,13 +211,12 @@ class Rule:
         array([0.3, 1. ])
         """
         column = as_scores(scores)
-        codes = encode_groups(groups)
+        codes = encode_groups(groups, self.record.group_columns if self.record else None)
         check_length("groups", len(codes), len(column))
         ramps, original = self._ramps_of(codes)
         thresholds = np.array([ramp.threshold for ramp in ramps])
         tie_chances = np.array([ramp.tie_chance for ramp in ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
-        cutoff = self._cutoff_position()
         rows = ArrayRows(column, codes, None, SCALES[self.scale])
         chances = np.empty(len(column))
 
@@ -229,7 +234,7 @@ class Rule:
                 chance[at] = tie_chances[code[at]]
             if original is not None:
                 own = np.flatnonzero(original[code])
-                chance[own] = x[own] >= cutoff
+                chance[own] = column[start:stop][own] >= self.cutoff
 
         map_blocks(work, len(column))
         return chances
@@ -265,9 +270,6 @@ class Rule:
         """
         chances = self.probabilities(scores, groups)
         return decide(chances, ids=ids, key=key, random_state=random_state)
-
-    def _cutoff_position(self) -> float:
-        return float(SCALES[self.scale].position(np.array([self.cutoff]))[0])
 
     def _ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
@@ -324,7 +326,7 @@ class Rule:
         n = len(self.groups)
         lines = [
             f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: selection rates at most "
-            f"{self.max_gap:g} apart, around {self.target_rate:.4g}",
+            f"{self.max_gap:.4g} apart, around {self.target_rate:.4g}",
             str(self.table()),
         ]
         if self.record:

@@ -21,9 +21,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from fairramp.exceptions import InputError, RuleFormatError
+from fairramp.exceptions import FairrampError, InputError, RuleFormatError
 from fairramp.groups import Label
-from fairramp.rule import FitRecord, Ramp, Rule
+from fairramp.rule import TARGETS, FitRecord, Ramp, Rule
 
 __all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
@@ -67,6 +67,19 @@ def fingerprint(rule: Rule) -> str:
 def save(rule: Rule, path: str | os.PathLike[str]) -> None:
     """Write to a temporary file beside the target, then rename: whole or not at all."""
     path = Path(path)
+    if path.is_dir():
+        raise FairrampError(f"Cannot save the rule to {path}: it is a folder.")
+    if not path.parent.is_dir():
+        raise FairrampError(f"Cannot save the rule to {path}: the folder {path.parent} does not exist.")
+    try:
+        _write(rule, path)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from None  # not the temporary file
+
+
+def _write(rule: Rule, path: Path) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     temporary = Path(name)
     try:
@@ -99,13 +112,16 @@ def from_json(text: str) -> Rule:
         content = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except RuleFormatError:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise RuleFormatError(f"Not a rule, because not valid JSON: {error}.") from None
+    except RecursionError:
+        raise RuleFormatError("Not a rule, because nested too deeply.") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise RuleFormatError(f'Not a rule: the field "format" is not "{FORMAT}".')
-    if content.get("version") != VERSION or isinstance(content["version"], bool):
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
         raise RuleFormatError(
-            f"Rule version {content.get('version')!r} is not understood; this library reads version "
+            f"Rule version {_shown(version)} is not understood; this library reads version "
             f"{VERSION}. Update fairramp or fit the rule again."
         )
     fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record")
@@ -143,20 +159,29 @@ def _constant(name: str) -> float:
     raise RuleFormatError(f"{name} is not a number that a rule can hold.")
 
 
+def _shown(value: Any) -> str:
+    """A value as it came, cut where it gets long; nesting may be too deep to be shown at all."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a deeply nested {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
 def _check_names(content: Any, names: tuple[str, ...], where: str) -> None:
     if not isinstance(content, dict):
-        raise RuleFormatError(f"{where} must be an object, got {content!r:.60}.")
+        raise RuleFormatError(f"{where[0].upper()}{where[1:]} must be an object, got {_shown(content)}.")
     for name in names:
         if name not in content:
             raise RuleFormatError(f'The field "{name}" of {where} is missing.')
     for name in content:
         if name not in names:
-            raise RuleFormatError(f"The field {name!r} of {where} is not understood.")
+            raise RuleFormatError(f"The field {name!r:.60} of {where} is not understood.")
 
 
 def _number(value: Any, where: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise RuleFormatError(f"{where} must be a number, got {value!r:.60}.")
+        raise RuleFormatError(f"{where} must be a number, got {_shown(value)}.")
     try:
         number = float(value)
     except OverflowError:
@@ -182,13 +207,13 @@ def _nonnegative(value: Any, where: str) -> float:
 
 def _whole(value: Any, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise RuleFormatError(f"{where} must be a whole number from 0 on, got {value!r:.60}.")
+        raise RuleFormatError(f"{where} must be a whole number from 0 on, got {_shown(value)}.")
     return value
 
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
-        raise RuleFormatError(f"{where} must be text, got {value!r:.60}.")
+        raise RuleFormatError(f"{where} must be text, got {_shown(value)}.")
     return value
 
 
@@ -198,21 +223,21 @@ def _optional_text(value: Any, where: str) -> str | None:
 
 def _truth(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise RuleFormatError(f"{where} must be true or false, got {value!r:.60}.")
+        raise RuleFormatError(f"{where} must be true or false, got {_shown(value)}.")
     return value
 
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise RuleFormatError(f"{where} must be a list, got {value!r:.60}.")
+        raise RuleFormatError(f"{where} must be a list, got {_shown(value)}.")
     return value
 
 
 def _ramp(content: Any, where: str) -> Ramp:
     _check_names(content, ("threshold", "tie_chance"), where)
     return Ramp(
-        _number(content["threshold"], f'"threshold" of {where}'),
-        _number(content["tie_chance"], f'"tie_chance" of {where}'),
+        _number(content["threshold"], '"threshold"'),
+        _number(content["tie_chance"], '"tie_chance"'),
     )
 
 
@@ -223,14 +248,14 @@ def _entry(content: Any) -> tuple[Label, Ramp]:
     return label, _ramp({k: v for k, v in content.items() if k != "label"}, where)
 
 
-def _label(value: Any) -> Label:
-    if isinstance(value, list):
-        return tuple(_label(part) for part in value)
+def _label(value: Any, depth: int = 0) -> Label:
+    if isinstance(value, list) and depth < 2:
+        return tuple(_label(part, depth + 1) for part in value)
     if value is None or isinstance(value, str | int):
         return value
     raise RuleFormatError(
         "A group's label must be text, a whole number, true, false, null or a list of those, "
-        f"got {value!r:.60}."
+        f"got {_shown(value)}."
     )
 
 
@@ -242,7 +267,9 @@ def _many(kind: Callable[[Any, str], Any]) -> Callable[[Any, str], tuple[Any, ..
 
 
 def _target(value: Any, where: str) -> str | float:
-    return value if isinstance(value, str) else _share(value, where)
+    if value in TARGETS and isinstance(value, str):
+        return value
+    return _share(value, where)
 
 
 def _names(value: Any, where: str) -> tuple[str, ...] | None:
@@ -273,4 +300,7 @@ def _record(content: Any) -> FitRecord:
     lengths = {len(read[name]) for name in list(_RECORD)[:6]}
     if len(lengths) > 1:
         raise RuleFormatError("The lists of the record differ in length.")
+    for n, above, inside in zip(read["rows"], read["rows_above"], read["rows_inside"], strict=True):
+        if above + inside > n:
+            raise RuleFormatError(f'"rows_above" and "rows_inside" are {above + inside} of only {n} rows.')
     return FitRecord(**read)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.inputs import check_number
+
 __all__ = ["SATURATION", "SCALES", "Scale"]
 
 #: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
@@ -41,6 +43,13 @@ class Scale:
     highest: float
     score_range: tuple[float, float]
     default_cutoff: float
+
+    def checked_cutoff(self, cutoff: Any) -> float:
+        """A cut-off on this scale; the default one for None."""
+        if cutoff is None:
+            return self.default_cutoff
+        low, high = self.score_range
+        return check_number("cutoff", cutoff, max(low, -700.0), min(high, 700.0))
 
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores as positions, in float64."""

@@ -6,7 +6,6 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 import html
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class Table:
         arrays = {name: _column(values) for name, values in columns.items()}
         if len({len(a) for a in arrays.values()}) > 1:
             raise ValueError("The columns of a table must have one length.")
-        self._columns = MappingProxyType(arrays)
+        self._columns = arrays
         self._decimals = decimals
 
     @property
@@ -93,23 +92,23 @@ class Table:
         return table
 
     def _exported(self) -> dict[str, Any]:
-        """Columns that every library takes: mixed labels and intersections as text."""
+        """Columns that every library takes: mixed, very large and compound labels as text."""
         exported: dict[str, Any] = {}
         for name, values in self._columns.items():
-            kinds = {type(v) for v in values.tolist()} if values.dtype == object else set()
-            plain = tuple not in kinds and len(kinds - {type(None)}) <= 1
-            exported[name] = (
-                (values.tolist() if plain else [show_label(v) for v in values])
-                if values.dtype == object
-                else values.copy()
-            )
+            exported[name] = values.copy()
+            if values.dtype == object:
+                labels = [v for v in values if v is not None]
+                kinds = set(map(type, labels))
+                large = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in labels)
+                if len(kinds) > 1 or tuple in kinds or large:
+                    exported[name] = np.array([show_label(v) for v in values])
         return exported
 
     def _cells(self) -> tuple[list[list[str]], list[bool]]:
         """Texts row by row, the middle of a long table left out, and which columns are numbers."""
         n = len(self)
         shown = list(range(n)) if n <= 2 * _SHOWN + 1 else [*range(_SHOWN), *range(n - _SHOWN, n)]
-        texts = [[self._text(v) for v in values[shown].tolist()] for values in self._columns.values()]
+        texts = [[self._text(v) for v in values[shown]] for values in self._columns.values()]
         rows = [list(row) for row in zip(*texts, strict=True)]
         if len(shown) < n:
             gap = ["…"] * len(self._columns)
@@ -117,12 +116,13 @@ class Table:
         return rows, [values.dtype != object for values in self._columns.values()]
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, float):
+        if isinstance(value, np.floating):
             rounded = f"{value:,.{self._decimals}f}"
             return rounded if value == 0 or float(rounded.replace(",", "")) != 0 else f"{value:.1g}"
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, np.integer):
             return f"{value:,}"
-        return show_label(value).translate({ord(c): " " for c in "\n\r\t"})
+        # What stands in a column of objects is a name, also if it is a number.
+        return "".join(c if c.isprintable() else " " for c in show_label(value))
 
     def __str__(self) -> str:
         rows, numeric = self._cells()

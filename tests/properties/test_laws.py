@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import fairramp
@@ -167,7 +167,17 @@ def test_merging_binned_chunks_equals_binning_all(sample, data, binned):
     assert merged.rows.tolist() == whole.rows.tolist()
 
 
+# Here a band's edge is a group's own rate up to rounding, and the balance rests on a bin's place.
+KINK = (
+    np.array([0, 0, 0, 0, 0, 0, 0.1875, 1, 0, 0, 0, 1]),
+    np.array([0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0]),
+    np.array([1, 1, 1, 0.5, 1, 1.5, 1, 1, 0.5, 0.25, 0.5, 0.5]),
+)
+KINK_OPTIONS = {"max_gap": 0.1, "ramp_width": 0, "ramp": "centered", "target_rate": "optimal", "cutoff": 0.5}
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(sample=KINK, options=KINK_OPTIONS)
 @given(sample=samples(weights=st.floats(0.1, 10)), options=settings_of_a_fit)
 def test_binned_and_refined_equals_sorted(sample, options, binned, monkeypatch):
     scores, groups, weights = sample

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairramp.distribution import Floats, RateCurve, ScoreDistribution
+from fairramp.distribution import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribution
 
 __all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
 
@@ -145,7 +145,7 @@ def solve_parity(
         feet = np.where(sloping, curve.polish(feet, rates), feet)
 
     # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
-    free = (rates > target - half) & (rates < target + half)
+    free = np.abs(rates - target) < half - RATE_TOLERANCE
     relied_on = np.where(free, problem.own_foot, np.stack([lowest, highest]))
 
     if problem.ramp_width > 0:

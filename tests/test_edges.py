@@ -1,0 +1,407 @@
+"""Odd but lawful data: tiny groups, ties, narrow floats, far weights, strange memory.
+
+Whatever comes, the gap on the fit sample is at most max_gap + 1e-9 and the input is left as it was. Each
+law is checked on both ways through the fit: rows sorted at once, and rows binned and refined.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairramp import Rule
+from samples import gap, quiet_fit, rates, sample
+
+SLACK = 1e-9
+
+
+@pytest.fixture(params=["sorted", "binned"], autouse=True)
+def way(request):
+    """Each way through the fit."""
+    if request.param == "binned":
+        request.getfixturevalue("binned")
+    return request.param
+
+
+def fit(scores, groups, **options):
+    """Fit, and check what holds for every rule."""
+    rule = quiet_fit(scores, groups, **options)
+    chances = rule.probabilities(scores, groups)
+    weights = options.get("sample_weight")
+    assert chances.shape == np.shape(scores)
+    assert chances.dtype == np.float64
+    assert ((chances >= 0) & (chances <= 1)).all()
+    assert gap(chances, groups, weights) <= options.get("max_gap", 0) + SLACK
+    # The record says what the rule does.
+    np.testing.assert_allclose(rule.record.rate_after, rates(chances, groups, weights), rtol=0, atol=SLACK)
+    assert np.isfinite(rule.record.effective_rows).all()
+    assert Rule.from_json(rule.to_json()) == rule
+    return rule
+
+
+WIDTHS = pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.01, 0.5])
+RAMPS = pytest.mark.parametrize("ramp", ["centered", "paper"])
+#: Enough rows to be binned without the fixture, in whose tiny blocks they would take minutes.
+AS_SHIPPED = pytest.mark.parametrize("way", ["sorted"], indirect=True)
+GAPS = pytest.mark.parametrize("max_gap", [0, 0.05])
+
+
+# Few rows -----------------------------------------------------------------------------------------
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+def test_groups_of_one_and_two_rows_keep_the_gap(ramp_width, ramp, max_gap):
+    scores = np.array([0.9, 0.2, 0.7, 0.1, 0.4, 0.45, 0.8])
+    groups = np.array([0, 1, 1, 2, 3, 3, 4])
+    fit(scores, groups, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
+
+
+@WIDTHS
+def test_two_rows_of_two_groups_get_the_same_chance_when_no_gap_is_allowed(ramp_width):
+    rule = fit([0.9, 0.2], ["A", "B"], ramp_width=ramp_width)
+    first, second = rule.probabilities([0.9, 0.2], ["A", "B"])
+    assert first == pytest.approx(second, abs=SLACK)
+
+
+@WIDTHS
+def test_one_row_alone_keeps_its_decision(ramp_width):
+    for score in (0.0, 0.2, 0.5, 0.7, 1.0):
+        rule = fit([score], ["A"], ramp_width=ramp_width)
+        assert rule.probabilities([score], ["A"]) == [score >= 0.5]
+
+
+@WIDTHS
+def test_a_group_of_one_row_beside_a_large_one_keeps_the_gap(ramp_width):
+    scores, _ = sample(400)
+    fit(scores, np.arange(400) == 17, ramp_width=ramp_width)
+
+
+# Ties ---------------------------------------------------------------------------------------------
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+@pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 0.8, 1.0])
+def test_scores_that_are_all_equal_keep_the_gap(value, ramp_width, ramp, max_gap):
+    fit(np.full(90, value), np.arange(90) % 3, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
+
+
+@WIDTHS
+@pytest.mark.parametrize("target_rate", [0, 0.25, 1 / 3, 1])
+def test_scores_that_are_all_equal_reach_any_rate(ramp_width, target_rate):
+    scores, groups = np.full(90, 0.5), np.arange(90) % 3
+    rule = fit(scores, groups, ramp_width=ramp_width, target_rate=target_rate)
+    assert rule.probabilities(scores, groups) == pytest.approx(target_rate, abs=SLACK)
+
+
+@WIDTHS
+@pytest.mark.parametrize("target_rate", [0.1, 0.25, 1 / 3, 0.7])
+def test_effective_rows_of_equal_scores_do_not_hang_on_rounding(ramp_width, target_rate):
+    rule = fit(np.full(90, 0.5), np.arange(90) % 3, ramp_width=ramp_width, target_rate=target_rate)
+    assert rule.record.effective_rows == pytest.approx((30, 30, 30))
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+def test_scores_of_only_0_and_1_keep_the_gap(ramp_width, ramp, max_gap):
+    rng = np.random.default_rng(1)
+    groups = np.arange(300) % 2
+    scores = (rng.random(300) < np.where(groups == 0, 0.3, 0.6)).astype(float)
+    fit(scores, groups, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint8])
+def test_decisions_as_scores_equal_their_floats(kind):
+    rng = np.random.default_rng(1)
+    groups = np.arange(300) % 2
+    scores = rng.random(300) < np.where(groups == 0, 0.3, 0.6)
+    expected = fit(scores.astype(float), groups).probabilities(scores.astype(float), groups)
+    column = scores.astype(kind)
+    assert np.array_equal(fit(column, groups).probabilities(column, groups), expected)
+
+
+@WIDTHS
+@GAPS
+def test_a_score_each_group_has_many_times_keeps_the_gap(ramp_width, max_gap):
+    scores, groups = sample(600, n_groups=3, seed=4)
+    fit(np.round(scores, 1), groups, ramp_width=ramp_width, max_gap=max_gap)
+
+
+@WIDTHS
+def test_neighbouring_floats_keep_the_gap(ramp_width):
+    rng = np.random.default_rng(8)
+    scores = 0.5 + rng.integers(-20, 20, 400) * 2.0**-53
+    fit(scores, np.arange(400) % 2, ramp_width=ramp_width)
+
+
+# Many groups --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+@GAPS
+@AS_SHIPPED
+def test_ten_thousand_groups_keep_the_gap(ramp_width, max_gap):
+    rng = np.random.default_rng(2)
+    groups = rng.permutation(np.arange(40_000) % 10_000)
+    rule = fit(rng.random(40_000), groups, ramp_width=ramp_width, max_gap=max_gap)
+    assert rule.groups == tuple(range(10_000))
+
+
+@AS_SHIPPED
+def test_ten_thousand_groups_of_texts_keep_the_gap():
+    rng = np.random.default_rng(3)
+    names = np.array([f"g{i:05}" for i in range(10_000)])
+    rule = fit(rng.random(30_000), names[rng.permutation(np.arange(30_000) % 10_000)])
+    assert rule.groups == tuple(names.tolist())
+
+
+# Narrow floats ------------------------------------------------------------------------------------
+
+
+@WIDTHS
+@pytest.mark.parametrize("kind", [np.float16, np.float32, ">f4", ">f8", np.longdouble])
+@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, ramp_width):
+    scores, groups = sample(500)
+    column = (scores if scale == "probability" else 2 * scores - 1).astype(kind)
+    exact = column.astype(np.float64)
+    expected = fit(exact, groups, scale=scale, ramp_width=ramp_width)
+    rule = fit(column, groups, scale=scale, ramp_width=ramp_width)
+    assert rule == expected
+    assert np.array_equal(rule.probabilities(column, groups), expected.probabilities(exact, groups))
+
+
+# Scales and cut-offs ------------------------------------------------------------------------------
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+@pytest.mark.parametrize("cutoff", [0, 0.1, 0.9, 1])
+def test_any_cutoff_keeps_the_gap(cutoff, ramp_width, ramp, max_gap):
+    scores, groups = sample(500)
+    rule = fit(scores, groups, cutoff=cutoff, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
+    assert rule.cutoff == cutoff
+    assert rule.record.rate_before == pytest.approx(tuple(rates(scores >= cutoff, groups)), abs=1e-15)
+
+
+def expit(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+@pytest.mark.parametrize("cutoff", [None, -2.0, 1.5])
+def test_logits_equal_the_probabilities_that_they_are_of(cutoff, ramp_width, ramp, max_gap):
+    scores, groups = sample(500)
+    logits = np.log(scores / (1 - scores))
+    options = {"ramp_width": ramp_width, "ramp": ramp, "max_gap": max_gap}
+    expected = fit(expit(logits), groups, cutoff=None if cutoff is None else expit(cutoff), **options)
+    rule = fit(logits, groups, cutoff=cutoff, scale="logit", **options)
+    # A ramp makes 1/width of a difference of 1e-16 in the scores.
+    slack = max(1e-12, 1e-15 / ramp_width) if ramp_width else 1e-12
+    found = rule.probabilities(logits, groups)
+    np.testing.assert_allclose(found, expected.probabilities(expit(logits), groups), rtol=0, atol=slack)
+    assert [r.threshold for r in rule.ramps] == pytest.approx(
+        [r.threshold for r in expected.ramps], abs=1e-12
+    )
+
+
+def test_logits_far_out_do_not_warn_of_overflow():
+    logits = np.concatenate([np.linspace(-1e4, 30, 100), np.linspace(-30, 30, 100)])
+    fit(logits, np.arange(200) // 100, scale="logit")
+
+
+@pytest.mark.parametrize("ramp_width", [0, 1e-4, 0.01, 0.5])
+@RAMPS
+@GAPS
+@pytest.mark.parametrize("cutoff", [None, 0.25])
+def test_signed_scores_equal_probabilities_with_half_the_ramp(cutoff, ramp_width, ramp, max_gap):
+    # Scores of 30 bits, so that 2p − 1 is exact and equal scores stay equal.
+    scores, groups = sample(500)
+    scores = np.round(scores * 2**30) / 2**30
+    options = {"ramp": ramp, "max_gap": max_gap}
+    expected = fit(scores, groups, cutoff=cutoff, ramp_width=ramp_width, **options)
+    cutoff = None if cutoff is None else 2 * cutoff - 1
+    rule = fit(2 * scores - 1, groups, cutoff=cutoff, ramp_width=2 * ramp_width, scale="signed", **options)
+    found = rule.probabilities(2 * scores - 1, groups)
+    np.testing.assert_allclose(found, expected.probabilities(scores, groups), rtol=0, atol=1e-9)
+    thresholds = [2 * r.threshold - 1 for r in expected.ramps]
+    assert [r.threshold for r in rule.ramps] == pytest.approx(thresholds, abs=1e-9)
+    assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
+
+
+@WIDTHS
+def test_minus_zero_equals_zero(ramp_width):
+    scores, groups = sample(400)
+    scores[::5] = 0.0
+    negative = np.where(scores == 0, -0.0, scores)
+    assert fit(negative, groups, ramp_width=ramp_width) == fit(scores, groups, ramp_width=ramp_width)
+    signed = np.where(scores == 0, -0.0, 2 * scores - 1)
+    rule = fit(signed, groups, ramp_width=ramp_width, scale="signed")
+    assert rule == fit(signed + 0.0, groups, ramp_width=ramp_width, scale="signed")
+    assert np.array_equal(rule.probabilities(signed, groups), rule.probabilities(signed + 0.0, groups))
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+@pytest.mark.parametrize("target_rate", ["optimal", "base_rate", 0.3])
+@pytest.mark.parametrize("factor", [1e-300, 1e-200, 1e-7, 3.0, 1e200, 1e305])
+def test_weights_times_a_constant_change_nothing(factor, target_rate, ramp_width):
+    scores, groups = sample(500)
+    labels = scores > 0.4
+    weights = np.random.default_rng(6).uniform(0.1, 3, 500)
+    options = {"ramp_width": ramp_width, "target_rate": target_rate, "max_gap": 0.01}
+    expected = fit(scores, groups, labels=labels, sample_weight=weights, **options)
+    rule = fit(scores, groups, labels=labels, sample_weight=weights * factor, **options)
+    assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
+    assert [r.threshold for r in rule.ramps] == pytest.approx([r.threshold for r in expected.ramps], abs=1e-9)
+    assert [r.tie_chance for r in rule.ramps] == pytest.approx(
+        [r.tie_chance for r in expected.ramps], abs=1e-9
+    )
+    assert rule.record.effective_rows == pytest.approx(expected.record.effective_rows, rel=1e-9)
+    assert rule.record.rate_before == pytest.approx(expected.record.rate_before, abs=1e-9)
+
+
+@WIDTHS
+def test_equal_weights_equal_no_weights(ramp_width):
+    scores, groups = sample(500)
+    expected = fit(scores, groups, ramp_width=ramp_width)
+    rule = fit(scores, groups, ramp_width=ramp_width, sample_weight=np.full(500, 0.1))
+    np.testing.assert_allclose(
+        rule.probabilities(scores, groups), expected.probabilities(scores, groups), rtol=0, atol=1e-9
+    )
+    assert rule.record.weighted
+    assert not expected.record.weighted
+
+
+@WIDTHS
+def test_rows_of_weight_0_count_for_nothing_but_get_decisions(ramp_width):
+    scores, groups = sample(500)
+    weights = np.random.default_rng(7).integers(0, 3, 500).astype(float)
+    rule = fit(scores, groups, ramp_width=ramp_width, sample_weight=weights)
+    kept = weights > 0
+    assert rule == fit(scores[kept], groups[kept], ramp_width=ramp_width, sample_weight=weights[kept])
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+@pytest.mark.parametrize("ratio", [1e-12, 1e-100, 1e-200, 1e-300])
+def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
+    scores, groups = sample(500)
+    weights = np.where(groups == 0, 1.0, ratio)
+    rule = fit(scores, groups, ramp_width=ramp_width, sample_weight=weights)
+    assert rule.record.rows == (250, 250)
+    # Equal weights within a group: as good as its rows, though their squares may have vanished.
+    plain = fit(scores, groups, ramp_width=ramp_width, target_rate=rule.target_rate)
+    assert rule.record.effective_rows == pytest.approx(plain.record.effective_rows, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, bool])
+def test_weights_of_other_kinds_equal_their_floats(kind):
+    scores, groups = sample(500)
+    weights = np.random.default_rng(7).integers(0, 2, 500).astype(kind)
+    assert fit(scores, groups, sample_weight=weights) == fit(
+        scores, groups, sample_weight=weights.astype(float)
+    )
+
+
+# Memory -------------------------------------------------------------------------------------------
+
+
+def layouts(values):
+    """The same values, laid out in memory in other ways."""
+    table = np.zeros((len(values), 3), dtype=values.dtype)
+    table[:, 1] = values
+    spaced = np.repeat(values, 3)[::3]
+    backwards = values[::-1].copy()[::-1]
+    frozen = values.copy()
+    frozen.flags.writeable = False
+    packed = np.frombuffer(b"?" + values.tobytes(), dtype=np.uint8)[1:].view(values.dtype)  # unaligned
+    return {
+        "column": table[:, 1],
+        "spaced": spaced,
+        "backwards": backwards,
+        "frozen": frozen,
+        "packed": packed,
+    }
+
+
+@pytest.mark.parametrize("layout", ["column", "spaced", "backwards", "frozen", "packed"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_layout_of_arrays_in_memory_changes_nothing(layout, kind):
+    scores, groups = sample(500)
+    scores = scores.astype(kind)
+    weights = np.random.default_rng(6).uniform(0.1, 3, 500)
+    expected = fit(scores, groups, sample_weight=weights)
+    columns = [layouts(values)[layout] for values in (scores, groups, weights)]
+    rule = fit(columns[0], columns[1], sample_weight=columns[2])
+    assert rule == expected
+    assert np.array_equal(rule.probabilities(columns[0], columns[1]), expected.probabilities(scores, groups))
+
+
+@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_the_input_is_never_modified(scale, kind, ramp_width):
+    scores, groups = sample(500)
+    inputs = [
+        scores.astype(kind),
+        groups,
+        (scores > 0.4).astype(float),
+        np.random.default_rng(6).uniform(0, 3, 500) * 1e200,
+    ]
+    before = [values.copy() for values in inputs]
+    rule = fit(
+        inputs[0], inputs[1], labels=inputs[2], sample_weight=inputs[3], scale=scale, ramp_width=ramp_width
+    )
+    rule.decide(inputs[0], inputs[1], random_state=0)
+    rule.decide(inputs[0], inputs[1], ids=groups, key="0" * 64)
+    for now, then in zip(inputs, before, strict=True):
+        assert np.array_equal(now, then)
+
+
+def test_probabilities_are_an_array_of_their_own():
+    scores, groups = sample(500)
+    rule = fit(scores, groups)
+    chances = rule.probabilities(scores, groups)
+    assert not np.shares_memory(chances, scores)
+    chances[:] = -1
+    assert (rule.probabilities(scores, groups) >= 0).all()
+
+
+@pytest.mark.parametrize("kind", [list, tuple, pd.Series])
+def test_scores_in_any_container_give_the_same_rule(kind):
+    scores, groups = sample(500)
+    assert fit(kind(scores.tolist()), groups) == fit(scores, groups)
+
+
+# Chances ------------------------------------------------------------------------------------------
+
+
+@WIDTHS
+@RAMPS
+def test_chances_follow_the_published_formula(ramp_width, ramp):
+    scores, groups = sample(500)
+    rule = fit(scores, groups, ramp_width=ramp_width, ramp=ramp)
+    threshold = np.array([r.threshold for r in rule.ramps])[groups]
+    if ramp_width:
+        start = 0.5 if ramp == "centered" else 0.0
+        expected = np.clip(start + (scores - threshold) / ramp_width, 0, 1)
+    else:
+        tie = np.array([r.tie_chance for r in rule.ramps])[groups]
+        expected = np.where(scores == threshold, tie, scores > threshold)
+    # (score − threshold) / width is the same number in any order of operations up to rounding / width.
+    slack = 1e-15 / ramp_width if ramp_width else 0
+    np.testing.assert_allclose(rule.probabilities(scores, groups), expected, rtol=0, atol=slack)
+    for code in (0, 1):
+        line = np.linspace(0, 1, 500)
+        chances = rule.probabilities(line, np.full(500, code))
+        assert all(low <= high for low, high in pairwise(chances))

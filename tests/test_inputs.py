@@ -1,0 +1,680 @@
+"""Bad input never passes silently and never half-works: each mistake has its sentence.
+
+Every sentence names the argument, the rule and what came; a mistake with a remedy ends with it.
+"""
+
+import datetime
+import decimal
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fairramp
+from fairramp import FairrampError, FairrampWarning, InputError, Ramp, Rule, fit_rule
+from samples import KEY, quiet_fit, sample
+
+SCORES, CODES = sample(400)
+GROUPS = np.where(CODES == 0, "A", "B")
+N = len(SCORES)
+RULE = fit_rule(SCORES, GROUPS)
+
+
+def with_row(value, row=3, kind=np.float64, base=SCORES):
+    """The scores with one of them replaced."""
+    column = np.array(base, dtype=kind)
+    column[row] = value
+    return column
+
+
+def refused(call, *words):
+    """Check that a call is refused as an InputError whose sentence holds all the words; return it."""
+    with pytest.raises(InputError) as caught:
+        call()
+    sentence = str(caught.value)
+    for word in words:
+        assert word in sentence, f"{word!r} is not in: {sentence}"
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+def test_an_input_error_is_a_value_error_and_a_fairramp_error():
+    assert issubclass(InputError, ValueError)
+    assert issubclass(InputError, FairrampError)
+    assert issubclass(fairramp.UnseenGroupError, InputError)
+    assert issubclass(fairramp.RuleFormatError, ValueError)
+    assert issubclass(fairramp.RuleFormatError, FairrampError)
+    assert issubclass(FairrampWarning, UserWarning)
+
+
+def test_arguments_after_the_data_are_keyword_only():
+    with pytest.raises(TypeError):
+        fit_rule(SCORES, GROUPS, None, 0.1)
+
+
+# Scores -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["fit_rule", "probabilities", "decide"])
+def door(request):
+    """Each place where scores come in, for a scale."""
+    name = request.param
+
+    def enter(scores, groups=GROUPS, scale="probability"):
+        if name == "fit_rule":
+            return fit_rule(scores, groups, scale=scale)
+        rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, scale=scale)
+        if name == "probabilities":
+            return rule.probabilities(scores, groups)
+        return rule.decide(scores, groups, random_state=0)
+
+    return enter
+
+
+@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_a_score_that_is_not_finite_is_refused_on_every_scale(door, scale, value, kind):
+    refused(lambda: door(with_row(value, 7, kind), scale=scale), "`scores`", "finite", str(value), "row 7")
+
+
+@pytest.mark.parametrize("value", [-0.001, 1.001, -3, 2])
+def test_a_probability_outside_0_to_1_is_refused(door, value):
+    refused(lambda: door(with_row(value)), "`scores`", "[0, 1]", "'probability'", f"got {value}", "row 3")
+
+
+@pytest.mark.parametrize("value", [-1.001, 1.001, 5])
+def test_a_signed_score_outside_minus_1_to_1_is_refused(door, value):
+    refused(
+        lambda: door(with_row(value), scale="signed"),
+        "`scores`",
+        "[-1, 1]",
+        "'signed'",
+        f"got {value}",
+        "row 3",
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "value"),
+    [
+        ("probability", 1 + 1e-9),
+        ("probability", np.nextafter(1, 2)),
+        ("signed", -1 - 1e-9),
+        ("probability", np.nextafter(np.float32(1), np.float32(2), dtype=np.float32)),
+    ],
+)
+def test_a_score_just_out_of_range_is_shown_with_the_digits_that_put_it_there(door, scale, value):
+    sentence = refused(lambda: door(with_row(value, kind=type(value)), scale=scale), "row 3")
+    shown = float(sentence.split("got ")[1].split(" in row")[0])
+    assert abs(shown) > 1
+
+
+def test_percentages_taken_for_probabilities_are_refused_with_the_remedy(door):
+    refused(lambda: door(SCORES * 100), "[0, 1]", "divide percentages by 100")
+
+
+def test_logits_taken_for_probabilities_are_refused_with_the_remedy(door):
+    refused(lambda: door(np.log(SCORES / (1 - SCORES))), "[0, 1]", "scale='logit'")
+
+
+def test_signed_scores_taken_for_probabilities_are_refused_with_the_remedy(door):
+    refused(lambda: door(2 * SCORES - 1), "[0, 1]", "scale='signed'")
+
+
+def test_logits_taken_for_signed_scores_are_refused_with_the_remedy(door):
+    refused(lambda: door(np.log(SCORES / (1 - SCORES)), scale="signed"), "[-1, 1]", "scale='logit'")
+
+
+@pytest.mark.parametrize("row", [0, 131_071, 131_072, 299_999])
+def test_a_bad_score_is_found_in_whatever_block_it_lies_and_its_row_is_named(row):
+    scores = np.full(300_000, 0.5)
+    scores[row] = np.nan
+    groups = np.arange(300_000) % 2
+    refused(lambda: fit_rule(scores, groups), f"row {row}.")
+    rule = Rule((0, 1), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    refused(lambda: rule.probabilities(scores, groups), f"row {row}.")
+
+
+def test_the_first_of_several_bad_scores_is_named():
+    scores = np.full(300_000, 0.5)
+    scores[[299_999, 140_000, 131_080]] = -1
+    refused(lambda: fit_rule(scores, np.arange(300_000) % 2), "row 131080;")
+
+
+def test_both_columns_of_predict_proba_are_refused_with_the_remedy(door):
+    refused(
+        lambda: door(np.stack([1 - SCORES, SCORES], axis=1)), "`scores`", "one column", "(400, 2)", "[:, 1]"
+    )
+
+
+@pytest.mark.parametrize("shape", [(400, 1), (1, 400), (20, 20), (400, 1, 1)])
+def test_scores_that_are_not_one_column_are_refused(door, shape):
+    refused(lambda: door(SCORES.reshape(shape)), "`scores`", "one column", str(shape))
+
+
+def test_a_single_number_is_refused_as_scores(door):
+    refused(lambda: door(0.5, ["A"]), "`scores`", "one column", "()")
+
+
+def test_rows_of_different_length_are_refused_as_scores(door):
+    refused(lambda: door([[0.1], [0.2, 0.3]], ["A", "B"]), "`scores`", "different length")
+
+
+TEXTS = [f"{score:.3f}" for score in SCORES]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(TEXTS, id="list"),
+        pytest.param(np.array(TEXTS), id="numpy"),
+        pytest.param(np.array(TEXTS, dtype=object), id="numpy object"),
+        pytest.param(pd.Series(TEXTS), id="pandas"),
+        pytest.param(pd.Series(TEXTS, dtype=object), id="pandas object"),
+        pytest.param(pl.Series(TEXTS), id="polars"),
+        pytest.param(pa.array(TEXTS), id="arrow"),
+        pytest.param([0.5] * (N - 1) + ["0.5"], id="one text among numbers"),
+        pytest.param(np.array([0.5] * (N - 1) + ["0.5"], dtype=object), id="one text among objects"),
+    ],
+)
+def test_text_is_refused_as_scores_even_if_it_reads_like_numbers(door, column):
+    refused(lambda: door(column), "`scores`", "numbers")
+
+
+def test_text_among_numbers_is_refused_with_its_row(door):
+    refused(lambda: door(with_row("high", 5, object)), "`scores`", "numbers", "'high'", "row 5")
+
+
+def test_a_sentence_about_text_calls_it_text_and_not_a_number_of_bits():
+    sentence = refused(lambda: fit_rule(TEXTS, GROUPS), "`scores`", "numbers")
+    assert not re.search(r"str\d", sentence), sentence
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(SCORES + 0j, id="complex"),
+        pytest.param(np.full(N, "2020-01-01", dtype="datetime64[D]"), id="dates"),
+        pytest.param(np.ones(N, dtype="timedelta64[D]"), id="durations"),
+        pytest.param([b"0.5"] * N, id="bytes"),
+        pytest.param([datetime.date(2020, 1, 1)] * N, id="date objects"),
+        pytest.param([{}] * N, id="dicts"),
+    ],
+)
+def test_other_kinds_are_refused_as_scores(door, column):
+    refused(lambda: door(column), "`scores`", "numbers")
+
+
+MISSING = [None, *SCORES.tolist()[1:]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(MISSING, id="list"),
+        pytest.param(np.array(MISSING, dtype=object), id="numpy object"),
+        pytest.param(pd.Series(MISSING), id="pandas"),
+        pytest.param(pd.Series(MISSING, dtype="Float64"), id="pandas nullable"),
+        pytest.param(pd.Series(MISSING, dtype="double[pyarrow]"), id="pandas arrow"),
+        pytest.param([pd.NA, *MISSING[1:]], id="list with NA"),
+        pytest.param(pl.Series(MISSING), id="polars"),
+        pytest.param(pa.array(MISSING), id="arrow"),
+        pytest.param(pa.chunked_array([MISSING]), id="arrow chunked"),
+    ],
+)
+def test_a_missing_score_is_refused(door, column):
+    refused(lambda: door(column), "`scores`", "row 0")
+
+
+def test_a_masked_score_is_refused(door):
+    refused(lambda: door(np.ma.array(SCORES, mask=np.arange(N) == 3)), "`scores`")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(np.float16, 60_000), (np.float32, 3e38), (np.float64, 1.7e308), (np.float64, -1.7e308)],
+)
+def test_any_finite_logit_is_welcome(kind, value):
+    logits = np.full(N, value, dtype=kind)
+    rule = quiet_fit(logits, GROUPS, scale="logit")
+    assert (rule.probabilities(logits, GROUPS) == (value > 0)).all()
+
+
+# Lengths and emptiness ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keep", [0, 1, N - 1])
+def test_groups_of_another_length_are_refused(door, keep):
+    refused(lambda: door(SCORES, GROUPS[:keep]), "`groups`", "`scores`", str(keep), str(N))
+
+
+def test_group_columns_of_different_length_are_refused(door):
+    refused(lambda: door(SCORES, [GROUPS, GROUPS[1:]]), "`groups`", "differ in length", str(N), str(N - 1))
+
+
+def test_weights_of_another_length_are_refused():
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, sample_weight=np.ones(7)), "`sample_weight`", "`scores`", "7", str(N)
+    )
+
+
+def test_labels_of_another_length_are_refused():
+    refused(lambda: fit_rule(SCORES, GROUPS, [0, 1, 1]), "`labels`", "`scores`", "3", str(N))
+
+
+def test_ids_of_another_length_are_refused():
+    refused(lambda: RULE.decide(SCORES, GROUPS, ids=["a", "b"], key=KEY), "`ids`", "`scores`", "2", str(N))
+
+
+@pytest.mark.parametrize(
+    "nothing", [[], np.array([]), pd.Series([], dtype=float), pl.Series([], dtype=float)]
+)
+def test_a_fit_without_rows_is_refused(nothing):
+    refused(lambda: fit_rule(nothing, []), "`scores`", "empty", "at least one row")
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [-1, -1e-300, np.nan, np.inf, -np.inf])
+def test_a_weight_that_is_negative_or_not_finite_is_refused(value):
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, sample_weight=with_row(value, 9)),
+        "`sample_weight`",
+        "finite",
+        "not negative",
+        f"got {value}",
+        "row 9",
+    )
+
+
+def test_a_missing_weight_is_refused():
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, sample_weight=[1] * (N - 1) + [None]), "`sample_weight`", "row 399"
+    )
+
+
+def test_a_masked_weight_is_refused():
+    weights = np.ma.array(np.ones(N), mask=np.arange(N) == 3)
+    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=weights), "`sample_weight`")
+
+
+def test_weights_that_are_all_0_are_refused():
+    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=np.zeros(N)), "`sample_weight`", "0 in every row")
+
+
+def test_a_group_whose_weights_are_all_0_is_refused_by_name():
+    weights = (GROUPS == "A").astype(float)
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, sample_weight=weights),
+        "`sample_weight`",
+        "0 in every row",
+        "'B'",
+        "leave",
+    )
+
+
+@pytest.mark.parametrize("shape", [(N, 1), (1, N), ()])
+def test_weights_that_are_not_one_column_are_refused(shape):
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, sample_weight=np.ones(shape)),
+        "`sample_weight`",
+        "one column",
+        str(shape),
+    )
+
+
+@pytest.mark.parametrize("column", [["heavy"] * N, np.array(["1"] * N, dtype=object), [1j] * N])
+def test_weights_that_are_not_numbers_are_refused(column):
+    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=column), "`sample_weight`", "numbers")
+
+
+# Labels -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [-1, 2, 0.5, np.nan, np.inf])
+def test_labels_other_than_0_and_1_are_refused_whether_used_or_not(value):
+    labels = with_row(value, 11, base=SCORES > 0.5)
+    for target_rate in ("optimal", "base_rate"):
+        refused(
+            lambda target_rate=target_rate: fit_rule(SCORES, GROUPS, labels, target_rate=target_rate),
+            "`labels`",
+            "0 or 1",
+            f"got {value}",
+            "row 11",
+        )
+
+
+def test_a_label_just_beside_1_is_shown_with_the_digits_that_put_it_there():
+    sentence = refused(lambda: fit_rule(SCORES, GROUPS, with_row(1 + 1e-9, base=SCORES > 0.5)), "row 3")
+    assert float(sentence.split("got ")[1].split(" in row")[0]) > 1
+
+
+@pytest.mark.parametrize("column", [["yes", "no"] * (N // 2), np.array(["1", "0"] * (N // 2), dtype=object)])
+def test_labels_that_are_text_are_refused(column):
+    refused(lambda: fit_rule(SCORES, GROUPS, column, target_rate="base_rate"), "`labels`", "numbers")
+
+
+def test_labels_of_two_columns_are_refused():
+    refused(lambda: fit_rule(SCORES, GROUPS, np.ones((N, 2))), "`labels`", "one column", "(400, 2)")
+
+
+def test_base_rate_without_labels_is_refused():
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, target_rate="base_rate"), "target_rate", "'base_rate'", "`labels`"
+    )
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.float32, "boolean", "Int64"])
+def test_labels_may_be_booleans_or_numbers_of_any_kind(kind):
+    labels = pd.Series(SCORES > 0.5).astype(kind)
+    rule = fit_rule(SCORES, GROUPS, labels, target_rate="base_rate")
+    assert rule.target_rate == pytest.approx(np.mean(SCORES > 0.5), abs=1e-15)
+
+
+def test_the_base_rate_counts_weights():
+    labels, weights = SCORES > 0.4, np.random.default_rng(1).random(N)
+    rule = fit_rule(SCORES, GROUPS, labels, target_rate="base_rate", sample_weight=weights)
+    assert rule.target_rate == pytest.approx((labels * weights).sum() / weights.sum(), abs=1e-12)
+
+
+# Settings -----------------------------------------------------------------------------------------
+
+NOT_NUMBERS = [True, False, np.True_, "0.1", None, [0.1], np.array([0.1]), 1j, decimal.Decimal("0.1")]
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
+def test_a_max_gap_that_is_not_a_number_in_0_to_1_is_refused(value):
+    refused(lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", "[0, 1]", f"got {value!r}")
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
+def test_a_ramp_width_that_is_not_a_number_from_0_on_is_refused(value):
+    refused(lambda: fit_rule(SCORES, GROUPS, ramp_width=value), "`ramp_width`", f"got {value!r}")
+
+
+@pytest.mark.parametrize("value", [9.99e-7, 1e-9, 5e-324])
+def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, ramp_width=value),
+        "`ramp_width`",
+        "0 or at least 1e-6",
+        f"{value!r}",
+        "; 0",
+    )
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1e-6, np.float32(0.25), np.int64(1), 1])
+def test_a_ramp_width_may_be_0_or_any_number_from_a_millionth_on(value):
+    assert fit_rule(SCORES, GROUPS, ramp_width=value).ramp_width == value
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, *NOT_NUMBERS[:3], *NOT_NUMBERS[4:]], ids=repr)
+def test_a_target_rate_that_is_not_a_number_in_0_to_1_is_refused(value):
+    refused(lambda: fit_rule(SCORES, GROUPS, target_rate=value), "`target_rate`", "[0, 1]", f"got {value!r}")
+
+
+@pytest.mark.parametrize("value", ["", "best", "Optimal", "0.3"])
+def test_a_target_rate_of_an_unknown_word_is_refused_with_the_known_ones(value):
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, target_rate=value),
+        "`target_rate`",
+        "'optimal'",
+        "'base_rate'",
+        "number",
+        f"got {value!r}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "value", "limits"),
+    [
+        ("probability", -0.1, "[0, 1]"),
+        ("probability", 1.1, "[0, 1]"),
+        ("probability", np.nan, "[0, 1]"),
+        ("signed", -1.1, "[-1, 1]"),
+        ("signed", 1.1, "[-1, 1]"),
+        ("logit", np.inf, "[-700, 700]"),
+        ("logit", np.nan, "[-700, 700]"),
+        ("logit", -1e300, "[-700, 700]"),
+        *(("probability", value, "[0, 1]") for value in NOT_NUMBERS if value is not None),
+    ],
+    ids=repr,
+)
+def test_a_cutoff_that_is_not_a_number_in_the_range_of_the_scale_is_refused(scale, value, limits):
+    refused(lambda: fit_rule(SCORES, GROUPS, scale=scale, cutoff=value), "`cutoff`", limits, f"got {value!r}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("ramp", ["'centered'", "'paper'"]),
+        ("scale", ["'probability'", "'signed'", "'logit'"]),
+        ("unseen_group", ["'error'", "'pooled'", "'original'"]),
+    ],
+)
+@pytest.mark.parametrize(
+    "value", ["other", "", "Centered", "PROBABILITY", None, 1, True, ["error"], b"error"]
+)
+def test_a_setting_that_is_none_of_its_words_is_refused_with_all_of_them(name, words, value):
+    refused(lambda: fit_rule(SCORES, GROUPS, **{name: value}), f"`{name}`", *words, f"got {value!r}")
+
+
+@pytest.mark.parametrize("value", [20240131, True, b"2024-01-31", datetime.date(2024, 1, 31)])
+def test_a_date_that_is_not_text_is_refused_with_the_remedy(value):
+    refused(lambda: fit_rule(SCORES, GROUPS, date=value), "`date`", "text", f"got {value!r}", "isoformat()")
+
+
+def test_a_date_is_stored_as_it_is_and_no_date_otherwise():
+    assert fit_rule(SCORES, GROUPS, date="31 January").record.date == "31 January"
+    assert fit_rule(SCORES, GROUPS).record.date is None
+
+
+# Groups -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["fit_rule", "probabilities"])
+def group_door(request):
+    """Each place where groups come in."""
+    return {"fit_rule": fit_rule, "probabilities": RULE.probabilities}[request.param]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        SCORES,
+        SCORES.astype(np.float32),
+        SCORES.tolist(),
+        pd.Series(SCORES),
+        pl.Series(SCORES),
+        pa.array(SCORES),
+    ],
+    ids=["numpy", "float32", "list", "pandas", "polars", "arrow"],
+)
+def test_continuous_numbers_are_refused_as_groups_with_the_remedy(group_door, column):
+    refused(lambda: group_door(SCORES, column), "group label", "whole number", "(float", "bins")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        b"A",
+        np.bytes_(b"A"),
+        datetime.date(2020, 1, 31),
+        datetime.datetime(2020, 1, 31),
+        np.datetime64("2020-01-31"),
+        pd.Timestamp("2020-01-31"),
+        decimal.Decimal(1),
+        frozenset("A"),
+        1j,
+        pd.Interval(0, 1),
+    ],
+    ids=repr,
+)
+def test_labels_of_other_kinds_are_refused_with_the_remedy(group_door, label):
+    refused(
+        lambda: group_door(SCORES, [label] * N),
+        "group label",
+        "string",
+        type(label).__name__,
+        "convert",
+        "strings",
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(np.full(N, b"A"), id="numpy bytes"),
+        pytest.param(np.full(N, "2020-01-31", dtype="datetime64[D]"), id="numpy dates"),
+        pytest.param(pd.Series(pd.date_range("2020-01-31", periods=N)), id="pandas dates"),
+        pytest.param(pl.Series([datetime.date(2020, 1, 31)] * N), id="polars dates"),
+        pytest.param(pa.array([datetime.date(2020, 1, 31)] * N), id="arrow dates"),
+        pytest.param(pa.array([b"A"] * N), id="arrow bytes"),
+        pytest.param(np.full(N, 3, dtype="timedelta64[D]"), id="numpy durations"),
+        pytest.param(np.full(N, 3, dtype="timedelta64[Y]"), id="numpy years"),
+        pytest.param(pd.Series(pd.to_timedelta(np.full(N, 3), unit="D")), id="pandas durations"),
+        pytest.param(np.full(N, 1j), id="complex"),
+    ],
+)
+def test_columns_of_other_kinds_are_refused_as_groups(group_door, column):
+    refused(lambda: group_door(SCORES, column), "group label", "string", "convert")
+
+
+@pytest.mark.parametrize(
+    "label", [{}, {1}, bytearray(b"A"), np.ones(2)], ids=["dict", "set", "bytearray", "array"]
+)
+def test_unhashable_labels_are_refused(group_door, label):
+    column = np.empty(N, dtype=object)
+    column[:] = [label] * N
+    refused(lambda: group_door(SCORES, column), "group label", type(label).__name__, "convert")
+
+
+def test_a_long_label_is_cut_in_the_sentence():
+    assert len(refused(lambda: fit_rule(SCORES, [b"A" * 1000] * N), "...")) < 200
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [(True, 1), (False, 0), (True, 0), (True, 1.0), (np.True_, np.int64(1)), (True, np.int8(1)), (True, 2)],
+    ids=repr,
+)
+def test_booleans_among_numbers_are_refused_as_groups(group_door, pair):
+    refused(lambda: group_door(SCORES, list(pair) * (N // 2)), "`groups`", "booleans and numbers", "one kind")
+
+
+def test_booleans_among_numbers_are_refused_inside_intersections_too(group_door):
+    refused(lambda: group_door(SCORES, [(True, "a"), (1, "a")] * (N // 2)), "booleans and numbers")
+
+
+@pytest.mark.parametrize("value", [None, "A", b"A", 5, {1, 2}, iter("AB")], ids=repr)
+def test_groups_that_are_no_column_are_refused(group_door, value):
+    refused(lambda: group_door(SCORES, value), "`groups`", "one label per row")
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [{}, pd.DataFrame(index=range(N)), pl.DataFrame(), np.empty((N, 0))],
+    ids=["mapping", "pandas", "polars", "numpy"],
+)
+def test_groups_without_a_column_are_refused(group_door, nothing):
+    refused(lambda: group_door(SCORES, nothing), "`groups`", "no column")
+
+
+def test_groups_of_three_dimensions_are_refused(group_door):
+    refused(lambda: group_door(SCORES, np.zeros((N, 1, 1))), "`groups`", "one label per row", "(400, 1, 1)")
+
+
+def test_a_lazy_table_is_refused_with_the_remedy(group_door):
+    refused(lambda: group_door(SCORES, pl.LazyFrame({"a": GROUPS})), "`groups`", "lazy", "collect")
+
+
+def test_two_group_columns_of_one_name_are_refused(group_door):
+    frame = pd.DataFrame(np.stack([GROUPS, GROUPS], axis=1), columns=["sex", "sex"])
+    refused(lambda: group_door(SCORES, frame), "`groups`", "'sex'")
+
+
+# What is allowed and worth knowing ----------------------------------------------------------------
+
+
+def warned(call, *words):
+    """Check that a call warns once, with a sentence that holds all the words; return its result."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    assert [w.category for w in caught] == [FairrampWarning], [str(w.message) for w in caught]
+    sentence = str(caught[0].message)
+    for word in words:
+        assert word in sentence, f"{word!r} is not in: {sentence}"
+    assert caught[0].filename == __file__, "the warning does not point at the caller"
+    return result
+
+
+def test_plain_data_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_rule(SCORES, GROUPS, SCORES > 0.5, sample_weight=SCORES)
+
+
+def test_one_single_group_is_warned_of_by_name():
+    rule = warned(lambda: fit_rule(SCORES, ["only"] * N), "one single group", "'only'", "nothing to equalise")
+    assert rule.groups == ("only",)
+
+
+def test_one_single_group_keeps_the_classifiers_own_decisions():
+    rule = quiet_fit(SCORES, ["only"] * N)
+    assert np.array_equal(rule.probabilities(SCORES, ["only"] * N), SCORES >= 0.5)
+
+
+def test_a_group_below_30_rows_is_warned_of_with_its_size():
+    groups = np.where(np.arange(N) < 29, "few", "many")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "'few'", "n = 29")
+
+
+def test_a_group_of_30_rows_is_not_warned_of():
+    groups = np.where(np.arange(N) < 30, "enough", "many")
+    assert fit_rule(SCORES, groups, max_gap=1).record.rows == (30, N - 30)
+
+
+def test_rows_of_weight_0_do_not_make_a_group_large():
+    groups = np.where(np.arange(N) < 40, "few", "many")
+    weights = (np.arange(N) >= 30).astype(float)
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1, sample_weight=weights), "'few'", "n = 10")
+
+
+def test_many_small_groups_are_warned_of_once_and_counted():
+    groups = np.arange(N) // 4
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "0 (n = 4)", "95 more")
+
+
+@pytest.mark.parametrize(
+    ("scores", "rate", "who"), [(SCORES * 0.4, 0, "nobody"), (SCORES * 0.4 + 0.6, 1, "everybody")]
+)
+def test_an_optimal_rate_of_0_or_1_is_warned_of_with_the_remedies(scores, rate, who):
+    rule = warned(lambda: fit_rule(scores, GROUPS), f"rate is {rate}", who, "`cutoff`", "`target_rate`")
+    assert rule.target_rate == rate
+    assert (rule.probabilities(scores, GROUPS) == rate).all()
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_a_rate_of_0_or_1_that_was_asked_for_is_not_warned_of(rate):
+    rule = fit_rule(SCORES, GROUPS, target_rate=rate)
+    assert rule.probabilities(SCORES, GROUPS) == pytest.approx(rate, abs=1e-9)
+
+
+def test_logits_whose_probabilities_are_tied_at_1_are_warned_of_with_their_number():
+    logits = np.log(SCORES / (1 - SCORES))
+    logits[:7] = [36.8, 37, 40, 50, 100, 700, 1e300]
+    warned(lambda: fit_rule(logits, GROUPS, scale="logit"), "7 logits", "probability 1", "tied")
+
+
+def test_logits_below_saturation_are_not_warned_of():
+    logits = np.log(SCORES / (1 - SCORES))
+    logits[:4] = [36.7, -40, -700, 36]
+    assert fit_rule(logits, GROUPS, scale="logit").scale == "logit"

@@ -1,0 +1,938 @@
+"""A rule is frozen data: it prints, it survives any round trip to the last bit, and damage is refused."""
+
+import copy
+import dataclasses
+import html
+import json
+import math
+import os
+import pickle
+import re
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairramp
+from fairramp import FairrampError, FitRecord, InputError, Ramp, Rule, RuleFormatError, Table, fit_rule
+from samples import sample
+
+SCORES, CODES = sample(600, n_groups=3)
+GROUPS = np.array(["A", "B", "C"])[CODES]
+RULE = fit_rule(SCORES, GROUPS, max_gap=0.02, unseen_group="pooled", date="2024-01-31")
+TEXT = RULE.to_json()
+
+#: Labels of every kind, and texts that trouble printers, browsers and encoders.
+LABELS = (
+    False,
+    True,
+    -5,
+    0,
+    1,
+    2**80,
+    "",
+    "0",
+    "1",
+    "<script>alert('x')</script>",
+    "True",
+    "a\nb\tc\r\nd",
+    "null",
+    'quote " \\ slash',
+    "\x00\x1b[31m\x7f",
+    "\u2028\x85\x0b\x0c",
+    "日本 🙂 é e\u0301",
+    ("", None),
+    ("a", -1, True),
+    ("a", ("b", "c")),
+    ("a", "b / c"),
+    None,
+)
+
+
+def rule_of(labels, **options):
+    ramps = tuple(Ramp(0.3 + i / 100, i / 100) for i in range(len(labels)))
+    return Rule(tuple(labels), ramps, **{"ramp_width": 0.1, **options})
+
+
+RULES = {
+    "fitted": RULE,
+    "width 0": fit_rule(SCORES, GROUPS, ramp_width=0),
+    "own decisions": fit_rule(SCORES, GROUPS, max_gap=1),
+    "original": fit_rule(SCORES, GROUPS, unseen_group="original", ramp="paper", target_rate=1 / 3),
+    "logit": fit_rule(np.log(SCORES / (1 - SCORES)), GROUPS, scale="logit", cutoff=-1 / 3),
+    "signed": fit_rule(2 * SCORES - 1, GROUPS, scale="signed", ramp_width=1e-6),
+    "weighted": fit_rule(SCORES, GROUPS, sample_weight=SCORES, labels=SCORES > 0.5, target_rate="base_rate"),
+    "intersections": fit_rule(SCORES, {"a": GROUPS, "b b": CODES % 2 == 0}),
+    "every label": rule_of(LABELS),
+    "extreme numbers": rule_of("ab", ramp_width=1e6, max_gap=5e-324, target_rate=0.1 + 0.2, cutoff=-0.0),
+}
+EVERY_RULE = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+
+
+# Frozen -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Rule)])
+def test_no_field_of_a_rule_can_be_set(name):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(RULE, name, getattr(RULE, name))
+
+
+@pytest.mark.parametrize("thing", [RULE.ramps[0], RULE.record], ids=["ramp", "record"])
+def test_no_field_of_its_parts_can_be_set(thing):
+    for field in dataclasses.fields(thing):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(thing, field.name, None)
+
+
+def test_a_fitted_rule_holds_nothing_that_can_be_changed():
+    for thing in (RULE, RULE.record):
+        for field in dataclasses.fields(thing):
+            assert isinstance(hash(getattr(thing, field.name)), int)
+    assert isinstance(RULE.groups, tuple)
+    assert isinstance(RULE.ramps, tuple)
+
+
+def test_fit_records_say_what_the_fit_saw():
+    record = RULE.record
+    assert record.rows == (200, 200, 200)
+    assert record.rate_before == pytest.approx([np.mean(SCORES[g == GROUPS] >= 0.5) for g in "ABC"])
+    chances = RULE.probabilities(SCORES, GROUPS)
+    assert record.rate_after == pytest.approx([chances[g == GROUPS].mean() for g in "ABC"], abs=1e-12)
+    assert record.rows_above == tuple(int((chances[g == GROUPS] == 1).sum()) for g in "ABC")
+    inside = (chances > 0) & (chances < 1)
+    assert record.rows_inside == tuple(int(inside[g == GROUPS].sum()) for g in "ABC")
+    assert record.gap_before == pytest.approx(max(record.rate_before) - min(record.rate_before))
+    assert record.gap_after == pytest.approx(0.02, abs=1e-9)
+    assert (record.target, record.ramp_width, record.weighted) == ("optimal", 0.01, False)
+    assert (record.date, record.version) == ("2024-01-31", fairramp.__version__)
+
+
+# By hand ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"groups": (), "ramps": ()}, "at least one group"),
+        ({"groups": ("A",)}, "one ramp per group"),
+        ({"groups": ("A", "A")}, "must differ"),
+        ({"groups": (None, None)}, "must differ"),
+        ({"ramp": "linear"}, "`ramp` must be one of 'centered', 'paper'"),
+        ({"scale": "percent"}, "`scale` must be one of"),
+        ({"unseen_group": "ignore"}, "`unseen_group` must be one of"),
+        ({"unseen_group": "pooled"}, "pooled ramp if and only if"),
+        ({"pooled": Ramp(0.5)}, "pooled ramp if and only if"),
+        ({"ramp_width": -0.1}, "`ramp_width` must be 0 or at least 1e-6"),
+        ({"ramp_width": 1e-9}, "`ramp_width` must be 0 or at least 1e-6"),
+        ({"ramp_width": math.nan}, "`ramp_width`"),
+        ({"ramp_width": math.inf}, "`ramp_width`"),
+        ({"ramp_width": "0.1"}, "`ramp_width`"),
+        ({"ramps": (Ramp(math.nan), Ramp(0.5))}, "threshold must be finite"),
+        ({"ramps": (Ramp(0.5), Ramp(-math.inf))}, "threshold must be finite"),
+        ({"ramps": (Ramp(0.5), Ramp(0.5, 1.5))}, "tie chance"),
+        ({"ramps": (Ramp(0.5), Ramp(0.5, math.nan))}, "tie chance"),
+        ({"record": RULE.record}, "record"),
+        ({"max_gap": 1.5}, "`max_gap`"),
+        ({"max_gap": math.nan}, "`max_gap`"),
+        ({"target_rate": -0.1}, "`target_rate`"),
+        ({"cutoff": math.nan}, "`cutoff`"),
+        ({"cutoff": 7}, "`cutoff`"),
+        ({"groups": ("A", 1.5)}, "label"),
+        ({"groups": ("A", b"B")}, "label"),
+        ({"groups": ("A", ["B"])}, "label"),
+        ({"groups": ("A", ("B", 0.5))}, "label"),
+    ],
+    ids=repr,
+)
+def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
+    whole = {"groups": ("A", "B"), "ramps": (Ramp(0.5), Ramp(0.4)), "ramp_width": 0.1}
+    assert Rule(**whole)
+    with pytest.raises(InputError, match=re.escape(words)):
+        Rule(**{**whole, **changes})
+
+
+@pytest.mark.parametrize("label", [np.int64(3), np.str_("A"), np.True_])
+def test_numpy_labels_of_a_hand_written_rule_are_refused_or_become_plain(label):
+    try:
+        rule = Rule((label,), (Ramp(0.5),), ramp_width=0.1)
+    except InputError:
+        return
+    assert Rule.from_json(rule.to_json()) == rule
+
+
+def test_lists_in_a_hand_written_rule_are_refused_or_become_tuples():
+    try:
+        rule = Rule(["A"], [Ramp(0.5)], ramp_width=0.1)
+    except InputError:
+        return
+    assert Rule.from_json(rule.to_json()) == rule
+
+
+# Printing -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.01])
+@pytest.mark.parametrize("max_gap", [0, 0.02, 0.025, 1])
+@pytest.mark.parametrize("target_rate", ["optimal", 0.123456789, 0])
+def test_a_rule_for_two_plain_groups_prints_within_80_columns(ramp_width, max_gap, target_rate):
+    groups = np.where(CODES == 0, "Female", "Male")
+    rule = fit_rule(SCORES, groups, ramp_width=ramp_width, max_gap=max_gap, target_rate=target_rate)
+    assert str(rule) == repr(rule)
+    assert max(map(len, repr(rule).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("max_gap", [0.0123456789, 1 / 30])
+def test_so_does_a_rule_with_many_digits(max_gap):
+    rule = fit_rule(np.tile(SCORES, 200), np.tile(CODES == 0, 200), max_gap=max_gap)
+    assert max(map(len, repr(rule).splitlines())) <= 80
+
+
+def test_a_printed_rule_says_what_it_does():
+    text = repr(RULE)
+    assert "3 groups" in text
+    assert "0.02" in text
+    assert f"{RULE.record.gap_before:.4f} before" in text
+    assert "0.0200 after" in text
+    for name in "ABC":
+        assert re.search(rf"^{name} +200 +0\.\d+ ", text, re.MULTILINE)
+
+
+def test_a_rule_without_a_record_prints_without_rates():
+    text = repr(rule_of("ab"))
+    assert "before" not in text
+    assert "0.3" in text
+
+
+@pytest.mark.parametrize("label", LABELS, ids=ascii)
+def test_a_label_takes_one_line_of_the_table(label):
+    plain = len(str(rule_of(["other", "another"]).table()).splitlines())
+    assert len(str(rule_of(["other", label]).table()).splitlines()) == plain
+
+
+def test_no_label_sends_control_characters_to_the_terminal():
+    assert all(c.isprintable() or c == "\n" for c in str(rule_of(LABELS).table()))
+    assert all(c.isprintable() or c == "\n" for c in repr(rule_of(LABELS)))
+
+
+def test_intersections_and_missing_groups_are_readable():
+    text = str(rule_of([("f", 1), ("f", None), None]).table())
+    assert "f / 1 " in text
+    assert "missing" in text
+
+
+@pytest.mark.parametrize("label", [2024, 1_000_000, -12_345])
+def test_a_label_that_is_a_number_is_shown_as_a_name_and_not_as_a_quantity(label):
+    table = rule_of([1, label]).table()
+    assert re.search(rf"^{label} ", str(table), re.MULTILINE)
+    assert f">{label}</td>" in table._repr_html_()
+
+
+def test_a_table_of_many_groups_is_shown_in_part():
+    rule = Rule(tuple(f"g{i}" for i in range(5_000)), (Ramp(0.5),) * 5_000, ramp_width=0.1)
+    lines = repr(rule).splitlines()
+    assert len(lines) < 40
+    assert "5,000 groups" in lines[0]
+    assert any(line.startswith("g0 ") for line in lines)
+    assert any(line.startswith("g4999") for line in lines)
+    assert any(line.startswith("…") for line in lines)
+    assert len(rule.table()) == 5_000
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+def test_the_table_has_a_row_per_group_with_the_ramp_and_the_rates():
+    table = RULE.table()
+    assert isinstance(table, Table)
+    assert table.columns == ("group", "n", "threshold", "ramp_from", "ramp_to", "rate_before", "rate_after")
+    assert len(table) == 3
+    assert table["group"].tolist() == ["A", "B", "C"]
+    assert table["n"].tolist() == [200, 200, 200]
+    thresholds = np.array([ramp.threshold for ramp in RULE.ramps])
+    assert table["threshold"] == pytest.approx(thresholds)
+    assert table["ramp_from"] == pytest.approx(thresholds - 0.005)
+    assert table["ramp_to"] == pytest.approx(thresholds + 0.005)
+    assert table["rate_before"] == pytest.approx(RULE.record.rate_before)
+    assert table["rate_after"] == pytest.approx(RULE.record.rate_after)
+
+
+def test_the_ramp_of_the_table_is_where_chances_leave_0_and_reach_1():
+    for rule in (RULE, RULES["original"]):
+        for row in rule.table().rows():
+            inside = np.linspace(row["ramp_from"] + 1e-6, row["ramp_to"] - 1e-6, 9)
+            chances = rule.probabilities(inside, [row["group"]] * 9)
+            assert ((chances > 0) & (chances < 1)).all()
+            outside = [row["ramp_from"] - 1e-6, row["ramp_to"] + 1e-6]
+            assert rule.probabilities(outside, [row["group"]] * 2).tolist() == [0, 1]
+
+
+def test_the_table_of_a_rule_of_width_0_has_the_chance_at_the_threshold():
+    rule = RULES["width 0"]
+    table = rule.table()
+    assert "ramp_from" not in table.columns
+    assert table["chance_at_threshold"].tolist() == [ramp.tie_chance for ramp in rule.ramps]
+
+
+def test_the_table_of_a_rule_without_a_record_has_no_rates():
+    assert rule_of("ab").table().columns == ("group", "threshold", "ramp_from", "ramp_to")
+
+
+@pytest.mark.parametrize(
+    "labels", [[("a", 1)], [("a", 1), ("b", 2)], [("a",), ("b", 2)], [None], LABELS], ids=len
+)
+def test_the_table_keeps_labels_as_they_are(labels):
+    table = rule_of(labels).table()
+    assert table["group"].tolist() == list(labels)
+    assert list(map(type, table["group"].tolist())) == list(map(type, labels))
+    assert table.to_dict()["group"] == list(labels)
+    assert [row["group"] for row in table.rows()] == list(labels)
+
+
+def test_rows_and_columns_are_plain_python_values():
+    table = RULE.table()
+    content = table.to_dict()
+    assert list(content) == list(table.columns)
+    assert {type(value) for values in content.values() for value in values} == {str, int, float}
+    assert [dict(zip(content, row, strict=True)) for row in zip(*content.values(), strict=True)] == list(
+        table.rows()
+    )
+    json.dumps(content)
+
+
+def test_a_table_is_frozen():
+    table = RULE.table()
+    with pytest.raises(ValueError, match="read-only"):
+        table["threshold"][0] = 0
+    with pytest.raises(TypeError):
+        table["threshold"] = [0, 0, 0]
+    with pytest.raises(AttributeError):
+        table.columns = ("group",)
+    with pytest.raises(KeyError):
+        table["nonsense"]
+
+
+def test_a_table_is_not_tied_to_the_data_it_was_made_of():
+    values = np.array([1.0, 2.0])
+    table = Table({"x": values})
+    values[0] = 7
+    assert table["x"].tolist() == [1, 2]
+    frame = table.to_pandas()
+    frame.loc[0, "x"] = 7
+    assert table["x"].tolist() == [1, 2]
+
+
+def test_columns_of_different_length_make_no_table():
+    with pytest.raises(ValueError, match="one length"):
+        Table({"x": [1, 2], "y": [1]})
+
+
+EXPORTS = {
+    "to_pandas": lambda frame: frame.to_dict("list"),
+    "to_polars": lambda frame: frame.to_dict(as_series=False),
+    "to_arrow": lambda frame: frame.to_pydict(),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_a_table_in_a_data_frame_has_the_same_columns(name):
+    for rule in (RULE, RULES["width 0"], RULES["own decisions"], rule_of("ab")):
+        table = rule.table()
+        assert EXPORTS[name](getattr(table, name)()) == table.to_dict()
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize(
+    "labels",
+    [[1, 2], [False, True], ["b", "a"], [2**62, -(2**62)], [2**63, 2**64 - 1], [2**80, 1]],
+    ids=repr,
+)
+def test_labels_of_one_kind_keep_it_in_a_data_frame(name, labels):
+    found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
+    assert list(map(str, found)) == list(map(str, labels))
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("labels", [["a", None], [True, None], [None]], ids=repr)
+def test_a_missing_label_is_missing_in_a_data_frame(name, labels):
+    found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
+    assert found[:-1] == labels[:-1]
+    assert found[-1] is None or found[-1] != found[-1]
+
+
+def test_an_integer_label_beside_a_missing_one_stays_an_integer_in_pandas():
+    found = rule_of([2**53 + 1, None]).table().to_pandas()["group"]
+    assert int(found[0]) == 2**53 + 1
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("labels", [["a", 1], [("a", 1), ("b", None)], [("a",), "a"], LABELS], ids=len)
+def test_mixed_labels_and_intersections_are_text_in_a_data_frame(name, labels):
+    found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
+    assert len(found) == len(labels)
+    assert all(isinstance(label, str) for label in found)
+
+
+@pytest.mark.parametrize(
+    "nasty", ["<script>alert(1)</script>", "</td></tr>", "a&b", "&lt;", '"><img src=x onerror=alert(1)>', "'"]
+)
+def test_labels_are_escaped_in_html(nasty):
+    for label in (nasty, ("x", nasty)):
+        text = rule_of([label, "plain"]).table()._repr_html_()
+        assert html.escape(nasty) in text
+        assert "<script" not in text
+        assert "<img" not in text
+        assert text.count("</tr>") == 3
+        assert text.count("</td>") == 2 * 4
+
+
+def test_column_names_are_escaped_in_html():
+    assert "<b>" not in Table({"<b>": [1]})._repr_html_()
+
+
+def test_the_html_of_a_table_has_what_its_text_has():
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", RULE.table()._repr_html_())
+    assert cells[:7] == ["group", "n", "threshold", "ramp from", "ramp to", "rate before", "rate after"]
+    assert len(cells) == 7 * 4
+    for cell in cells[7:]:
+        assert cell in str(RULE.table())
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))])
+def test_a_table_can_be_copied_and_pickled(again):
+    table = RULE.table()
+    assert again(table).to_dict() == table.to_dict()
+
+
+def test_an_empty_table_prints():
+    assert len(Table({})) == 0
+    assert "group" in str(Table({"group": []}))
+
+
+# Equality -----------------------------------------------------------------------------------------
+
+
+@EVERY_RULE
+@pytest.mark.parametrize(
+    "again",
+    [
+        copy.copy,
+        copy.deepcopy,
+        lambda rule: pickle.loads(pickle.dumps(rule)),
+        lambda rule: Rule.from_json(rule.to_json()),
+        dataclasses.replace,
+    ],
+    ids=["copy", "deepcopy", "pickle", "json", "replace"],
+)
+def test_a_rule_equals_its_copies(rule, again):
+    other = again(rule)
+    assert other == rule
+    assert hash(other) == hash(rule)
+    assert other.fingerprint == rule.fingerprint
+    assert other.to_json() == rule.to_json()
+    assert list(map(type, other.groups)) == list(map(type, rule.groups))
+
+
+CHANGES = {
+    "groups": ("A", "B", "D"),
+    "ramps": (Ramp(0.5), *RULE.ramps[1:]),
+    "ramp_width": 0.02,
+    "ramp": "paper",
+    "scale": "signed",
+    "cutoff": 0.4,
+    "max_gap": 0.03,
+    "target_rate": 0.4,
+    "pooled": Ramp(0.1),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_rules_that_differ_are_not_equal_and_have_other_fingerprints(name):
+    other = dataclasses.replace(RULE, **{name: CHANGES[name]})
+    assert other != RULE
+    assert other.fingerprint != RULE.fingerprint
+
+
+def test_rules_that_differ_in_the_policy_alone_have_other_fingerprints():
+    first, second = (rule_of("ab", unseen_group=policy) for policy in ("error", "original"))
+    assert first != second
+    assert first.fingerprint != second.fingerprint
+
+
+@pytest.mark.parametrize("other", [True, "1", ("1",), None])
+def test_rules_whose_labels_differ_in_kind_alone_are_not_equal(other):
+    first, second = rule_of([1, 5]), rule_of([other, 5])
+    assert first.fingerprint != second.fingerprint
+    assert first != second
+
+
+def test_the_fingerprint_leaves_the_record_out():
+    other = dataclasses.replace(RULE, record=None)
+    assert other != RULE
+    assert other.fingerprint == RULE.fingerprint
+    assert re.fullmatch("[0-9a-f]{64}", RULE.fingerprint)
+
+
+def test_the_same_data_give_the_same_file():
+    again = fit_rule(SCORES.copy(), GROUPS.copy(), max_gap=0.02, unseen_group="pooled", date="2024-01-31")
+    assert again.to_json() == TEXT
+
+
+# JSON ---------------------------------------------------------------------------------------------
+
+
+@EVERY_RULE
+def test_json_read_and_written_again_is_the_same_byte_for_byte(rule, tmp_path):
+    text = rule.to_json()
+    assert Rule.from_json(text).to_json() == text
+    rule.save(tmp_path / "rule.json")
+    content = (tmp_path / "rule.json").read_bytes()
+    assert content == text.encode()
+    Rule.load(tmp_path / "rule.json").save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == content
+
+
+@EVERY_RULE
+def test_json_keeps_every_bit_and_every_kind(rule):
+    again = Rule.from_json(rule.to_json())
+    assert again == rule
+    for name in ("ramp_width", "cutoff", "max_gap", "target_rate"):
+        assert getattr(again, name).hex() == float(getattr(rule, name)).hex()
+    assert [r.threshold.hex() for r in again.ramps] == [r.threshold.hex() for r in rule.ramps]
+    assert repr(again.groups) == repr(rule.groups)
+
+
+def test_a_rule_decides_alike_after_a_round_trip():
+    again = Rule.from_json(TEXT)
+    assert np.array_equal(again.probabilities(SCORES, GROUPS), RULE.probabilities(SCORES, GROUPS))
+
+
+@EVERY_RULE
+def test_json_is_standard_and_equals_the_dictionary(rule):
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    content = json.loads(rule.to_json(), parse_constant=refuse)
+    assert content == rule.to_dict()
+    assert (content["format"], content["version"]) == ("fairramp.rule", 1)
+    assert rule.to_json().endswith("}\n")
+
+
+def test_the_dictionary_is_a_copy():
+    RULE.to_dict()["groups"].clear()
+    RULE.to_dict()["record"]["rows"].clear()
+    assert RULE.to_json() == TEXT
+
+
+@pytest.mark.parametrize(
+    "layout", [{"indent": None}, {"indent": 4}, {"sort_keys": True}, {"ensure_ascii": True}]
+)
+def test_the_layout_of_the_json_text_does_not_matter(layout):
+    assert Rule.from_json(json.dumps(RULES["every label"].to_dict(), **layout)) == RULES["every label"]
+
+
+def test_a_label_that_is_half_a_character_does_not_stop_the_rule_from_being_saved(tmp_path):
+    # JSON can write it as \\ud800; or else it is refused before a fit is wasted.
+    groups = np.where(CODES == 0, "\ud800", "B")
+    try:
+        rule = fit_rule(SCORES, groups)
+    except InputError:
+        return
+    rule.save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json") == rule
+
+
+# Damage -------------------------------------------------------------------------------------------
+
+
+def refused(text, *words):
+    """Check that a text is refused as a rule, with a reason that holds all the words."""
+    with pytest.raises(RuleFormatError) as caught:
+        Rule.from_json(text)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, FairrampError)
+    sentence = str(caught.value)
+    for word in words:
+        assert word in sentence, f"{word!r} is not in: {sentence}"
+    assert len(sentence) < 400
+    assert sentence.endswith(".")
+    return sentence
+
+
+def changed(path, value, rule=RULE):
+    """The JSON text of a rule with one value replaced; a path like ("record", "rows", 0)."""
+    content = rule.to_dict()
+    place = content
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return json.dumps(content)
+
+
+def test_an_unharmed_text_is_read():
+    assert Rule.from_json(changed(("max_gap",), RULE.max_gap)) == RULE
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_text_is_refused(share):
+    refused(TEXT[: int(share * len(TEXT))], "not valid JSON")
+
+
+def test_every_truncation_is_refused():
+    for length in range(len(TEXT.rstrip())):
+        with pytest.raises(RuleFormatError):
+            Rule.from_json(TEXT[:length])
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "rule", "{", "{'format': 1}", TEXT + "x", TEXT * 2, "\ufeff" + TEXT, "\x00"]
+)
+def test_what_is_no_json_is_refused(text):
+    refused(text, "not valid JSON")
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "1", '"fairramp.rule"', "[]", "{}", '{"format": "other"}', f"[{TEXT}]"]
+)
+def test_json_that_is_no_rule_is_refused(text):
+    refused(text, "Not a rule", "format")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + "0" * 400])
+@pytest.mark.parametrize("name", ["cutoff", "ramp_width", "max_gap"])
+def test_numbers_that_are_not_finite_are_refused(number, name):
+    refused(re.sub(rf'"{name}": [^,]*,', f'"{name}": {number},', TEXT, count=1), "umber")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_thresholds_that_are_not_finite_are_refused(number):
+    refused(re.sub(r'"threshold": [^,]*,', f'"threshold": {number},', TEXT, count=1), "number")
+    refused(re.sub(r'"effective_rows": \[\s*[^,]*,', f'"effective_rows": [{number},', TEXT), "number")
+
+
+@pytest.mark.parametrize("name", ["format", "version", "ramp_width", "groups", "record"])
+def test_a_field_that_appears_twice_is_refused(name):
+    refused(TEXT.replace("{", f'{{"{name}": {json.dumps(RULE.to_dict()[name])},', 1), name, "twice")
+
+
+def test_a_field_that_appears_twice_inside_is_refused():
+    refused(TEXT.replace('"label": "A"', '"label": "B", "label": "A"'), "label", "twice")
+    refused(TEXT.replace('"weighted": false', '"weighted": false, "weighted": false'), "weighted", "twice")
+
+
+PLACES = {"the rule": (), "a group": ("groups", 0), "pooled": ("pooled",), "the record": ("record",)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_unknown_field_is_refused_by_name_at_every_level(place):
+    refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "not understood")
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        *(("the rule", name) for name in RULE.to_dict() if name not in ("format", "version")),
+        *(("a group", name) for name in ("label", "threshold", "tie_chance")),
+        *(("pooled", name) for name in ("threshold", "tie_chance")),
+        *(("the record", field.name) for field in dataclasses.fields(FitRecord)),
+    ],
+)
+def test_a_missing_field_is_refused_by_name(place, name):
+    content = RULE.to_dict()
+    inner = content
+    for step in PLACES[place]:
+        inner = inner[step]
+    del inner[name]
+    refused(json.dumps(content), name, place, "missing")
+
+
+@pytest.mark.parametrize("version", [0, 2, 1.5, 1.0, "1", None, True, [1], {}])
+def test_another_version_is_refused_with_the_remedy(version):
+    refused(changed(("version",), version), "version", repr(version), "reads version 1", "fit the rule again")
+
+
+def test_no_version_is_refused():
+    content = RULE.to_dict()
+    del content["version"]
+    refused(json.dumps(content), "ersion")
+
+
+WRONG_NUMBERS = ["0.5", None, True, [0.5], {}]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *(((name,), v) for name in ("ramp_width", "cutoff", "max_gap", "target_rate") for v in WRONG_NUMBERS),
+        *(((name,), v) for name in ("ramp", "scale", "unseen_group") for v in (1, None, True, ["error"], {})),
+        *((("groups", 1, name), v) for name in ("threshold", "tie_chance") for v in WRONG_NUMBERS),
+        *((("pooled", name), v) for name in ("threshold", "tie_chance") for v in WRONG_NUMBERS),
+        *((("groups",), v) for v in (None, {}, "ABC", 3)),
+        *((("groups", 0), v) for v in (None, [], "A", 3)),
+        *((("groups", 0, "label"), v) for v in (0.5, 1.0, {}, ["a", 0.5], [["a", {}]])),
+        *((("pooled",), v) for v in (0.5, [], "no", True)),
+        *((("record",), v) for v in (0.5, [], "no", True)),
+        *(
+            (("record", name), v)
+            for name in ("rows", "rows_above", "rows_inside")
+            for v in ([1, 2, 0.5], [1, 2, -1])
+        ),
+        *(
+            (("record", name), v)
+            for name in ("rows", "rate_after", "effective_rows")
+            for v in (None, {}, 5, "abc")
+        ),
+        *(
+            (("record", name), [0.1, 0.2, v])
+            for name in ("rate_before", "rate_after")
+            for v in (-0.1, 1.1, "0", None)
+        ),
+        *((("record", "effective_rows"), [1, 2, v]) for v in (-1, None, True)),
+        *((("record", "target"), v) for v in (None, True, 1.5, -1, [], "nonsense")),
+        *((("record", "ramp_width"), v) for v in (None, -1, True, "0.1")),
+        *((("record", "weighted"), v) for v in (None, 0, 1, "false")),
+        *((("record", "score_column"), v) for v in (1, True, ["p"])),
+        *((("record", "group_columns"), v) for v in ("sex", [1], {"a": 1}, [None])),
+        *((("record", name), v) for name in ("fingerprint", "version") for v in (None, 1, ["a"])),
+        *((("record", "date"), v) for v in (1, True, ["2024"])),
+    ],
+    ids=lambda v: ".".join(map(str, v)) if isinstance(v, tuple) else ascii(v),
+)
+def test_a_value_of_the_wrong_type_or_range_is_refused_with_the_name_of_its_field(path, value):
+    name = next(step for step in reversed(path) if isinstance(step, str))
+    refused(changed(path, value), name.removesuffix("s"))
+
+
+@pytest.mark.parametrize("path", [("groups", 0), ("pooled",), ("record",)], ids=lambda path: path[0])
+def test_a_reason_starts_like_a_sentence(path):
+    sentence = refused(changed(path, 5), "must be an object")
+    assert not sentence[0].islower(), sentence
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("ramp_width",), 1e-9, "ramp_width"),
+        (("ramp_width",), -1, "ramp_width"),
+        (("ramp",), "linear", "ramp"),
+        (("scale",), "percent", "scale"),
+        (("unseen_group",), "ignore", "unseen_group"),
+        (("max_gap",), 1.5, "max_gap"),
+        (("target_rate",), -0.5, "target_rate"),
+        (("groups",), [], "at least one group"),
+        (("groups", 0, "tie_chance"), 1.5, "tie chance"),
+        (("groups", 0, "label"), "B", "differ"),
+        (("pooled",), None, "pooled"),
+        (("unseen_group",), "error", "pooled"),
+        (("unseen_group",), "original", "pooled"),
+        (("cutoff",), 7, "cutoff"),
+        (("cutoff",), -0.1, "cutoff"),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(path, value, words):
+    refused(changed(path, value), words)
+
+
+@pytest.mark.parametrize("labels", [[1, 1], ["a", "a"], [None, None], [["a", 1], ["a", 1]], [True, True]])
+def test_duplicate_groups_are_refused(labels):
+    content = rule_of("ab").to_dict()
+    for group, label in zip(content["groups"], labels, strict=True):
+        group["label"] = label
+    refused(json.dumps(content), "differ")
+
+
+@pytest.mark.parametrize(
+    "name", ["rows", "effective_rows", "rows_above", "rows_inside", "rate_before", "rate_after"]
+)
+def test_lists_of_different_length_are_refused(name):
+    values = RULE.to_dict()["record"][name]
+    refused(changed(("record", name), values[:-1]), "length")
+    refused(changed(("record", name), [*values, values[0]]), "length")
+
+
+def test_a_record_of_other_groups_is_refused():
+    content = RULE.to_dict()
+    content["groups"].pop()
+    refused(json.dumps(content), "record")
+
+
+@pytest.mark.parametrize("name", ["rows_above", "rows_inside"])
+def test_a_record_with_more_rows_above_or_inside_than_rows_is_refused(name):
+    refused(changed(("record", name), [201, 0, 0]), name)
+
+
+DEEP_PLACES = [
+    ("cutoff",),
+    ("groups",),
+    ("groups", 0),
+    ("groups", 0, "label"),
+    ("groups", 0, "threshold"),
+    ("pooled",),
+    ("record",),
+    ("record", "rows"),
+    ("record", "rows", 0),
+    ("record", "group_columns"),
+    ("record", "target"),
+    ("version",),
+    ("format",),
+]
+
+
+@pytest.mark.parametrize("depth", [20, 200, 400, 600, 900, 2_000, 100_000])
+@pytest.mark.parametrize("path", DEEP_PLACES, ids=lambda path: ".".join(map(str, path)))
+def test_deep_nesting_is_refused(depth, path):
+    # A label may be a list of labels, so that this one is no label only because of its innermost value.
+    text = changed(path, "here").replace('"here"', "[" * depth + "0.5" + "]" * depth)
+    with pytest.raises(RuleFormatError) as caught:
+        Rule.from_json(text)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("depth", [20, 200, 400, 600, 900])
+def test_a_deeply_nested_label_is_refused_or_as_good_as_any_other(depth):
+    text = changed(("groups", 0, "label"), "here").replace('"here"', "[" * depth + '"A"' + "]" * depth)
+    try:
+        rule = Rule.from_json(text)
+    except RuleFormatError:
+        return
+    assert Rule.from_json(rule.to_json()) == rule
+    assert "A" in repr(rule)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_text_with_any_character_changed_is_refused_or_another_whole_rule(seed):
+    rng = np.random.default_rng(seed)
+    characters = list('0123456789.eE+-"[]{},: nulltrue\\\n\x00é')
+    for place in range(seed, len(TEXT), 3):
+        new = ["", str(rng.choice(characters)), TEXT[place] * 2][seed]
+        try:
+            rule = Rule.from_json(TEXT[:place] + new + TEXT[place + 1 :])
+        except RuleFormatError:
+            continue
+        assert Rule.from_json(rule.to_json()) == rule
+        assert repr(rule)
+        assert rule.probabilities(np.linspace(0, 1, 5), [rule.groups[0]] * 5).shape == (5,)
+
+
+@pytest.mark.parametrize("value", [None, 5, {}, Path("rule.json")])
+def test_what_is_no_text_is_refused(value):
+    with pytest.raises((TypeError, FairrampError)):
+        Rule.from_json(value)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_path_may_be_text_or_a_path(tmp_path, kind):
+    path = kind(tmp_path / "Regel für 日本.json")
+    RULE.save(path)
+    assert Rule.load(path) == RULE
+    assert os.listdir(tmp_path) == ["Regel für 日本.json"]
+
+
+def test_a_file_name_alone_is_in_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    RULE.save("rule.json")
+    assert Rule.load("rule.json") == RULE
+    assert os.listdir(tmp_path) == ["rule.json"]
+
+
+def test_saving_again_replaces_the_file(tmp_path):
+    path = tmp_path / "rule.json"
+    path.write_text("x" * 100_000)
+    RULE.save(path)
+    assert path.read_text(encoding="utf-8") == TEXT
+
+
+def test_a_file_is_readable_for_whom_the_umask_allows(tmp_path):
+    path = tmp_path / "rule.json"
+    mask = os.umask(0o027)
+    try:
+        RULE.save(path)
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_saving_again_keeps_the_rights_of_the_file(tmp_path):
+    path = tmp_path / "rule.json"
+    RULE.save(path)
+    path.chmod(0o600)
+    RULE.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("existing", [True, False], ids=["over a file", "anew"])
+@pytest.mark.parametrize(
+    "culprit",
+    ["os.replace", "pathlib.Path.replace", "os.fsync", "pathlib.Path.chmod", "fairramp.rule_format.to_json"],
+)
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["OSError", "interrupt"])
+def test_a_save_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, existing, culprit, error):
+    path = tmp_path / "rule.json"
+    if existing:
+        RULES["logit"].save(path)
+
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(culprit, fail)
+    if culprit == "os.replace":  # whichever of the two is used
+        monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(type(error)):
+        RULE.save(path)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == (["rule.json"] if existing else [])
+    if existing:
+        assert Rule.load(path) == RULES["logit"]
+
+
+def test_a_missing_folder_is_named_plainly(tmp_path):
+    with pytest.raises((FileNotFoundError, FairrampError)) as caught:
+        RULE.save(tmp_path / "nowhere" / "rule.json")
+    assert "nowhere" in str(caught.value)
+    assert ".part" not in str(caught.value)
+
+
+def test_a_folder_is_no_file_to_save_to(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises((OSError, FairrampError)) as caught:
+        RULE.save(folder)
+    assert "folder" in str(caught.value)
+    assert ".part" not in str(caught.value)
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent\.json"):
+        Rule.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "not valid JSON"),
+        (TEXT.encode()[:200], "not valid JSON"),
+        (TEXT.encode("utf-16"), "UTF-8"),
+        (TEXT.replace('"A"', '"Ä"').encode("latin-1"), "UTF-8"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"PK\x03\x04\x80", "UTF-8"),
+        (b"\x80\x05\x95", "UTF-8"),
+        (b"group,score\nA,0.5\n", "not valid JSON"),
+        (b"[1, 2]", "Not a rule"),
+        (TEXT.replace('"version": 1', '"version": 2').encode(), "version 2"),
+        (TEXT.replace('"ramp": "centered"', '"ramp": "linear"').encode(), "ramp"),
+    ],
+    ids=["empty", "cut", "utf-16", "latin-1", "no text", "zip", "pickle", "csv", "list", "version", "value"],
+)
+def test_a_damaged_file_is_refused_with_its_path_and_the_reason(tmp_path, content, words):
+    path = tmp_path / "rule.json"
+    path.write_bytes(content)
+    with pytest.raises(RuleFormatError) as caught:
+        Rule.load(path)
+    assert str(path) in str(caught.value)
+    assert words in str(caught.value)

@@ -1,0 +1,298 @@
+"""Groups that the fit did not see: refused, pooled, or left to the classifier, as was asked."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, fit_rule
+from samples import KEY, quiet_fit, sample
+
+SCORES, CODES = sample(600, n_groups=3)
+GROUPS = np.array(["A", "B", "C"])[CODES]
+LINE = np.linspace(0, 1, 2_001)
+NEW = np.full(len(LINE), "new")
+MISSING = [None, float("nan"), pd.NA]
+POLICIES = ["error", "pooled", "original"]
+
+
+# The error ----------------------------------------------------------------------------------------
+
+
+def test_the_error_is_the_default_policy():
+    assert fit_rule(SCORES, GROUPS).unseen_group == "error"
+    assert Rule(("A",), (Ramp(0.5),), ramp_width=0.1).unseen_group == "error"
+
+
+@pytest.mark.parametrize("method", ["probabilities", "decide"])
+def test_an_unseen_group_is_refused_and_both_unseen_and_fitted_groups_are_named(method):
+    rule = fit_rule(SCORES, GROUPS)
+    ask = (
+        rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
+    )
+    with pytest.raises(UnseenGroupError) as caught:
+        ask([0.1, 0.2, 0.3, 0.4], ["B", "E", "D", "E"])
+    assert str(caught.value).startswith("Groups not seen in fit: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
+    assert "unseen_group='pooled' or 'original'" in str(caught.value)
+    assert isinstance(caught.value, InputError)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "asked", "named"),
+    [
+        ([0, 1, 2], [5], "[5]; fitted groups: [0, 1, 2]"),
+        ([0, 1, 2], ["0"], "['0']; fitted groups: [0, 1, 2]"),
+        (["0", "1", "2"], [0], "[0]; fitted groups: ['0', '1', '2']"),
+        ([5, 10**9, 10**12], [6], "[6]; fitted groups: [5, 1000000000, 1000000000000]"),
+        (["a", "A", "å"], ["ä"], "['ä']; fitted groups: ['A', 'a', 'å']"),
+        ([True, False, None], ["None"], "['None']; fitted groups: [False, True, None]"),
+        (
+            [("f", 1), ("f", 2), ("m", 1)],
+            [("m", 2)],
+            "[('m', 2)]; fitted groups: [('f', 1), ('f', 2), ('m', 1)]",
+        ),
+        ([("f", 1), ("f", 2), ("m", 1)], ["f"], "['f']; fitted groups: [('f', 1), ('f', 2), ('m', 1)]"),
+    ],
+)
+def test_unseen_labels_of_every_kind_are_named(fitted, asked, named):
+    rule = fit_rule(SCORES, [fitted[code] for code in CODES])
+    with pytest.raises(UnseenGroupError) as caught:
+        rule.probabilities([0.5], asked)
+    assert named in str(caught.value)
+
+
+def test_integers_between_fitted_ones_are_unseen():
+    rule = fit_rule(SCORES, np.array([0, 2, 4])[CODES])
+    with pytest.raises(UnseenGroupError, match=r"\[1, 3\]"):
+        rule.probabilities([0.5] * 5, np.arange(5))
+
+
+def test_an_intersection_of_seen_values_may_be_unseen():
+    rule = fit_rule(SCORES, {"sex": np.array(["f", "f", "m"])[CODES], "old": (CODES == 1)})
+    with pytest.raises(UnseenGroupError, match=r"\('m', True\)"):
+        rule.probabilities([0.5], {"sex": ["m"], "old": [True]})
+
+
+def test_of_many_groups_only_the_first_are_named_and_the_others_counted():
+    rule = quiet_fit(SCORES, np.arange(len(SCORES)) % 300)
+    with pytest.raises(UnseenGroupError) as caught:
+        rule.probabilities(SCORES, 1_000 + np.arange(len(SCORES)))
+    assert "1009, … 590 more]" in str(caught.value)
+    assert "9, … 290 more]" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_categories_that_no_row_has_are_not_unseen_groups():
+    rule = fit_rule(SCORES, GROUPS)
+    column = pd.Series(pd.Categorical(["A", "B"], ["A", "B", "new"]))
+    assert len(rule.probabilities([0.1, 0.9], column)) == 2
+
+
+def test_one_unseen_row_in_a_late_block_is_found():
+    rule = fit_rule(SCORES, CODES)
+    groups = np.zeros(300_000, dtype=np.int64)
+    groups[-1] = 3
+    with pytest.raises(UnseenGroupError, match=r"\[3\]"):
+        rule.probabilities(np.full(300_000, 0.5), groups)
+
+
+# Pooled -------------------------------------------------------------------------------------------
+
+
+def everyone_as_one(rule, scores, **options):
+    """Fit all rows as one group to the rule's band."""
+    return quiet_fit(
+        scores, np.zeros(len(scores)), target_rate=rule.target_rate, max_gap=rule.max_gap, **options
+    )
+
+
+def check_pooled(scores, groups, slack=1e-9, line=LINE, **options):
+    rule = quiet_fit(scores, groups, unseen_group="pooled", **options)
+    for name in ("max_gap", "target_rate"):
+        options.pop(name, None)
+    alone = everyone_as_one(rule, scores, **options)
+    assert rule.pooled.threshold == pytest.approx(alone.ramps[0].threshold, abs=slack)
+    assert rule.pooled.tie_chance == pytest.approx(alone.ramps[0].tie_chance, abs=slack)
+    found = rule.probabilities(line, np.full(len(line), "new"))
+    expected = alone.probabilities(line, np.zeros(len(line)))
+    width = options.get("ramp_width", 0.01)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=slack / width if width else slack)
+    # The promise itself: all fit rows together reach the band.
+    weights = options.get("sample_weight")
+    rate = np.average(rule.probabilities(scores, np.full(len(scores), "new")), weights=weights)
+    half = rule.max_gap / 2
+    assert rule.target_rate - half - 1e-9 <= rate <= rule.target_rate + half + 1e-9
+    return rule
+
+
+@pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.01, 0.4])
+@pytest.mark.parametrize("ramp", ["centered", "paper"])
+@pytest.mark.parametrize("max_gap", [0, 0.03])
+@pytest.mark.parametrize("target_rate", ["optimal", 0.15, 0.9])
+@pytest.mark.parametrize("way", ["sorted", "binned"])
+def test_pooled_is_the_ramp_at_which_all_rows_as_one_group_reach_the_band(
+    request, way, target_rate, max_gap, ramp, ramp_width
+):
+    if way == "binned":
+        request.getfixturevalue("binned")
+    check_pooled(SCORES, GROUPS, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap, target_rate=target_rate)
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_pooled_counts_weights(ramp_width):
+    weights = np.random.default_rng(4).exponential(size=len(SCORES))
+    rule = check_pooled(SCORES, GROUPS, sample_weight=weights, target_rate=0.3, ramp_width=ramp_width)
+    plain = check_pooled(SCORES, GROUPS, target_rate=0.3, ramp_width=ramp_width)
+    assert rule.pooled != plain.pooled
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_pooled_splits_ties(ramp_width):
+    check_pooled(np.round(SCORES, 1), GROUPS, ramp_width=ramp_width, target_rate=0.37)
+
+
+@pytest.mark.parametrize("scale", ["signed", "logit"])
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_pooled_works_on_the_other_scales(scale, ramp_width):
+    check_pooled(2 * SCORES - 1, GROUPS, scale=scale, ramp_width=ramp_width, line=2 * LINE - 1)
+
+
+def test_pooled_on_many_rows_is_exact_too():
+    scores, groups = sample(60_000, n_groups=3, seed=9)
+    check_pooled(scores, groups, max_gap=0.01)
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_pooled_is_the_classifier_itself_where_nothing_had_to_be_changed(ramp_width):
+    rule = fit_rule(SCORES, GROUPS, max_gap=1, unseen_group="pooled", ramp_width=ramp_width)
+    assert np.array_equal(rule.probabilities(LINE, NEW), LINE >= 0.5)
+
+
+# Original -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01, 0.4])
+@pytest.mark.parametrize("cutoff", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("ramp", ["centered", "paper"])
+def test_original_is_a_score_from_the_cutoff_on(cutoff, ramp_width, ramp):
+    options = {"cutoff": cutoff, "ramp_width": ramp_width, "ramp": ramp}
+    rule = fit_rule(SCORES, GROUPS, unseen_group="original", **options)
+    line = np.append(LINE, [np.nextafter(cutoff, 0), cutoff, np.nextafter(cutoff, 1)])
+    assert np.array_equal(rule.probabilities(line, ["new"] * len(line)), line >= cutoff)
+
+
+@pytest.mark.parametrize("cutoff", [None, -3.0, 2.5])
+def test_original_cuts_logits_where_the_logit_is_cut(cutoff):
+    logits = np.log(SCORES / (1 - SCORES))
+    rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
+    line = np.linspace(-6, 6, 2_001)
+    assert np.array_equal(rule.probabilities(line, NEW), line >= (cutoff or 0.0))
+
+
+@pytest.mark.parametrize("cutoff", [-3.0, 0.0, 2.5])
+def test_original_cuts_logits_to_the_last_bit(cutoff):
+    logits = np.log(SCORES / (1 - SCORES))
+    rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
+    line = [np.nextafter(cutoff, -9), cutoff, np.nextafter(cutoff, 9)]
+    assert rule.probabilities(line, ["new"] * 3).tolist() == [0, 1, 1]
+
+
+def test_original_cuts_signed_scores_at_0():
+    rule = fit_rule(2 * SCORES - 1, GROUPS, scale="signed", unseen_group="original")
+    line = 2 * LINE - 1
+    assert np.array_equal(rule.probabilities(line, NEW), line >= 0)
+
+
+@pytest.mark.parametrize("cutoff", [40.0, 100.0, -40.0, -100.0])
+def test_original_tells_saturated_logits_apart_at_an_extreme_cutoff(cutoff):
+    logits = np.log(SCORES / (1 - SCORES))
+    rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
+    assert rule.probabilities([cutoff - 1, cutoff, cutoff + 1], ["new"] * 3).tolist() == [0, 1, 1]
+
+
+# Seen rows and missing groups ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["pooled", "original"])
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+def test_a_policy_changes_nothing_for_groups_that_were_seen(policy, ramp_width):
+    expected = fit_rule(SCORES, GROUPS, ramp_width=ramp_width).probabilities(SCORES, GROUPS)
+    rule = fit_rule(SCORES, GROUPS, unseen_group=policy, ramp_width=ramp_width)
+    assert np.array_equal(rule.probabilities(SCORES, GROUPS), expected)
+    # Nor beside rows that were not.
+    both = rule.probabilities(np.tile(SCORES, 2), np.concatenate([GROUPS, np.full(len(GROUPS), "new")]))
+    assert np.array_equal(both[: len(GROUPS)], expected)
+
+
+@pytest.mark.parametrize("policy", ["pooled", "original"])
+def test_all_unseen_groups_are_treated_alike(policy):
+    rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
+    expected = rule.probabilities(LINE, NEW)
+    for other in (np.arange(len(LINE)), [None] * len(LINE), [("A", "B")] * len(LINE), LINE > 0.3):
+        assert np.array_equal(rule.probabilities(LINE, other), expected)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("missing", MISSING, ids=repr)
+@pytest.mark.parametrize("asked", MISSING, ids=repr)
+def test_a_missing_group_that_the_fit_saw_is_a_group_of_its_own(policy, missing, asked):
+    groups = [["A", "B", missing][code] for code in CODES]
+    rule = fit_rule(SCORES, groups, unseen_group=policy, ramp_width=0.2)
+    assert rule.groups == ("A", "B", None)
+    expected = np.clip(0.5 + (LINE - rule.ramps[2].threshold) / 0.2, 0, 1)
+    assert rule.probabilities(LINE, [asked] * len(LINE)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("asked", MISSING, ids=repr)
+def test_a_missing_group_that_the_fit_did_not_see_is_unseen(asked):
+    with pytest.raises(UnseenGroupError, match=r"\[None\]"):
+        fit_rule(SCORES, GROUPS).probabilities([0.4], [asked])
+    for policy in ("pooled", "original"):
+        rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
+        assert np.array_equal(rule.probabilities(LINE, [asked] * len(LINE)), rule.probabilities(LINE, NEW))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["A", None]),
+        pd.Series(["A", None], dtype="category"),
+        pd.Categorical(["A", None], ["A", "B"]),
+        pl.Series(["A", None]),
+        pl.Series(["A", None], dtype=pl.Categorical),
+    ],
+    ids=["pandas", "category", "categorical", "polars", "polars categorical"],
+)
+def test_a_missing_group_in_a_column_of_any_library_is_unseen_unless_seen(column):
+    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \[None\]"):
+        fit_rule(SCORES, GROUPS).probabilities([0.4, 0.4], column)
+
+
+def test_a_missing_part_of_an_intersection_is_unseen_unless_seen():
+    rule = fit_rule(SCORES, {"a": GROUPS, "b": CODES % 2})
+    with pytest.raises(UnseenGroupError, match=r"\('A', None\)"):
+        rule.probabilities([0.4], {"a": ["A"], "b": [None]})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_policy_survives_the_file(policy, tmp_path):
+    rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
+    rule.save(tmp_path / "rule.json")
+    again = Rule.load(tmp_path / "rule.json")
+    assert again == rule
+    if policy == "error":
+        with pytest.raises(UnseenGroupError):
+            again.probabilities(LINE, NEW)
+    else:
+        assert np.array_equal(again.probabilities(LINE, NEW), rule.probabilities(LINE, NEW))
+
+
+@pytest.mark.parametrize("policy", ["pooled", "original"])
+def test_decisions_of_unseen_groups_repeat_too(policy):
+    rule = fit_rule(SCORES, GROUPS, unseen_group=policy, ramp_width=0.3)
+    ids = np.arange(len(LINE))
+    first = rule.decide(LINE, NEW, ids=ids, key=KEY)
+    assert np.array_equal(rule.decide(LINE[::-1], NEW, ids=ids[::-1], key=KEY)[::-1], first)
+    chances = rule.probabilities(LINE, NEW)
+    assert np.array_equal(first[chances == 1], np.ones((chances == 1).sum()))
+    assert np.array_equal(first[chances == 0], np.zeros((chances == 0).sum()))
