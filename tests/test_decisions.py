@@ -175,6 +175,13 @@ def test_a_decision_is_yes_if_the_draw_is_below_the_chance():
     assert found.tolist() == [int(expected_draw(i) < chance) for i, chance in zip(IDS, CHANCES, strict=True)]
 
 
+def test_a_draw_equal_to_the_chance_is_a_no():
+    draw = expected_draw("anna")
+    for chance, answer in [(draw, 0), (np.nextafter(draw, 1), 1)]:
+        rule = Rule(("A",), (Ramp(0.5, tie_chance=chance),), ramp_width=0)
+        assert rule.decide([0.5], ["A"], ids=["anna"], key=KEY) == answer
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_same_id_and_key_get_the_same_answer_in_any_order_batch_and_subset(seed):
     expected = RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY)
@@ -388,6 +395,22 @@ def test_a_missing_id_is_called_missing(value):
         draws([value], KEY)
     # 12 and 12.0 are not what is wrong with it.
     assert "12.0" not in str(caught.value)
+
+
+def test_a_missing_id_is_called_missing_also_where_the_library_made_a_float_column_of_it():
+    # Integers with one null arrive as floats; the null is the mistake to name.
+    for column in (pd.Series([1, None, 3]), pd.Series([1, None, 3], dtype="Int64"), pl.Series([1, None, 3])):
+        with pytest.raises(InputError) as caught:
+            draws(column, KEY)
+        assert "12.0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [b"anna", uuid.UUID(int=12), decimal.Decimal(12)])
+def test_an_id_that_only_needs_to_be_written_as_text_is_refused_with_that_remedy(value):
+    with pytest.raises(InputError, match="string"):
+        draws([value], KEY)
+    with pytest.raises(InputError, match="convert"):
+        draws([value], KEY)
 
 
 @pytest.mark.parametrize("value", ["anna", b"anna", "x" * N])

@@ -85,7 +85,7 @@ def test_a_group_of_one_row_beside_a_large_one_keeps_the_gap(ramp_width):
 @WIDTHS
 @RAMPS
 @GAPS
-@pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("value", [0.0, 0.5, 0.8])
 def test_scores_that_are_all_equal_keep_the_gap(value, ramp_width, ramp, max_gap):
     fit(np.full(90, value), np.arange(90) % 3, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
 
@@ -163,7 +163,7 @@ def test_ten_thousand_groups_of_texts_keep_the_gap():
 # Narrow floats ------------------------------------------------------------------------------------
 
 
-@WIDTHS
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, ">f4", ">f8", np.longdouble])
 @pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
 def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, ramp_width):
@@ -197,7 +197,7 @@ def expit(logits):
 @WIDTHS
 @RAMPS
 @GAPS
-@pytest.mark.parametrize("cutoff", [None, -2.0, 1.5])
+@pytest.mark.parametrize("cutoff", [None, 1.5])
 def test_logits_equal_the_probabilities_that_they_are_of(cutoff, ramp_width, ramp, max_gap):
     scores, groups = sample(500)
     logits = np.log(scores / (1 - scores))
@@ -293,7 +293,7 @@ def test_rows_of_weight_0_count_for_nothing_but_get_decisions(ramp_width):
 
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
-@pytest.mark.parametrize("ratio", [1e-12, 1e-100, 1e-200, 1e-300])
+@pytest.mark.parametrize("ratio", [1e-12, 1e-100, 1e-155, 1e-156, 1e-158, 1e-161, 1e-162, 1e-300])
 def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
     scores, groups = sample(500)
     weights = np.where(groups == 0, 1.0, ratio)

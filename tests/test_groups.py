@@ -413,6 +413,32 @@ def test_named_columns_in_another_order_are_not_taken_for_each_other():
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param([pd.Series(SEX, name="x"), pd.Series(AGE, name="x")], id="pandas"),
+        pytest.param([pl.Series("x", SEX), pl.Series("x", AGE)], id="polars"),
+        pytest.param({1: SEX, "1": AGE}, id="mapping"),
+    ],
+)
+def test_columns_of_one_name_are_not_taken_for_each_other(columns):
+    try:
+        rule = fit_rule(SCORES, columns, max_gap=0.01)
+    except FairrampError:
+        return
+    assert rule.groups == tuple(PAIRS)
+    np.testing.assert_allclose(rule.probabilities(SCORES, columns), REFERENCE, rtol=0, atol=1e-12)
+
+
+def test_an_arrow_record_batch_is_a_table_or_refused():
+    batch = pa.record_batch({"sex": SEX, "age": AGE})
+    try:
+        rule = fit_rule(SCORES, batch, max_gap=0.01)
+    except FairrampError:
+        return
+    np.testing.assert_allclose(rule.probabilities(SCORES, batch), REFERENCE, rtol=0, atol=1e-12)
+
+
 # Names --------------------------------------------------------------------------------------------
 
 

@@ -123,7 +123,9 @@ def _checked_key(key: Any) -> str:
         what = f"{len(text)} characters" + (", not all of them 0-9 or a-f" if len(text) == 64 else "")
     else:
         what = type(key).__name__
-    raise InputError(f"`key` must be 64 lowercase hexadecimal characters, got {what}.")
+    raise InputError(
+        f"`key` must be 64 lowercase hexadecimal characters, got {what}; secrets.token_hex(32) makes one."
+    )
 
 
 def _column(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
@@ -145,7 +147,10 @@ def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
         if column.dtype.kind in "iuUT":
             return
         if column.dtype.kind != "O":
-            raise InputError(_bad_id(column[0] if len(column) else column.dtype))
+            if not len(column):
+                return
+            missing = np.flatnonzero(column != column)
+            raise InputError(_bad_id(column[missing[0] if len(missing) else 0]))
     for kind in set(map(type, column)):
         fits = issubclass(kind, str | int | np.integer)
         if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
@@ -153,8 +158,13 @@ def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
 
 
 def _bad_id(value: Any) -> str:
-    is_float = isinstance(value, float | np.floating) and value == value
-    remedy = "12 and 12.0 would be drawn apart" if is_float else "give every row an id of its own"
+    missing = value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    if missing:
+        remedy = "give every row an id of its own"
+    elif isinstance(value, float | np.floating):
+        remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
+    else:
+        remedy = "convert them to strings"
     return f"`ids` must be strings or integers, got {value!r} ({type(value).__name__}); {remedy}."
 
 

@@ -56,8 +56,11 @@ def fit_rule(
 ) -> Rule:
     """Learn one threshold ramp per group that makes selection rates equal up to `max_gap`.
 
-    The rule is the exact optimum: of all rules with that gap on the given rows it changes the
-    classifier's decisions least. No labels are needed, no random numbers are used, and no row is kept.
+    The rule is the exact optimum: of all rules of that ramp width and gap on the given rows it gives up
+    least, where a changed decision costs the distance of its score from the cutoff. So the least certain
+    decisions are changed first; their number is not what is minimised. No labels are needed, no random
+    numbers are used, and no row is kept. The gap is one of expected rates: drawn decisions scatter around
+    it, the more the smaller the groups.
 
     Parameters
     ----------
@@ -184,6 +187,8 @@ def _numeric_target(target: Any, labels: Floats | None, weights: Floats | None) 
         raise InputError(
             f"`target_rate` must be 'optimal', 'base_rate' or a number in [0, 1], got {target!r}."
         )
+    if target is None:
+        raise InputError("`target_rate` must be 'optimal', 'base_rate' or a number in [0, 1], got None.")
     return check_number("target_rate", target, 0.0, 1.0)
 
 
@@ -269,13 +274,13 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     else:
         above, inside = p.lower > foot, p.place == foot
         chance = np.where(inside, solution.tie_chances[p.group], above)
-    squares = summary.total(p.weight_squares)
-    spread = summary.total(p.weight_squares * (chance - rates[p.group]) ** 2)
+    shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
+    squares = summary.total(shares**2)
+    spread = summary.total((shares * (chance - rates[p.group])) ** 2)
     usable = spread > 1e-20 * squares  # less is rounding: all have the same chance
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore"):
         effective = np.where(usable, rates * (1 - rates), 1.0) / np.where(usable, spread, squares)
-        effective *= summary.weights**2
-    effective = np.where(squares > 0, effective, summary.rows)  # squares of tiny weights vanish
+    effective = np.where(squares > 0, effective, summary.rows)  # the squares have vanished themselves
     return {
         "rows": tuple(summary.rows.tolist()),
         "effective_rows": tuple(effective.tolist()),

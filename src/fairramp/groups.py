@@ -68,9 +68,11 @@ class Codes:
 
 
 def show_label(label: Label) -> str:
-    """Text of a label for tables: intersections joined by a slash, missing as ∅."""
+    """Text of a label for tables: intersections joined by a slash."""
     if label is None:
-        return "∅ (missing)"
+        return "(missing)"
+    if label == "":
+        return "(blank)"
     if isinstance(label, tuple):
         return " / ".join(show_label(part) for part in label)
     return str(label)
@@ -93,12 +95,16 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     groups : array, list, Series, Arrow column; or 2-D array, data frame, mapping or list of columns
         Several columns make intersections, labelled by tuples.
     names : tuple of str, optional
-        Order in which named columns are wanted; used if they bear just these names.
+        The columns that are wanted, in their order, where columns have names at all.
     """
     columns, found = _columns(groups)
     if not columns:
         raise InputError("`groups` has no column.")
-    if names and found and sorted(names) == sorted(found):
+    if names and found and max(len(names), len(found)) > 1 and len(set(found)) == len(found):
+        if not set(names) <= set(found):
+            raise InputError(
+                f"`groups` has the columns {list(found)}, the rule was fitted on {list(names)}; rename them."
+            )
         columns, found = [columns[found.index(name)] for name in names], names
     codes = [_encode_column(column) for column in columns]
     lengths = {len(c) for c in codes}
@@ -166,7 +172,10 @@ def _encode_column(column: Any) -> Codes:
     values = column if isinstance(column, list | tuple) else _as_array(column)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
-            raise InputError(f"`groups` must be one label per row, got an array of shape {values.shape}.")
+            raise InputError(
+                "`groups` must be a list, array or column with one label per row, "
+                f"got {type(column).__name__} of shape {values.shape}."
+            )
         if values.dtype.kind not in "biufOUT" and len(values):
             raise InputError(_bad_label(values[0]))
         masked = isinstance(values, np.ma.MaskedArray)
@@ -188,7 +197,7 @@ def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
         if isinstance(series, nw.Series) and series.dtype.is_integer() and series.null_count():
             values = series.to_list()
             return values
-        if hasattr(column, "to_pylist") and column.null_count:  # an Arrow array
+        if hasattr(column, "to_pylist") and getattr(column, "null_count", None):  # an Arrow array
             values = column.to_pylist()
             return values
     array: npt.NDArray[Any] = np.asanyarray(column)
@@ -216,11 +225,8 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
         bad = next(v for v in values if not _is_hashable(v))
         raise InputError(_bad_label(bad)) from None
     labels = [canonical_label(v) for v in seen]
-    if any(label in (0, 1) for label in labels):
+    if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
         _refuse_mixed(values)
-    elif any(isinstance(label, tuple) for label in labels):
-        for parts in zip_longest(*(value for value in values if isinstance(value, tuple))):
-            _refuse_mixed(parts)
     for code, value in enumerate(seen):
         seen[value] = code
     codes = np.fromiter(map(seen.__getitem__, values), dtype=np.intp, count=len(values))
@@ -237,6 +243,8 @@ def _refuse_mixed(values: Iterable[Any]) -> None:
         raise InputError(
             "`groups` mixes booleans and numbers, which Python cannot tell apart (True == 1); pass one kind."
         )
+    for parts in zip_longest(*(v for v in values if isinstance(v, tuple))):
+        _refuse_mixed(parts)
 
 
 def _is_hashable(value: Any) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "check_number",
     "check_option",
     "checked_width",
+    "is_real",
 ]
 
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
@@ -34,10 +35,12 @@ def as_scores(values: Any) -> npt.NDArray[Any]:
         raise InputError(
             f"`scores` must be one column, got shape {column.shape}; from predict_proba pass [:, 1]."
         )
+    if column.ndim == 0:
+        raise InputError(f"`scores` must be one column, got {values!r}; for one row pass a list of one.")
     if column.ndim != 1:
         raise InputError(f"`scores` must be one column, got shape {column.shape}.")
     if not len(column):
-        raise InputError("`scores` is empty; a rule needs at least one row.")
+        raise InputError("`scores` is empty; pass at least one row.")
     return column
 
 
@@ -61,6 +64,11 @@ def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
 def as_labels(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
     """Labels as 0.0 and 1.0."""
     labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
+    if labels.ndim == 0:
+        raise InputError(
+            f"`labels` must be one column of 0 and 1, got {values!r}; "
+            "settings are passed by name, like max_gap=0.05."
+        )
     if labels.ndim != 1:
         raise InputError(f"`labels` must be one column, got shape {labels.shape}.")
     check_length("labels", len(labels), n_rows)
@@ -110,22 +118,27 @@ def check_length(name: str, length: int, n_rows: int) -> None:
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
-    if not _is_real(value) or not low <= value <= high:
-        raise InputError(f"`{name}` must be in [{low:g}, {high:g}], got {value!r}.")
+    if not is_real(value) or not low <= value <= high:
+        raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {_plain(value)!r}.")
     return float(value)
 
 
-def _is_real(value: Any) -> bool:
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; booleans are not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def checked_width(value: Any) -> float:
     """A ramp width: 0, or wide enough for rounding not to matter."""
-    if _is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
+    if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
         return float(value)
     raise InputError(
-        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {value!r}; 0 draws only among "
-        "equal scores."
+        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {_plain(value)!r}; "
+        "0 draws only among equal scores."
     )
 
 

@@ -21,7 +21,7 @@ from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
 from fairramp.exceptions import InputError, UnseenGroupError
 from fairramp.groups import Codes, Label, canonical_label, encode_groups, label_key
-from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width
+from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
 from fairramp.table import Table
@@ -49,6 +49,12 @@ class Ramp:
 
     threshold: float
     tie_chance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not is_real(self.threshold) or not math.isfinite(self.threshold):
+            raise InputError(f"A threshold must be finite, got {self.threshold!r}.")
+        object.__setattr__(self, "threshold", float(self.threshold))
+        object.__setattr__(self, "tie_chance", check_number("tie chance", self.tie_chance, 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -164,19 +170,24 @@ class Rule:
             )
         if len({label_key(label) for label in self.groups}) < len(self.groups):
             raise InputError("The groups of a rule must differ.")
+        for ramp in (*self.ramps, *([] if self.pooled is None else [self.pooled])):
+            if not isinstance(ramp, Ramp):
+                raise InputError(f"A ramp must be a fairramp.Ramp, got {ramp!r}.")
+        if not isinstance(self.record, FitRecord | None):
+            raise InputError(f"A record must be a fairramp.FitRecord, got {self.record!r}.")
         check_option("ramp", self.ramp, OFFSETS)
         check_option("scale", self.scale, SCALES)
         check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
-        checked_width(self.ramp_width)
-        SCALES[self.scale].checked_cutoff(self.cutoff)
-        check_number("max_gap", self.max_gap, 0.0, 1.0)
-        check_number("target_rate", self.target_rate, 0.0, 1.0)
+        numbers = {
+            "ramp_width": checked_width(self.ramp_width),
+            "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
+            "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
+            "target_rate": check_number("target_rate", self.target_rate, 0.0, 1.0),
+        }
+        for name, number in numbers.items():
+            object.__setattr__(self, name, number)
         if (self.pooled is None) == (self.unseen_group == "pooled"):
             raise InputError("A rule has a pooled ramp if and only if `unseen_group` is 'pooled'.")
-        for ramp in (*self.ramps, *([self.pooled] if self.pooled else [])):
-            if not np.isfinite(ramp.threshold):
-                raise InputError(f"A threshold must be finite, got {ramp.threshold!r}.")
-            check_number("tie chance", ramp.tie_chance, 0.0, 1.0)
         if self.record is not None and len(self.record.rows) != len(self.groups):
             raise InputError("The record of a rule must have one entry per group.")
 
@@ -225,7 +236,8 @@ class Rule:
             if self.ramp_width > 0:
                 np.take(feet, code, out=chance, mode="clip")
                 np.subtract(x, chance, out=chance)
-                np.divide(chance, self.ramp_width, out=chance)
+                with np.errstate(over="ignore"):  # from a threshold far away
+                    np.divide(chance, self.ramp_width, out=chance)
                 np.clip(chance, 0.0, 1.0, out=chance)
             else:
                 threshold = thresholds[code]
@@ -234,7 +246,7 @@ class Rule:
                 chance[at] = tie_chances[code[at]]
             if original is not None:
                 own = np.flatnonzero(original[code])
-                chance[own] = column[start:stop][own] >= self.cutoff
+                chance[own] = column[start:stop][own].astype(np.float64) >= self.cutoff
 
         map_blocks(work, len(column))
         return chances
@@ -280,9 +292,13 @@ class Rule:
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
             labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
+            remedy = (
+                "Fit with unseen_group='pooled' or 'original' to decide them too"
+                if any(ramps)
+                else "None of them is known: check the column, the spelling and the type"
+            )
             raise UnseenGroupError(
-                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. "
-                "Fit with unseen_group='pooled' or 'original' to decide them too."
+                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. {remedy}."
             )
         other = self.pooled or Ramp(0.0)
         own = unseen if unseen.any() and self.unseen_group == "original" else None
@@ -320,18 +336,23 @@ class Rule:
         column = np.empty(len(self.groups), dtype=object)
         column[:] = self.groups
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
-        return Table({**columns, "group": column}, decimals)
+        names = self.record.group_columns if self.record else None
+        return Table({**columns, "group": column}, decimals, {"group": " / ".join(names or ["group"])})
 
     def __repr__(self) -> str:
         n = len(self.groups)
-        lines = [
-            f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: selection rates at most "
-            f"{self.max_gap:.4g} apart, around {self.target_rate:.4g}",
-            str(self.table()),
-        ]
+        low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
+        goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
+        if self.record and self.ramp_width == 0 < self.record.ramp_width:
+            goal = "the classifier's own decisions already comply"
+        lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
+        if self.pooled:
+            lines.append(f"groups not seen in the fit: threshold {self.pooled.threshold:.4f}")
+        if self.scale == "logit":
+            lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
         if self.record:
             before, after = self.record.gap_before, self.record.gap_after
-            lines.append(f"gap on the fit rows: {before:.4f} before, {after:.4f} after")
+            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {after:.4f} after")
         return "\n\n".join(lines)
 
     # Keeping ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import hashlib
 import json
 import math
 import os
-import tempfile
+import secrets
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -72,7 +72,7 @@ def save(rule: Rule, path: str | os.PathLike[str]) -> None:
     if not path.parent.is_dir():
         raise FairrampError(f"Cannot save the rule to {path}: the folder {path.parent} does not exist.")
     try:
-        _write(rule, path)
+        _write(rule, path.resolve())
     except OSError as error:
         if error.filename is None:
             raise
@@ -80,16 +80,15 @@ def save(rule: Rule, path: str | os.PathLike[str]) -> None:
 
 
 def _write(rule: Rule, path: Path) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(to_json(rule))
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~mask)
+        if path.exists():
+            temporary.chmod(path.stat().st_mode)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -126,9 +125,9 @@ def from_json(text: str) -> Rule:
         )
     fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record")
     _check_names(content, fields_, "the rule")
-    groups = [_entry(entry) for entry in _list(content["groups"], '"groups"')]
     record = content["record"]
     try:
+        groups = [_entry(entry) for entry in _list(content["groups"], '"groups"')]
         return Rule(
             groups=tuple(label for label, _ in groups),
             ramps=tuple(ramp for _, ramp in groups),

@@ -23,6 +23,8 @@ __all__ = ["Table"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
+#: Longest name shown in full.
+_LONGEST = 32
 
 
 class Table:
@@ -34,6 +36,8 @@ class Table:
         What the table holds.
     decimals : int, default 4
         Digits after the point in its text; the numbers themselves are not rounded.
+    headings : mapping of str to str, optional
+        What its text calls some columns.
 
     Examples
     --------
@@ -48,12 +52,16 @@ class Table:
     B      0.5000
     """
 
-    def __init__(self, columns: Mapping[str, Any], decimals: int = 4) -> None:
+    def __init__(
+        self, columns: Mapping[str, Any], decimals: int = 4, headings: Mapping[str, str] | None = None
+    ) -> None:
         arrays = {name: _column(values) for name, values in columns.items()}
         if len({len(a) for a in arrays.values()}) > 1:
             raise ValueError("The columns of a table must have one length.")
         self._columns = arrays
         self._decimals = decimals
+        words = {name: name.split("_") for name in arrays}
+        self._headings = words | {name: [text] for name, text in (headings or {}).items()}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -126,7 +134,9 @@ class Table:
 
     def __str__(self) -> str:
         rows, numeric = self._cells()
-        header = list(zip_longest(*(name.split("_") for name in self._columns), fillvalue=""))
+        rows = [[_shortened(cell) for cell in row] for row in rows]
+        words = ([_shortened(word) for word in self._headings[name]] for name in self._columns)
+        header = list(zip_longest(*words, fillvalue=""))
         widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
         def line(cells: list[str]) -> str:
@@ -152,9 +162,13 @@ class Table:
                 for t, a in zip(texts, align, strict=True)
             )
 
-        header = cells("th", [name.replace("_", " ") for name in self._columns])
+        header = cells("th", [" ".join(self._headings[name]) for name in self._columns])
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _column(values: Any) -> npt.NDArray[Any]:
