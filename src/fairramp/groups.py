@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.blocks import map_blocks
 from fairramp.exceptions import InputError
 
 __all__ = ["Codes", "Label", "canonical_label", "column_name", "encode_groups", "label_key", "show_label"]
@@ -205,7 +206,8 @@ def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
 
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
-    low, high = int(values.min()), int(values.max())
+    ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
+    low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
         codes = Codes(values, low, tuple(range(low, high + 1)))
         seen = None if high - low < _DIRECT_RANGE else codes.occurring()

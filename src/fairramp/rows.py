@@ -25,7 +25,7 @@ from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes
 from fairramp.scales import Scale
-from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join_points, resolution
+from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, concatenated, resolution
 
 __all__ = ["ArrayRows"]
 
@@ -203,7 +203,7 @@ class ArrayRows:
         results = map_blocks(look, len(self.scores))
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
-        return join_points([opened, exact, finer.points(_added(sums for _, sums in results))])
+        return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
 
     def _opened(self, wide: Points) -> Points:
         """The narrow bins of wide ones."""

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from fairramp.distribution import Floats, Integers, ScoreDistribution
 from fairramp.groups import Label, label_key
 
-__all__ = ["MAX_RESOLUTION", "GroupScores", "Points", "join_points", "resolution"]
+__all__ = ["MAX_RESOLUTION", "GroupScores", "Points", "concatenated", "join_points", "resolution"]
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -101,13 +101,14 @@ class Points:
         return cls(group[first], place, place, place, rows, weight, weight_squares, averaged)
 
 
-def _concatenated(parts: Sequence[Points]) -> Points:
+def concatenated(parts: Sequence[Points]) -> Points:
+    """All points of several lists, one list after the other."""
     return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
 
 
 def join_points(parts: Sequence[Points]) -> Points:
     """All points of several lists; points of one group that stand for the same scores become one."""
-    p = _concatenated(parts)
+    p = concatenated(parts)
     p = p.take(np.lexsort((p.upper, p.lower, p.group)))
     new = np.ones(len(p), dtype=bool)
     new[1:] = (p.group[1:] != p.group[:-1]) | (p.lower[1:] != p.lower[:-1]) | (p.upper[1:] != p.upper[:-1])
@@ -145,9 +146,11 @@ class GroupScores:
     @classmethod
     def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
         """Summary of those labels that have points; the others are left out."""
-        present, group = np.unique(points.group, return_inverse=True)
-        kept = tuple(labels[i] for i in present.tolist())
-        return cls(kept, replace(points, group=group.astype(np.intp)))
+        present = np.bincount(points.group, minlength=len(labels)) > 0
+        if present.all():
+            return cls(tuple(labels), points)
+        kept = tuple(labels[i] for i in np.flatnonzero(present).tolist())
+        return cls(kept, replace(points, group=(np.cumsum(present) - 1)[points.group]))
 
     @cached_property
     def sizes(self) -> Integers:
@@ -248,6 +251,6 @@ class GroupScores:
     def replace(self, which: Booleans, finer: Points) -> "GroupScores":
         """The same rows with some bins exchanged for finer points."""
         kept = self.points.take(~which)
-        points = _concatenated([kept, finer])
+        points = concatenated([kept, finer])
         keys = points.group + 1j * points.place  # ordered lexicographically: two runs to be merged
         return GroupScores(self.labels, points.take(np.argsort(keys, kind="stable")))
