@@ -9,20 +9,27 @@ import pytest
 
 import fairramp
 
-NAMES = {
-    "FairrampError",
-    "FairrampWarning",
+ERRORS = {"FairrampError", "FairrampWarning", "InputError", "RuleFormatError", "UnseenGroupError"}
+NAMES = ERRORS | {
+    "Audit",
+    "Certificate",
+    "Check",
     "FitRecord",
-    "InputError",
+    "Frontier",
     "Ramp",
+    "RandomizedThresholdOptimizer",
     "Rule",
-    "RuleFormatError",
+    "Selection",
     "Table",
-    "UnseenGroupError",
+    "Tuned",
     "__version__",
+    "audit",
     "datasets",
     "draws",
     "fit_rule",
+    "frontier",
+    "rows_needed",
+    "tune",
 }
 
 
@@ -54,8 +61,17 @@ def test_every_public_name_says_what_it_is(name):
     assert inspect.getdoc(getattr(fairramp, name))
 
 
-@pytest.mark.parametrize(
-    "thing", [fairramp.fit_rule, fairramp.draws, fairramp.Rule.probabilities, fairramp.Rule.decide]
-)
-def test_docstring_has_an_example_that_runs(thing):
-    assert doctest.DocTestParser().get_examples(thing.__doc__)
+@pytest.mark.parametrize("name", sorted(NAMES - ERRORS - {"__version__", "datasets"}))
+def test_every_public_name_has_an_example(name):
+    # That the examples run is checked by pytest --doctest-modules.
+    assert doctest.DocTestParser().get_examples(inspect.getdoc(getattr(fairramp, name)))
+
+
+@pytest.mark.parametrize("method", ["probabilities", "decide", "table", "certificate", "check"])
+def test_every_method_of_a_rule_has_an_example(method):
+    assert doctest.DocTestParser().get_examples(getattr(fairramp.Rule, method).__doc__)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        fairramp.nonsense  # noqa: B018

@@ -1,7 +1,12 @@
 """fairramp: equal selection rates between groups, from any classifier's scores."""
 
+from typing import TYPE_CHECKING, Any
+
 from fairramp import datasets
 from fairramp._version import __version__
+from fairramp.audit import Audit, Selection, audit
+from fairramp.certificate import Certificate, rows_needed
+from fairramp.checking import Check
 from fairramp.decisions import draws
 from fairramp.exceptions import (
     FairrampError,
@@ -11,21 +16,46 @@ from fairramp.exceptions import (
     UnseenGroupError,
 )
 from fairramp.fitting import fit_rule
+from fairramp.frontier import Frontier, frontier
 from fairramp.rule import FitRecord, Ramp, Rule
 from fairramp.table import Table
+from fairramp.tuning import Tuned, tune
+
+if TYPE_CHECKING:
+    from fairramp.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
+    "Audit",
+    "Certificate",
+    "Check",
     "FairrampError",
     "FairrampWarning",
     "FitRecord",
+    "Frontier",
     "InputError",
     "Ramp",
+    "RandomizedThresholdOptimizer",
     "Rule",
     "RuleFormatError",
+    "Selection",
     "Table",
+    "Tuned",
     "UnseenGroupError",
     "__version__",
+    "audit",
     "datasets",
     "draws",
     "fit_rule",
+    "frontier",
+    "rows_needed",
+    "tune",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import scikit-learn, which takes a second, only for those who use it."""
+    if name == "RandomizedThresholdOptimizer":
+        from fairramp.estimator import RandomizedThresholdOptimizer
+
+        return RandomizedThresholdOptimizer
+    raise AttributeError(f"module 'fairramp' has no attribute {name!r}")

@@ -103,11 +103,7 @@ def decide(
 def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if (
-        isinstance(random_state, int | np.integer)
-        and not isinstance(random_state, bool)
-        and random_state >= 0
-    ):
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return np.random.default_rng(int(random_state))
     raise InputError(
         f"`random_state` must be a whole number from 0 on or a numpy.random.Generator, got {random_state!r}."

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.criteria.parity import ParityProblem, ParitySolution, solve_parity
+from fairramp.calibration import LabelledScores
+from fairramp.criteria.parity import ParityProblem, ParitySolution, place_ramps, solve_parity
 from fairramp.distribution import RATE_TOLERANCE, Floats
 from fairramp.exceptions import FairrampWarning, InputError
 from fairramp.groups import Codes, column_name, encode_groups
@@ -27,11 +28,11 @@ from fairramp.inputs import (
     checked_width,
 )
 from fairramp.rows import ArrayRows
-from fairramp.rule import OFFSETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
-from fairramp.scales import SATURATION, SCALES, Scale
+from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
+from fairramp.scales import SATURATION, SCALES
 from fairramp.summary import GroupScores
 
-__all__ = ["fit_rule"]
+__all__ = ["counting_rows", "fit_rule"]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
@@ -71,7 +72,7 @@ def fit_rule(
         Strings, whole numbers, booleans or categories; missing values are a group of their own. A data
         frame, mapping, 2-D array or list of columns makes intersections, labelled by tuples.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes, for ``target_rate="base_rate"`` only.
+        True outcomes, for ``target_rate`` "accuracy" and "base_rate" only.
     max_gap : float, default 0
         Largest allowed difference between any two groups' selection rates, in [0, 1].
     ramp_width : float, default 0.01
@@ -79,9 +80,10 @@ def fit_rule(
         the scores (of probabilities for logits). 0 draws only among equal scores; otherwise at least 1e-6.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is centered on the threshold or starts there, as published.
-    target_rate : "optimal", "base_rate" or a number in [0, 1], default "optimal"
-        Centre of the band that holds every group's selection rate: the one that costs least, the share of
-        positive labels, or a given one.
+    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
+        Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
+        with the labels, which is better if scores are not calibrated; around the share of positive labels; or
+        around a number.
     cutoff : float, optional
         Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities and 0 for signed
         scores and logits unless given.
@@ -133,8 +135,14 @@ def fit_rule(
     if date is not None and not isinstance(date, str):
         raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
 
-    rows = _weighted_rows(column, codes, weights, meaning)
-    summary, solution, pooled = _solve(rows, problem, pool=unseen_group == "pooled")
+    column, codes, weights, outcomes = counting_rows(column, codes, weights, outcomes)
+    rows = ArrayRows(column, codes, weights, meaning)
+    rates = None
+    if target_rate == "accuracy":
+        assert outcomes is not None
+        labelled = LabelledScores.from_rows(codes, rows.positions(0, len(column)), outcomes, weights)
+        rates = labelled.most_accurate_rates(problem.max_gap)
+    summary, solution, pooled = _solve(rows, problem, rates, pool=unseen_group == "pooled")
     own_rates = summary.distribution().rates_from(np.full(len(summary.labels), problem.cutoff))
     width = problem.ramp_width
     own_gap = own_rates.max() - own_rates.min()
@@ -151,6 +159,7 @@ def fit_rule(
         target=target_rate if isinstance(target_rate, str) else float(target_rate),
         ramp_width=problem.ramp_width,
         weighted=weights is not None,
+        cross_fitted=False,
         score_column=column_name(scores),
         group_columns=codes.names,
         fingerprint=summary.fingerprint(meaning.lowest, meaning.highest),
@@ -176,55 +185,62 @@ def fit_rule(
 
 
 def _numeric_target(target: Any, labels: Floats | None, weights: Floats | None) -> float | None:
-    """The target as a number; None for the best one."""
-    if isinstance(target, str) and target == "optimal":
-        return None
-    if isinstance(target, str) and target == "base_rate":
+    """The target as a number; None where it is to be found."""
+    if isinstance(target, str) and target in TARGETS:
+        if target == "optimal":
+            return None
         if labels is None:
-            raise InputError("`target_rate='base_rate'` needs `labels`, the true outcomes of the rows.")
-        return float(np.average(labels, weights=weights))
-    if isinstance(target, str):
-        raise InputError(
-            f"`target_rate` must be 'optimal', 'base_rate' or a number in [0, 1], got {target!r}."
-        )
-    if target is None:
-        raise InputError("`target_rate` must be 'optimal', 'base_rate' or a number in [0, 1], got None.")
+            raise InputError(f"`target_rate={target!r}` needs `labels`, the true outcomes of the rows.")
+        return float(np.average(labels, weights=weights)) if target == "base_rate" else None
+    if isinstance(target, str) or target is None:
+        words = ", ".join(map(repr, TARGETS))
+        raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {target!r}.")
     return check_number("target_rate", target, 0.0, 1.0)
 
 
-def _weighted_rows(column: Any, codes: Codes, weights: Floats | None, scale: Scale) -> ArrayRows:
+def counting_rows(
+    column: Any, codes: Codes, weights: Floats | None, labels: Floats | None
+) -> tuple[Any, Codes, Floats | None, Floats | None]:
     """Rows that count: those of weight 0 are left out, weights far from 1 are scaled."""
-    if weights is not None:
-        counts = weights > 0
-        if not counts.all():
-            before = codes.occurring()
-            column, weights = column[counts], weights[counts]
-            codes = Codes(codes.values[counts], codes.offset, codes.labels, codes.names)
-            lost = np.flatnonzero(before & ~codes.occurring())
-            if len(lost):
-                raise InputError(
-                    f"`sample_weight` is 0 in every row of group {codes.labels[lost[0]]!r}; "
-                    "give its rows weight or leave them out."
-                )
-        largest = weights.max()
-        if not _SMALLEST_WEIGHT < largest < _LARGEST_WEIGHT:
-            weights = np.ldexp(weights, -np.frexp(largest)[1])
-    return ArrayRows(column, codes, weights, scale)
+    if weights is None:
+        return column, codes, None, labels
+    counts = weights > 0
+    if not counts.all():
+        before = codes.occurring()
+        column, weights = column[counts], weights[counts]
+        labels = None if labels is None else labels[counts]
+        codes = replace(codes, values=codes.values[counts])
+        lost = np.flatnonzero(before & ~codes.occurring())
+        if len(lost):
+            raise InputError(
+                f"`sample_weight` is 0 in every row of group {codes.labels[lost[0]]!r}; "
+                "give its rows weight or leave them out."
+            )
+    largest = weights.max()
+    if not _SMALLEST_WEIGHT < largest < _LARGEST_WEIGHT:
+        weights = np.ldexp(weights, -np.frexp(largest)[1])
+    return column, codes, weights, labels
 
 
 def _solve(
-    rows: ArrayRows, problem: ParityProblem, *, pool: bool
+    rows: ArrayRows, problem: ParityProblem, rates: Floats | None = None, *, pool: bool
 ) -> tuple[GroupScores, ParitySolution, Ramp | None]:
-    """Solve, look closer, and solve again until the solution rests on exact points alone."""
+    """Solve, look closer, and solve again until the solution rests on exact points alone.
+
+    With `rates` each group's selection rate is given and only its ramp is looked for.
+    """
     summary = rows.summarize()
     near = None
     while True:
         n_groups = len(summary.labels)
-        solution = solve_parity(summary.distribution(), summary.shares, problem, near)
-        near = solution.target_rate
+        if rates is None:
+            solution = solve_parity(summary.distribution(), summary.shares, problem, near)
+            near = solution.target_rate
+        else:
+            solution = place_ramps(summary.distribution(), rates, problem)
         feet = [solution.feet]
         edges = np.full((1, n_groups), problem.cutoff)
-        if problem.target_rate is None:
+        if problem.target_rate is None and rates is None:
             feet += list(solution.multiplier_feet)
         pooled = None
         if pool:
@@ -267,13 +283,12 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     """
     p, rates = summary.points, solution.rates
     foot = solution.feet[p.group]
+    chance = solution.chances(p.place, p.group, width)
     if width > 0:
-        chance = np.clip((p.place - foot) / width, 0.0, 1.0)
         above, inside = p.lower >= foot + width, (p.upper > foot) & (p.lower < foot + width)
         inside &= p.place > foot
     else:
         above, inside = p.lower > foot, p.place == foot
-        chance = np.where(inside, solution.tie_chances[p.group], above)
     shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
     squares = summary.total(shares**2)
     spread = summary.total((shares * (chance - rates[p.group])) ** 2)

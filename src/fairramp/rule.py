@@ -12,7 +12,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 import math
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,16 @@ from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
 from fairramp.table import Table
 
+if TYPE_CHECKING:
+    from fairramp.certificate import Certificate
+    from fairramp.checking import Check
+
 __all__ = ["OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
 
 #: c, the chance at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
 #: Targets that a word asks for.
-TARGETS = ("optimal", "base_rate")
+TARGETS = ("optimal", "accuracy", "base_rate")
 UNSEEN_POLICIES = ("error", "pooled", "original")
 
 
@@ -45,6 +49,12 @@ class Ramp:
         In the units of the scores (probabilities for logits).
     tie_chance : float
         For a ramp of width 0, the chance of a score equal to the threshold; otherwise unused.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> fairramp.Ramp(0.25)
+    Ramp(threshold=0.25, tie_chance=0.0)
     """
 
     threshold: float
@@ -78,6 +88,8 @@ class FitRecord:
         The ramp width that was asked for.
     weighted : bool
         Whether rows had weights.
+    cross_fitted : bool
+        Whether the scores came from models other than the one that decides; then nothing is certified.
     score_column : str or None
         Name of the score column, where it had one.
     group_columns : tuple of str, or None
@@ -89,6 +101,13 @@ class FitRecord:
         Version of the library.
     date : str or None
         As given by the caller.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> fairramp.fit_rule(data.score, data.sex, max_gap=0.02).record.rows
+    (8094, 16327)
     """
 
     rows: tuple[int, ...]
@@ -100,6 +119,7 @@ class FitRecord:
     target: str | float
     ramp_width: float
     weighted: bool
+    cross_fitted: bool
     score_column: str | None
     group_columns: tuple[str, ...] | None
     fingerprint: str
@@ -145,6 +165,13 @@ class Rule:
         The ramp for unseen groups under the policy "pooled".
     record : FitRecord or None
         What the fit saw; None for a rule written by hand.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> rule = fairramp.Rule(("A", "B"), (fairramp.Ramp(0.5), fairramp.Ramp(0.4)), ramp_width=0.1)
+    >>> fairramp.Rule.from_json(rule.to_json()) == rule
+    True
     """
 
     groups: tuple[Label, ...]
@@ -165,9 +192,7 @@ class Rule:
         if not self.groups:
             raise InputError("A rule needs at least one group.")
         if len(self.groups) != len(self.ramps):
-            raise InputError(
-                f"A rule needs one ramp per group, got {len(self.ramps)} for {len(self.groups)}."
-            )
+            raise InputError(f"A rule needs one ramp per group, got {len(self.ramps)} for {len(self.groups)}.")
         if len({label_key(label) for label in self.groups}) < len(self.groups):
             raise InputError("The groups of a rule must differ.")
         for ramp in (*self.ramps, *([] if self.pooled is None else [self.pooled])):
@@ -343,6 +368,8 @@ class Rule:
         n = len(self.groups)
         low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
         goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
+        if self.max_gap == 0:
+            goal = f"a selection rate of {self.target_rate:.4f} in each"
         if self.record and self.ramp_width == 0 < self.record.ramp_width:
             goal = "the classifier's own decisions already comply"
         lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
@@ -354,6 +381,38 @@ class Rule:
             before, after = self.record.gap_before, self.record.gap_after
             lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {after:.4f} after")
         return "\n\n".join(lines)
+
+    # Trusting ---------------------------------------------------------------------------------
+
+    def certificate(self, confidence: float = 0.95) -> "Certificate":
+        """Bound the gap in the population that the fit rows came from; see `fairramp.Certificate`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2, ramp_width=0)
+        >>> rule.certificate().gap < 0.02
+        True
+        """
+        from fairramp.certificate import certify
+
+        return certify(self, confidence)
+
+    def check(self, scores: Any, groups: Any, *, sample_weight: Any = None, confidence: float = 0.95) -> "Check":
+        """Ask of new rows whether the gap has left what the certificate promised; see `fairramp.Check`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
+        >>> rule.check(data.score, data.sex).promised == rule.certificate().proven.gap
+        True
+        """
+        from fairramp.checking import check
+
+        return check(self, scores, groups, sample_weight=sample_weight, confidence=confidence)
 
     # Keeping ----------------------------------------------------------------------------------
 

@@ -41,8 +41,7 @@ def to_dict(rule: Rule) -> dict[str, Any]:
         **{name: getattr(rule, name) for name in _SETTINGS},
         "pooled": asdict(rule.pooled) if rule.pooled else None,
         "groups": [
-            {"label": _plain(label), **asdict(ramp)}
-            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
+            {"label": _plain(label), **asdict(ramp)} for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ],
         "record": {k: _plain(v) for k, v in asdict(rule.record).items()} if rule.record else None,
     }
@@ -285,6 +284,7 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
     "target": _target,
     "ramp_width": _nonnegative,
     "weighted": _truth,
+    "cross_fitted": _truth,
     "score_column": _optional_text,
     "group_columns": _names,
     "fingerprint": _text,

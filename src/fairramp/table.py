@@ -25,6 +25,8 @@ __all__ = ["Table"]
 _SHOWN = 8
 #: Longest name shown in full.
 _LONGEST = 32
+#: Numbers up to this are rounding, and shown as 0.
+_NOTHING = 1e-9
 
 
 class Table:
@@ -126,7 +128,9 @@ class Table:
     def _text(self, value: Any) -> str:
         if isinstance(value, np.floating):
             rounded = f"{value:,.{self._decimals}f}"
-            return rounded if value == 0 or float(rounded.replace(",", "")) != 0 else f"{value:.1g}"
+            if float(rounded.replace(",", "")) != 0:
+                return rounded
+            return f"{value:.1g}" if abs(value) > _NOTHING else rounded.lstrip("-")
         if isinstance(value, np.integer):
             return f"{value:,}"
         # What stands in a column of objects is a name, also if it is a number.
@@ -141,8 +145,7 @@ class Table:
 
         def line(cells: list[str]) -> str:
             padded = (
-                c.rjust(w) if right else c.ljust(w)
-                for c, w, right in zip(cells, widths, numeric, strict=True)
+                c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True)
             )
             return "  ".join(padded).rstrip()
 

@@ -34,10 +34,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from fairramp.distribution import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribution
+from fairramp.distribution import RATE_TOLERANCE, Floats, Integers, RateCurve, ScoreDistribution
 
-__all__ = ["ParityProblem", "ParitySolution", "solve_parity"]
+__all__ = ["ParityProblem", "ParitySolution", "place_ramps", "solve_parity"]
 
 #: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
@@ -102,6 +103,13 @@ class ParitySolution:
     rates: Floats
     multiplier_feet: Floats
 
+    def chances(self, scores: Floats, groups: Integers, ramp_width: float) -> Floats:
+        """Chance of a yes for scores of the given groups."""
+        feet = self.feet[groups]
+        if ramp_width > 0:
+            return np.clip((scores - feet) / ramp_width, 0.0, 1.0)
+        return np.where(scores == feet, self.tie_chances[groups], scores > feet)
+
 
 def solve_parity(
     distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float | None = None
@@ -137,19 +145,41 @@ def solve_parity(
 
     half = problem.max_gap / 2
     rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+    # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
+    free = np.abs(rates - target) < half - RATE_TOLERANCE
+    return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
+
+
+def place_ramps(
+    distribution: ScoreDistribution, rates: Floats, problem: ParityProblem
+) -> ParitySolution:
+    """Thresholds at which each group has a rate of its own that was chosen elsewhere."""
+    curve = RateCurve(distribution, problem.ramp_width)
+    none = np.zeros(len(rates), dtype=bool)
+    return _place(curve, rates, problem, float(rates.max() + rates.min()) / 2, own=none, free=none)
+
+
+def _place(
+    curve: RateCurve,
+    rates: Floats,
+    problem: ParityProblem,
+    target: float,
+    *,
+    own: npt.NDArray[np.bool_],
+    free: npt.NDArray[np.bool_],
+) -> ParitySolution:
+    """Ramps with the given rates, each as near the classifier's own cut-off as its rate allows.
+
+    `own` marks groups that stay on the cut-off, `free` those whose multiplier is 0.
+    """
+    distribution, n_groups = curve.distribution, len(rates)
     lowest, highest = curve.feet(rates)
-    feet = np.clip(problem.own_foot, lowest, highest)
-    feet = np.where(rates == ramp_rates, problem.own_foot, feet)
+    feet = np.where(own, problem.own_foot, np.clip(problem.own_foot, lowest, highest))
     sloping = (lowest == highest) & (feet != problem.own_foot)
     if sloping.any():
         feet = np.where(sloping, curve.polish(feet, rates), feet)
-
-    # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
-    free = np.abs(rates - target) < half - RATE_TOLERANCE
-    relied_on = np.where(free, problem.own_foot, np.stack([lowest, highest]))
-
     if problem.ramp_width > 0:
-        tie_chances = np.full(len(shares), problem.offset)
+        tie_chances = np.full(n_groups, problem.offset)
         rates = distribution.rates(feet, problem.ramp_width)
     else:
         tie_chances, rates = _split_ties(distribution, feet, rates, problem.cutoff)
@@ -159,7 +189,7 @@ def solve_parity(
         thresholds=feet + problem.offset * problem.ramp_width,
         tie_chances=tie_chances,
         rates=rates,
-        multiplier_feet=relied_on,
+        multiplier_feet=np.where(free, problem.own_foot, np.stack([lowest, highest])),
     )
 
 

@@ -1,0 +1,389 @@
+"""What decisions do to groups: rates, gaps, errors, changes, each with its uncertainty.
+
+For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label y, per group
+
+    selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
+    true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
+    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w |x − m(x)| / Σ w
+
+where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
+groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
+effective rows n_eff = r (1 − r) (Σw)² / Σ w² (h − r)², and Newcombe's for gap and ratio (see `intervals`).
+
+Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from fairramp.calibration import LabelledScores
+from fairramp.distribution import Floats
+from fairramp.exceptions import InputError
+from fairramp.groups import Codes, Label, encode_groups
+from fairramp.inputs import as_labels, as_scores, as_weights, check_length, check_number, check_option
+from fairramp.intervals import gap_interval, ratio_interval, wilson_interval
+from fairramp.rows import ArrayRows
+from fairramp.rule import Rule
+from fairramp.scales import SCALES, Scale
+from fairramp.table import Table
+
+__all__ = ["Audit", "Selection", "audit"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selection rates of one set of decisions.
+
+    Attributes
+    ----------
+    rate, lower, upper : tuple of float
+        Selection rate of each group and its confidence limits.
+    gap, gap_interval : float, pair of float
+        Largest difference between two groups' rates.
+    ratio, ratio_interval : float, pair of float
+        Smallest rate divided by the largest; 1 where nobody is selected.
+    accuracy, true_positive_rate, false_positive_rate, precision : tuple of float, or None
+        Per group, where labels are known; NaN where a group has no row that counts.
+    overall_accuracy : float or None
+        Of all rows together.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).before.rate
+    (0.5, 1.0)
+    """
+
+    rate: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    gap: float
+    gap_interval: tuple[float, float]
+    ratio: float
+    ratio_interval: tuple[float, float]
+    accuracy: tuple[float, ...] | None
+    true_positive_rate: tuple[float, ...] | None
+    false_positive_rate: tuple[float, ...] | None
+    precision: tuple[float, ...] | None
+    overall_accuracy: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """What an audit found; made by `audit`.
+
+    Attributes
+    ----------
+    groups : tuple
+        Labels of the groups.
+    rows : tuple of int
+        Rows of each group.
+    before : Selection
+        The classifier's own decisions, score ≥ cutoff.
+    after : Selection or None
+        The rule's, where one was given.
+    changed_to_yes, changed_to_no : tuple of float, or None
+        Share of each group whose decision the rule turns round, in expectation.
+    randomised : float or None
+        Share of all rows whose decision is drawn.
+    calibration_error : tuple of float, or None
+        Mean distance of a score from the share of positives among such scores, where labels are known.
+    confidence : float
+        Of every interval.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05)
+    >>> found = fairramp.audit(data.score, data.sex, data.label, rule=rule)
+    >>> round(found.before.gap, 3), round(found.after.gap, 3), found.groups
+    (0.168, 0.05, ('Female', 'Male'))
+    """
+
+    groups: tuple[Label, ...]
+    rows: tuple[int, ...]
+    before: Selection
+    after: Selection | None
+    changed_to_yes: tuple[float, ...] | None
+    changed_to_no: tuple[float, ...] | None
+    randomised: float | None
+    calibration_error: tuple[float, ...] | None
+    confidence: float
+
+    @property
+    def selection(self) -> Selection:
+        """The decisions that count: the rule's if there is one, otherwise the classifier's own."""
+        return self.after or self.before
+
+    @property
+    def gap(self) -> float:
+        """Largest difference between two groups' selection rates."""
+        return self.selection.gap
+
+    @property
+    def ratio(self) -> float:
+        """Smallest selection rate divided by the largest."""
+        return self.selection.ratio
+
+    def table(self) -> Table:
+        """One row per group."""
+        names = np.empty(len(self.groups), dtype=object)
+        names[:] = self.groups
+        s = self.selection
+        columns: dict[str, Any] = {"group": names, "n": self.rows}
+        if self.after:
+            columns["rate_before"] = self.before.rate
+        columns |= {"rate": s.rate, "rate_from": s.lower, "rate_to": s.upper}
+        if self.changed_to_yes is not None:
+            columns |= {"changed_to_yes": self.changed_to_yes, "changed_to_no": self.changed_to_no}
+        return Table(columns)
+
+    def errors(self) -> Table:
+        """Accuracy, error rates and calibration of each group; needs labels."""
+        s = self.selection
+        if s.accuracy is None:
+            raise InputError("Error rates need `labels`, the true outcomes of the rows.")
+        names = np.empty(len(self.groups), dtype=object)
+        names[:] = self.groups
+        return Table(
+            {
+                "group": names,
+                "accuracy": s.accuracy,
+                "true_positive_rate": s.true_positive_rate,
+                "false_positive_rate": s.false_positive_rate,
+                "precision": s.precision,
+                "calibration_error": self.calibration_error,
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {
+            f.name: {g.name: getattr(v, g.name) for g in fields(v)} if isinstance(v, Selection) else v
+            for f in fields(self)
+            for v in [getattr(self, f.name)]
+        }
+
+    def gaps(self) -> Table:
+        """Gap and impact ratio with their limits, before and after."""
+        found = {"before": self.before} | ({"after": self.after} if self.after else {})
+        columns: dict[str, Any] = {
+            "decisions": list(found),
+            "gap": [s.gap for s in found.values()],
+            "gap_from": [s.gap_interval[0] for s in found.values()],
+            "gap_to": [s.gap_interval[1] for s in found.values()],
+            "impact_ratio": [s.ratio for s in found.values()],
+            "ratio_from": [s.ratio_interval[0] for s in found.values()],
+            "ratio_to": [s.ratio_interval[1] for s in found.values()],
+        }
+        if self.before.overall_accuracy is not None:
+            columns["accuracy"] = [s.overall_accuracy for s in found.values()]
+        return Table(columns)
+
+    def __repr__(self) -> str:
+        parts = [str(self.table()), str(self.gaps())]
+        if self.selection.accuracy is not None:
+            parts.insert(1, str(self.errors()))
+        last = f"limits at {self.confidence:.0%} confidence"
+        if self.randomised is not None:
+            last += f"; {self.randomised:.2%} of the decisions are drawn"
+        return "\n\n".join([*parts, last])
+
+
+def audit(
+    scores: Any,
+    groups: Any,
+    labels: Any = None,
+    *,
+    rule: Rule | None = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+    cutoff: float | None = None,
+    scale: str | None = None,
+) -> Audit:
+    """Measure selection rates, their gap and, with labels, errors, before and after a rule.
+
+    Parameters
+    ----------
+    scores : numbers of shape (n,)
+        Scores; 0/1 decisions are valid scores.
+    groups : labels of shape (n,), or several columns
+        As for `fit_rule`.
+    labels : 0 or 1 of shape (n,), optional
+        True outcomes.
+    rule : Rule, optional
+        Adds what the rule makes of the scores.
+    sample_weight : numbers of shape (n,), optional
+        Weights of the rows.
+    confidence : float, default 0.95
+        Of every interval.
+    cutoff, scale : optional
+        Where the classifier says yes, and what the scores are; the rule's own if there is one, otherwise 0.5
+        and "probability".
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> found = fairramp.audit(data.score, data.sex, data.label)
+    >>> round(found.gap, 3), round(found.ratio, 2)
+    (0.168, 0.31)
+    """
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
+    column = as_scores(scores)
+    codes = encode_groups(groups, rule_columns(rule))
+    n = len(column)
+    check_length("groups", len(codes), n)
+    weights = None if sample_weight is None else as_weights(sample_weight, n)
+    counts = np.ones(n, dtype=bool) if weights is None else weights > 0
+    sums, names = _sums(codes, weights, n)
+    outcomes = None if labels is None else as_labels(labels, n)[counts]
+    positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
+    own = (positions >= meaning.position(np.array([cut]))[0]).astype(np.float64)
+    before, after, changed, randomised = _selection(sums, own, outcomes, confidence), None, None, None
+    if rule is not None:
+        h = rule.probabilities(column, groups)[counts]
+        after = _selection(sums, h, outcomes, confidence)
+        changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
+        drawn = ((h > 0) & (h < 1)).astype(np.float64)
+        randomised = float(sums.weights @ drawn / sums.weights.sum())
+    return Audit(
+        groups=names,
+        rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
+        before=before,
+        after=after,
+        changed_to_yes=_floats(changed[0]) if changed else None,
+        changed_to_no=_floats(changed[1]) if changed else None,
+        randomised=randomised,
+        calibration_error=(
+            None if outcomes is None else _floats(_calibration_errors(sums, names, positions, outcomes, meaning))
+        ),
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class MeanChances:
+    """Mean chance of a yes in each group, and how many rows it rests on."""
+
+    groups: tuple[Label, ...]
+    rows: tuple[int, ...]
+    rates: Floats
+    effective_rows: Floats
+
+
+def mean_chances(rule: Rule, scores: Any, groups: Any, sample_weight: Any) -> MeanChances:
+    """What a rule does to each group of new rows."""
+    chances = rule.probabilities(scores, groups)
+    weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
+    sums, labels = _sums(encode_groups(groups, rule_columns(rule)), weights, len(chances))
+    h = chances if weights is None else chances[weights > 0]
+    rates = np.clip(sums.mean(h), 0.0, 1.0)
+    plain = np.bincount(sums.group, minlength=sums.n_groups)
+    effective = plain.astype(np.float64) if weights is None else sums.effective_rows(h, rates)
+    return MeanChances(labels, tuple(plain.tolist()), rates, effective)
+
+
+def rule_columns(rule: Rule | None) -> tuple[str, ...] | None:
+    """Names of the group columns a rule was fitted on."""
+    return rule.record.group_columns if rule is not None and rule.record is not None else None
+
+
+def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[_Sums, tuple[Label, ...]]":
+    """Rows that count, by group; groups in the order of their labels."""
+    group = codes.block(0, n)
+    if weights is not None:
+        group, weights = group[weights > 0], weights[weights > 0]
+    present = np.bincount(group, minlength=len(codes.labels)) > 0
+    group = (np.cumsum(present) - 1)[group]
+    labels = tuple(label for label, there in zip(codes.labels, present, strict=True) if there)
+    return _Sums(group, np.ones(len(group)) if weights is None else weights, len(labels)), labels
+
+
+class _Sums:
+    """Weighted means within groups."""
+
+    def __init__(self, group: Any, weights: Floats, n_groups: int) -> None:
+        self.group = group
+        self.weights = weights
+        self.n_groups = n_groups
+
+    def total(self, values: Floats) -> Floats:
+        """Σ w·values of each group."""
+        sums: Floats = np.bincount(self.group, self.weights * values, minlength=self.n_groups).astype(np.float64)
+        return sums
+
+    def mean(self, values: Floats, over: Floats | None = None) -> Floats:
+        """Σ w·values / Σ w·over; NaN where nothing counts."""
+        below = self.total(np.ones_like(values) if over is None else over)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0, self.total(values) / below, np.nan)
+
+    def effective_rows(self, values: Floats, rates: Floats) -> Floats:
+        """R (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
+        square = np.bincount(self.group, self.weights**2, minlength=self.n_groups)
+        spread = np.bincount(
+            self.group, (self.weights * (values - rates[self.group])) ** 2, minlength=self.n_groups
+        )
+        variance = rates * (1 - rates)
+        usable = (variance > 0) & (spread > 0)
+        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, square)
+        effective: Floats = self.total(np.ones_like(values)) ** 2 * ratio
+        return effective
+
+
+def _selection(sums: _Sums, h: Floats, labels: Floats | None, confidence: float) -> Selection:
+    rates = np.clip(sums.mean(h), 0.0, 1.0)
+    rows = sums.effective_rows(h, rates)
+    lower, upper = wilson_interval(rates, rows, confidence)
+    errors: dict[str, Any] = {
+        "accuracy": None,
+        "true_positive_rate": None,
+        "false_positive_rate": None,
+        "precision": None,
+        "overall_accuracy": None,
+    }
+    if labels is not None:
+        right = h * labels + (1 - h) * (1 - labels)
+        errors = {
+            "accuracy": _floats(sums.mean(right)),
+            "true_positive_rate": _floats(sums.mean(h * labels, labels)),
+            "false_positive_rate": _floats(sums.mean(h * (1 - labels), 1 - labels)),
+            "precision": _floats(sums.mean(h * labels, h)),
+            "overall_accuracy": float(sums.weights @ right / sums.weights.sum()),
+        }
+    return Selection(
+        rate=_floats(rates),
+        lower=_floats(lower),
+        upper=_floats(upper),
+        gap=float(rates.max() - rates.min()),
+        gap_interval=gap_interval(rates, rows, confidence),
+        ratio=float(rates.min() / rates.max()) if rates.max() > 0 else 1.0,
+        ratio_interval=ratio_interval(rates, rows, confidence),
+        **errors,
+    )
+
+
+def _calibration_errors(
+    sums: _Sums, names: tuple[Label, ...], positions: Floats, labels: Floats, scale: Scale
+) -> Floats:
+    labelled = LabelledScores.from_rows(Codes(sums.group, 0, names), positions, labels, sums.weights)
+    return labelled.calibration_errors(lambda x: (x - scale.lowest) / (scale.highest - scale.lowest))
+
+
+def _scale_and_cutoff(rule: Rule | None, scale: str | None, cutoff: float | None) -> tuple[Scale, float]:
+    if rule is not None:
+        for name, given, own in (("scale", scale, rule.scale), ("cutoff", cutoff, rule.cutoff)):
+            if given is not None and given != own:
+                raise InputError(f"`{name}` is {own!r} in the rule and {given!r} in the call; leave it out.")
+        return SCALES[rule.scale], rule.cutoff
+    meaning = SCALES[check_option("scale", "probability" if scale is None else scale, SCALES)]
+    return meaning, meaning.checked_cutoff(cutoff)
+
+
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(values.tolist())

@@ -1,0 +1,357 @@
+"""What the fit rows guarantee about everybody else.
+
+A rule makes the gap small on its fit rows; a certificate bounds the gap in the population they were drawn from,
+with confidence 1 − δ. Group k has n_k fit rows, K groups, sample rate r_k, and G*_k is its true rate at the
+fitted threshold. G is monotone, so a deviation at the *fitted* threshold is a deviation at a *fixed* one:
+
+    beta       G*_k ~ Beta(m_k, n_k + 1 − m_k), m_k fit rows at or above the threshold; groups independent:
+               the 1 − δ quantile of max − min
+    kl         n_k · L(r_k ‖ u_k) = ln(2K/δ) on either side (ln(6K/δ) if max_gap > 0); max u_k − min l_l
+    dkw        x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l)
+    theorem_1  ε + 8 √(2 ln(eN/2)/N) + 2 √(ln(2K/δ)/N), the paper's, N = smallest n_k
+    theorem_1_as_printed   the same with N = all rows, for which its proof does not hold
+
+Each says whether it is a theorem in the case at hand. Independent fit rows that the model was not trained on are
+always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massart 1990 for dkw.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairramp.distribution import Floats
+from fairramp.exceptions import FairrampError, InputError
+from fairramp.inputs import check_number
+from fairramp.intervals import kl_interval
+from fairramp.rule import FitRecord, Rule
+from fairramp.table import Table
+
+__all__ = ["Certificate", "certify", "rows_needed", "theorem_1_bound", "theorem_2_bound", "widest"]
+
+#: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
+_CUTS = 1024
+#: Beyond so many groups their limits are combined by a union bound.
+_MAX_EXACT_GROUPS = 64
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A bound on the population's gap.
+
+    Attributes
+    ----------
+    gap : float
+        With probability `confidence` or more, no two groups' selection rates differ by more.
+    kind : str
+        Which bound it is: "beta", "kl", "dkw", "theorem_1" or "theorem_1_as_printed".
+    is_theorem : bool
+        Whether it is proven in this case, not only a good approximation.
+    confidence : float
+        1 − δ.
+    assumptions : str
+        What it rests on, in one sentence.
+    others : tuple of Certificate
+        The other bounds for the same rule, smallest first.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> certificate = fairramp.fit_rule(data.score, data.sex, target_rate=0.2).certificate()
+    >>> certificate.kind, certificate.is_theorem, certificate.proven.kind
+    ('beta', False, 'kl')
+    """
+
+    gap: float
+    kind: str
+    is_theorem: bool
+    confidence: float
+    assumptions: str
+    others: "tuple[Certificate, ...]" = ()
+
+    @property
+    def proven(self) -> "Certificate":
+        """The smallest bound that is a theorem in this case."""
+        return min((c for c in (self, *self.others) if c.is_theorem), key=lambda c: c.gap)
+
+    def table(self) -> Table:
+        """One row per bound."""
+        every = (self, *self.others)
+        return Table(
+            {
+                "kind": [c.kind for c in every],
+                "gap": [c.gap for c in every],
+                "proven": ["yes" if c.is_theorem else "no" for c in every],
+            }
+        )
+
+    def __str__(self) -> str:
+        proven = self.proven
+        text = (
+            f"With {self.confidence:.0%} confidence no two groups' selection rates differ by more than "
+            f"{self.gap:.4f} in the population ({self.kind}, {'a theorem' if self.is_theorem else 'approximate'})"
+        )
+        if proven.kind != self.kind:
+            text += f"; proven: {proven.gap:.4f} ({proven.kind})"
+        return f"{text}.\n{self.assumptions}"
+
+
+def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
+    """Bound the gap of a fitted rule in the population its fit rows came from."""
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    record = rule.record
+    if record is None:
+        raise FairrampError("A rule written by hand has no fit rows, so nothing certifies its gap.")
+    if record.cross_fitted:
+        raise FairrampError(
+            "No certificate: the rule was fitted on cross-fitted scores, and the model that decides was refitted "
+            "on other rows; freeze a trained model and fit the rule on fresh rows to get one."
+        )
+    sample = _Sample.of(rule, record)
+    found = [
+        _beta(sample, confidence),
+        _kl(sample, confidence),
+        _dkw(sample, confidence),
+        *_theorem_1(sample, confidence),
+    ]
+    others = tuple(sorted(found[1:], key=lambda c: c.gap))
+    main = found[0]
+    return Certificate(main.gap, main.kind, main.is_theorem, main.confidence, main.assumptions, others)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What the bounds need to know of a fit."""
+
+    rows: Floats
+    rates: Floats
+    from_threshold: Floats  # m: fit rows at or above the threshold
+    on_a_score: np.ndarray  # whether the threshold is itself a fit score
+    max_gap: float
+    numeric_target: bool
+    plain: bool  # unit weights
+    exact: bool  # no ramp, no ties, no slack: the Beta law is exact
+
+    @classmethod
+    def of(cls, rule: Rule, record: FitRecord) -> "_Sample":
+        rates = np.array(record.rate_after)
+        rows = np.array(record.effective_rows if record.weighted else record.rows, dtype=np.float64)
+        hard = rule.ramp_width == 0 and not record.weighted
+        inside = np.array(record.rows_inside)
+        m = np.array(record.rows_above) + inside if hard else np.ceil(rates * rows - 1e-9)
+        numeric = not isinstance(record.target, str)
+        exact = hard and numeric and rule.max_gap == 0 and bool(np.all(inside == 1))
+        return cls(
+            rows=rows,
+            rates=rates,
+            from_threshold=np.clip(m, 0.0, rows),
+            on_a_score=inside > 0 if hard else np.ones(len(rates), dtype=bool),
+            max_gap=rule.max_gap,
+            numeric_target=numeric,
+            plain=not record.weighted,
+            exact=exact,
+        )
+
+
+def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, text: str) -> Certificate:
+    return Certificate(min(gap, 1.0), kind, is_theorem, confidence, text)
+
+
+def _beta(s: _Sample, confidence: float) -> Certificate:
+    upper = np.where(s.on_a_score, s.from_threshold, s.from_threshold + 1)
+    gap = _range_quantile(
+        (s.from_threshold, s.rows + 1 - s.from_threshold), (upper, s.rows + 1 - upper), confidence
+    )
+    text = "Assumes independent fit rows that the model was not trained on"
+    text += ", and nothing else." if s.exact else "; exact without ties, weights, ramp or estimated target."
+    return _certificate(gap, "beta", s.exact, confidence, text)
+
+
+def _kl(s: _Sample, confidence: float) -> Certificate:
+    sides = 2 if s.max_gap == 0 else 6
+    lower, upper = kl_interval(s.rates, s.rows, (1 - confidence) / (sides * len(s.rates)))
+    is_theorem = s.numeric_target and s.plain
+    text = "Assumes independent fit rows that the model was not trained on"
+    text += "." if is_theorem else ", and a numeric target rate and unit weights, which this rule does not have."
+    return _certificate(widest(lower, upper), "kl", is_theorem, confidence, text)
+
+
+def _dkw(s: _Sample, confidence: float) -> Certificate:
+    half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
+    text = "Assumes independent fit rows that the model was not trained on; holds for every threshold at once"
+    text += "." if s.plain else ", but for unit weights, which this rule does not have."
+    return _certificate(widest(s.rates - half, s.rates + half), "dkw", s.plain, confidence, text)
+
+
+def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
+    text = "Assumes independent fit rows that the model was not trained on; the paper's Theorem 1"
+    n_groups, delta = len(s.rates), 1 - confidence
+    smallest = theorem_1_bound(float(s.rows.min()), n_groups, s.max_gap, delta)
+    everyone = theorem_1_bound(float(s.rows.sum()), n_groups, s.max_gap, delta)
+    return [
+        _certificate(smallest, "theorem_1", s.plain, confidence, f"{text}, with the size of the smallest group."),
+        _certificate(
+            everyone,
+            "theorem_1_as_printed",
+            False,
+            confidence,
+            f"{text} as printed, with all rows; its proof needs each group's own.",
+        ),
+    ]
+
+
+def widest(lower: Floats, upper: Floats) -> float:
+    """Largest difference between one group's upper and another's lower limit."""
+    if len(lower) == 1:
+        return 0.0
+    lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+    order = np.argsort(lower)
+    first, second = lower[order[0]], lower[order[1]]
+    others = np.where(np.arange(len(lower)) == order[0], second, first)
+    return float(np.max(upper - others))
+
+
+def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) -> float:
+    """ε + 8·√(2·ln(eN/2)/N) + 2·√(ln(2K/δ)/N), the paper's bound on the population's gap."""
+    complexity = 8 * math.sqrt(2 * math.log(math.e * n_rows / 2) / n_rows)
+    return max_gap + complexity + 2 * math.sqrt(math.log(2 * n_groups / delta) / n_rows)
+
+
+def theorem_2_bound(
+    n_rows: float, n_groups: int, ramp_width: float, miscalibration: float, delta: float
+) -> float:
+    """2γ + 8(2 + 1/γ)/N^⅓ + E|2η − 1 − f| + 4·√((2K + 2·ln(2/δ))/N): the paper's bound on excess error.
+
+    Parameters
+    ----------
+    n_rows, n_groups : int
+        N and K.
+    ramp_width : float
+        In units of probabilities; γ is twice that.
+    miscalibration : float
+        E|2η − 1 − f|, the mean distance of the signed score from the truth, which no sample shows.
+    delta : float
+        1 − confidence.
+    """
+    gamma = 2 * ramp_width
+    statistical = 4 * math.sqrt((2 * n_groups + 2 * math.log(2 / delta)) / n_rows)
+    return 2 * gamma + 8 * (2 + 1 / gamma) / math.cbrt(n_rows) + miscalibration + statistical
+
+
+def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float) -> float:
+    """A g with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
+
+    P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
+    rule, which takes atoms at 0 and 1 as they are. Where two laws are given (one for the smallest, one for the
+    largest), both are driven by the same quantile.
+    """
+    n_groups = len(smallest[0])
+    if n_groups == 1:
+        return 0.0
+    if n_groups > _MAX_EXACT_GROUPS:
+        tail = (1 - confidence) / (2 * n_groups)
+        return widest(_beta_quantile(*smallest, tail), _beta_quantile(*largest, 1 - tail))
+    tail = (1 - confidence) * 1e-5 / n_groups
+    low = float(_beta_quantile(*smallest, tail).min())
+    high = float(_beta_quantile(*smallest, 1 - tail).max())
+    x: Floats = np.linspace(low, high, _CUTS + 1)
+    below = np.stack([_beta_cdf(a, b, x) for a, b in zip(*smallest, strict=True)])
+    mass = np.diff(below, axis=1)
+    mass[:, 0] += below[:, 0]
+    middle = (x[1:] + x[:-1]) / 2
+    at_middle = np.stack([_beta_cdf(a, b, middle) for a, b in zip(*smallest, strict=True)])
+
+    def probability(g: float) -> float:
+        reach = np.stack([_beta_cdf(a, b, middle + g) for a, b in zip(*largest, strict=True)])
+        inside = np.maximum(reach - at_middle, 0.0)
+        total = 0.0
+        for k in range(n_groups):
+            total += float(mass[k] @ np.prod(np.delete(inside, k, axis=0), axis=0))
+        return total
+
+    return _smallest(lambda g: probability(g) >= confidence)
+
+
+def _smallest(holds: Callable[[float], bool]) -> float:
+    """Smallest number in [0, 1] from which a condition holds, to 2^−20 above."""
+    low, high = 0.0, 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _beta_cdf(a: float, b: float, x: Floats) -> Floats:
+    """P(Beta(a, b) ≤ x); all mass at 0 for a = 0 and at 1 for b = 0."""
+    from scipy.special import betainc
+
+    if a <= 0:
+        return (x >= 0).astype(np.float64)
+    if b <= 0:
+        return (x >= 1).astype(np.float64)
+    cdf: Floats = betainc(a, b, np.clip(x, 0.0, 1.0))
+    return cdf
+
+
+def _beta_quantile(a: Floats, b: Floats, level: float) -> Floats:
+    from scipy.special import betaincinv
+
+    inner = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
+    quantile: Floats = np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, inner))
+    return quantile
+
+
+def rows_needed(
+    max_gap: float, n_groups: int, confidence: float = 0.95, *, rate: float = 0.5, kind: str = "beta"
+) -> int:
+    """Fit rows per group from which a rule with gap 0 is certified to a given gap.
+
+    Parameters
+    ----------
+    max_gap : float
+        The gap that the population may have.
+    n_groups : int
+        How many groups, all of that size.
+    confidence : float, default 0.95
+        1 − δ.
+    rate : float, default 0.5
+        The common selection rate; 0.5 needs the most rows.
+    kind : {"beta", "kl", "dkw", "theorem_1"}, default "beta"
+        Which certificate.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> fairramp.rows_needed(max_gap=0.05, n_groups=2)
+    767
+    """
+    check_number("max_gap", max_gap, 1e-6, 1.0)
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    check_number("rate", rate, 0.0, 1.0)
+    if not isinstance(n_groups, int | np.integer) or isinstance(n_groups, bool) or n_groups < 1:
+        raise InputError(f"`n_groups` must be a whole number from 1 on, got {n_groups!r}.")
+    bounds: dict[str, Callable[[_Sample, float], Certificate]] = {
+        "beta": _beta,
+        "kl": _kl,
+        "dkw": _dkw,
+        "theorem_1": lambda s, c: _theorem_1(s, c)[0],
+    }
+    if kind not in bounds:
+        raise InputError(f"`kind` must be one of {', '.join(map(repr, bounds))}, got {kind!r}.")
+
+    def certified(n: int) -> bool:
+        rows = np.full(n_groups, float(n))
+        m = np.clip(np.ceil(rate * rows), 0.0, rows)
+        ones = np.ones(n_groups, dtype=bool)
+        sample = _Sample(rows, np.full(n_groups, rate), m, ones, 0.0, True, True, True)
+        return bounds[kind](sample, confidence).gap <= max_gap
+
+    low, high = 0, 16
+    while not certified(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if certified(middle) else (middle, high)
+    return high

@@ -1,0 +1,577 @@
+"""RandomizedThresholdOptimizer: a rule and its classifier as one scikit-learn estimator.
+
+    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_rule  →  train it on all rows
+    a FrozenEstimator           →  its scores of the rows           →  fit_rule
+
+Cross-fitted: each row is scored by a copy that was not trained on it, because on its own training rows a
+classifier looks surer than it is. The loop is written out here, since scikit-learn's `cross_val_predict`
+renames the labels to 0 and 1 and so breaks classifiers that know them by name (``class_weight={"yes": 3}``).
+
+All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups and labels to them.
+"""
+# ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from scipy.special import logit
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
+
+from fairramp.decisions import decide
+from fairramp.exceptions import FairrampWarning, InputError
+from fairramp.fitting import fit_rule
+from fairramp.groups import Codes, encode_groups
+from fairramp.inputs import as_weights, check_number, check_option, checked_width
+from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, Rule
+
+__all__ = ["RandomizedThresholdOptimizer"]
+
+#: The scale of what each method returns, and the way back.
+_SCALES = {"predict_proba": "probability", "decision_function": "logit"}
+_METHODS = {scale: method for method, scale in _SCALES.items()}
+#: Probabilities so little outside [0, 1] are rounding, in float32 too.
+_ROUNDING = 1e-6
+
+
+class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Binary classifier with equal selection rates between groups.
+
+    Trains a classifier, learns one threshold ramp per group from its cross-fitted scores, and decides by
+    that rule. ``classes_[1]`` is the positive decision.
+
+    Parameters
+    ----------
+    estimator : binary classifier
+        With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
+        already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
+        trained on, and learns the rule alone.
+    max_gap, ramp_width, ramp, unseen_group
+        As in `fit_rule`.
+    target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
+        As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
+    cutoff : float, default 0.5
+        Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
+        logit(cutoff), so that 0.5 means 0.
+    cv : int, splitter or iterable of (train, test), default 5
+        How rows are left out for cross-fitting, by default in 5 stratified parts; every row must be tested
+        exactly once. Unused for a FrozenEstimator.
+    predict_method : {"auto", "predict_proba", "decision_function"}, default "auto"
+        Where scores come from; "auto" prefers `predict_proba`. Decision functions are taken as logits.
+    sensitive_columns : name, position or list of them, optional
+        The group columns inside X, instead of passing `sensitive_features` to every method. They stay in X:
+        the inner classifier sees them like any other column. Positions are those in the X that arrives
+        here, after earlier steps of a pipeline.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        For `predict`. None draws anew at every call. An int repeats the same draws at every call, so that
+        the first row of every call has the same luck: for decisions that repeat by person use
+        ``rule_.decide`` with ids and a key.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Trained on all rows, or the given FrozenEstimator.
+    rule_ : Rule
+        What decides; save it, print it, audit it.
+    classes_ : array of shape (2,)
+        Labels; the second is the positive one.
+    n_features_in_, feature_names_in_
+        Those of `estimator_`, where it has them.
+
+    Notes
+    -----
+    For `partial_fit` the fitted object, and a pickle of it, keeps score, group, label and weight of each fit
+    row. ``rule_`` holds none of them.
+
+    Under ``sklearn.set_config(enable_metadata_routing=True)`` pipelines, `cross_val_score` with its default
+    scorer and ``GridSearchCV.fit`` pass `sensitive_features` on without any request calls. Scorers by name,
+    `cross_val_predict` and ``GridSearchCV.predict`` cannot: `sensitive_columns` works everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fairramp.estimator import RandomizedThresholdOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3)) + (sex == "m")[:, None]
+    >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1.5
+    >>> model = RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.02)
+    >>> chances = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
+    >>> bool(abs(chances[sex == "f"].mean() - chances[sex == "m"].mean()) < 0.03)
+    True
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+    __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        max_gap: float = 0.0,
+        ramp_width: float = 0.01,
+        ramp: str = "centered",
+        target_rate: str | float = "accuracy",
+        cutoff: float = 0.5,
+        cv: Any = 5,
+        predict_method: str = "auto",
+        sensitive_columns: Any = None,
+        unseen_group: str = "error",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_gap = max_gap
+        self.ramp_width = ramp_width
+        self.ramp = ramp
+        self.target_rate = target_rate
+        self.cutoff = cutoff
+        self.cv = cv
+        self.predict_method = predict_method
+        self.sensitive_columns = sensitive_columns
+        self.unseen_group = unseen_group
+        self.random_state = random_state
+
+    # Learning ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Train the classifier and learn the rule; of a FrozenEstimator, learn the rule alone.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Whatever `estimator` takes.
+        y : labels of shape (n,)
+            Two classes of any kind. None will do for a FrozenEstimator whose target needs no labels.
+        sensitive_features : labels of shape (n,), or several columns
+            The groups, as in `fit_rule`; left out if the constructor got `sensitive_columns`.
+        sample_weight : numbers of shape (n,), optional
+            Weights of the rows, for the rule, and for the classifier if it takes them.
+        """
+        self._check_settings()
+        method = self._predict_method()
+        n_rows = _num_samples(X)
+        codes = self._codes(X, sensitive_features, n_rows)
+        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        y = None if y is None else column_or_1d(y, warn=True)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen:
+            model = self.estimator
+            check_is_fitted(model)
+            scores = _scores(model, X, method)
+        else:
+            _check_two_classes(X, y)
+            params = self._fit_params(weights)
+            scores = _cross_fitted_scores(self.estimator, X, y, self.cv, method, params)
+            model = clone(self.estimator).fit(X, y, **params)
+        classes = np.asarray(getattr(model, "classes_", ()))
+        if classes.shape != (2,):
+            raise InputError(
+                f"`estimator` must be a binary classifier, got {_kind(model)} with {len(classes)} classes."
+            )
+        labels = None if y is None else _labels(y, classes)
+        rows = _Rows.of(scores, codes, codes.names, labels, weights)
+        rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
+        self.estimator_, self.classes_, self.rule_, self._rows = model, classes, rule, rows
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn the rule from more rows; the classifier stays as it is.
+
+        The rule is the one that all rows so far would give together. New rows are scored by ``estimator_``,
+        so they should be rows that it was not trained on.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`; y is needed only for the targets "accuracy" and "base_rate". Rows without weights
+            count 1 beside rows with weights.
+        """
+        if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
+            return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_is_fitted(self)
+        self._check_settings()
+        scores = self._score_rows(X)
+        codes = self._codes(X, sensitive_features, len(scores), self._rows.names)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        labels = None if y is None else _labels(y, self.classes_)
+        more = _Rows.of(scores, codes, self._rows.names, labels, weights)
+        rows = self._rows.with_rows(more)
+        frozen = isinstance(self.estimator_, FrozenEstimator)
+        rule = self._learn(rows, self.rule_.scale, cross_fitted=not frozen)
+        self.rule_, self._rows = rule, rows
+        return self
+
+    def _learn(self, rows: "_Rows", scale: str, *, cross_fitted: bool) -> Rule:
+        needs_labels = self.target_rate in ("accuracy", "base_rate")
+        if needs_labels and rows.labels is None:
+            raise InputError(f"`target_rate={self.target_rate!r}` needs `y`, the true outcomes of all rows.")
+        cutoff = float(self.cutoff)
+        rule = fit_rule(
+            rows.scores,
+            rows.groups(),
+            rows.labels if needs_labels else None,
+            max_gap=self.max_gap,
+            ramp_width=self.ramp_width,
+            ramp=self.ramp,
+            target_rate=self.target_rate,
+            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
+            scale=scale,
+            sample_weight=rows.weights,
+            unseen_group=self.unseen_group,
+        )
+        assert rule.record is not None  # as in every fitted rule
+        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
+
+    def _check_settings(self) -> None:
+        """Refuse bad settings before anything is trained."""
+        check_number("max_gap", self.max_gap, 0.0, 1.0)
+        checked_width(self.ramp_width)
+        check_option("ramp", self.ramp, OFFSETS)
+        check_number("cutoff", self.cutoff, 0.0, 1.0)
+        check_option("predict_method", self.predict_method, ("auto", *_SCALES))
+        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        if isinstance(self.target_rate, str):
+            check_option("target_rate", self.target_rate, TARGETS)
+        else:
+            check_number("target_rate", self.target_rate, 0.0, 1.0)
+
+    def _predict_method(self) -> str:
+        """The method of `estimator` that gives the scores."""
+        wanted = tuple(_SCALES) if self.predict_method == "auto" else (self.predict_method,)
+        for method in wanted:
+            if hasattr(self.estimator, method):
+                return method
+        raise InputError(
+            f"`estimator` must have {' or '.join(wanted)} to give scores (predict_method="
+            f"{self.predict_method!r}), and {_kind(self.estimator)} does not."
+        )
+
+    def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
+        """What the inner classifier's `fit` gets beside X and y."""
+        if weights is None:
+            return {}
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", sample_weight=weights).estimator.fit)
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return {"sample_weight": weights}
+        warnings.warn(
+            f"{_kind(self.estimator)} takes no `sample_weight`: the rule alone is learned with it, the "
+            "classifier without.",
+            FairrampWarning,
+            stacklevel=3,
+        )
+        return {}
+
+    # Groups -----------------------------------------------------------------------------------
+
+    def _groups(self, X: Any, sensitive_features: Any) -> Any:
+        """The group columns, from where the user said they are."""
+        if self.sensitive_columns is None:
+            if sensitive_features is None:
+                raise InputError(
+                    "The groups are missing: pass `sensitive_features`, or name columns of X in "
+                    "`sensitive_columns`. scikit-learn's tools pass `sensitive_features` on only after "
+                    "sklearn.set_config(enable_metadata_routing=True), and some never do."
+                )
+            return sensitive_features
+        if sensitive_features is not None:
+            raise InputError(
+                "The groups came twice: pass either `sensitive_features` here or `sensitive_columns` to the "
+                "constructor."
+            )
+        return _columns_of(X, self.sensitive_columns)
+
+    def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
+        codes = encode_groups(self._groups(X, sensitive_features), names)
+        if len(codes) != n_rows:
+            raise InputError(f"`sensitive_features` has {len(codes)} rows and `X` {n_rows}; they must match.")
+        return codes
+
+    # Deciding ---------------------------------------------------------------------------------
+
+    def _score_rows(self, X: Any) -> npt.NDArray[Any]:
+        return _scores(self.estimator_, X, _METHODS[self.rule_.scale])
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
+        """Probabilities of the negative and the positive decision; the same every time.
+
+        They are chances of a decision, not of an outcome: 0 or 1 except on the ramp. The classifier's own
+        probabilities are ``estimator_.predict_proba(X)``.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `fit`.
+
+        Returns
+        -------
+        numpy.ndarray of float64, shape (n, 2)
+        """
+        check_is_fitted(self)
+        scores = self._score_rows(X)
+        chances = self.rule_.probabilities(scores, self._groups(X, sensitive_features))
+        return np.column_stack([1.0 - chances, chances])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
+        """Draw decisions with the chances of `predict_proba`; see `random_state`.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `fit`.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Labels out of ``classes_``.
+        """
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        decisions: npt.NDArray[Any] = self.classes_[
+            decide(chances, random_state=_random_source(self.random_state))
+        ]
+        return decisions
+
+    def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
+        """Expected accuracy: the mean chance of the right decision. Nothing is drawn.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`.
+        """
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)
+        labels = _labels(y, self.classes_)
+        check_consistent_length(X, labels)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
+        right = np.where(labels, chances[:, 1], chances[:, 0])
+        return float(np.average(right, weights=weights))
+
+    # What scikit-learn asks -------------------------------------------------------------------
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X in `fit`."""
+        return self.estimator_.n_features_in_  # type: ignore[no-any-return]
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns of X in `fit`."""
+        return self.estimator_.feature_names_in_
+
+    def get_metadata_routing(self) -> Any:
+        """Route `sample_weight` on to the inner classifier's `fit`, if it asks for it.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What the rule was learned from, kept for `partial_fit`.
+
+    Attributes
+    ----------
+    scores : numbers of shape (n,)
+    columns : list of arrays of shape (n,)
+        Group labels: one array for each name, or a single one.
+    names : tuple of str, or None
+        Names of the group columns.
+    labels, weights : floats of shape (n,), or None
+    """
+
+    scores: npt.NDArray[Any]
+    columns: list[npt.NDArray[Any]]
+    names: tuple[str, ...] | None
+    labels: npt.NDArray[np.float64] | None
+    weights: npt.NDArray[np.float64] | None
+
+    @classmethod
+    def of(
+        cls,
+        scores: npt.NDArray[Any],
+        codes: Codes,
+        names: tuple[str, ...] | None,
+        labels: npt.NDArray[np.float64] | None,
+        weights: npt.NDArray[np.float64] | None,
+    ) -> Self:
+        """Keep rows whose groups are coded; `names` are those of the first rows."""
+        check_consistent_length(scores, labels)
+        parts: list[Any] = [codes.labels]
+        if names and len(names) > 1:
+            if any(not isinstance(label, tuple) or len(label) != len(names) for label in codes.labels):
+                raise InputError(
+                    f"`sensitive_features` must have the {len(names)} columns {list(names)}, as in `fit`."
+                )
+            parts = list(zip(*codes.labels, strict=True))
+        place = codes.block(0, len(codes))
+        columns = [np.fromiter(part, dtype=object, count=len(part))[place] for part in parts]
+        own_weights = None if weights is None else weights.copy()
+        return cls(scores, columns, names, labels, own_weights)
+
+    def groups(self) -> Any:
+        """The groups as `fit_rule` takes them."""
+        return dict(zip(self.names, self.columns, strict=True)) if self.names else self.columns[0]
+
+    def with_rows(self, more: Self) -> Self:
+        """These rows and more; labels only if all have them, weights of 1 where there were none."""
+        labels = weights = None
+        if self.labels is not None and more.labels is not None:
+            labels = np.concatenate([self.labels, more.labels])
+        if self.weights is not None or more.weights is not None:
+            both = (
+                rows.weights if rows.weights is not None else np.ones(len(rows.scores)) for rows in (self, more)
+            )
+            weights = np.concatenate(list(both))
+        return replace(
+            self,
+            scores=np.concatenate([self.scores, more.scores]),
+            columns=[np.concatenate(pair) for pair in zip(self.columns, more.columns, strict=True)],
+            labels=labels,
+            weights=weights,
+        )
+
+
+def _cross_fitted_scores(
+    estimator: Any, X: Any, y: npt.NDArray[Any], cv: Any, method: str, params: dict[str, Any]
+) -> npt.NDArray[np.float64]:
+    """Score each row by a clone that was not trained on it."""
+    (X,) = indexable(X)
+    scores = np.empty(len(y))
+    times = np.zeros(len(y), dtype=np.intp)
+    for train, test in check_cv(cv, y, classifier=True).split(X, y):
+        train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # masks are indices, too
+        if len(np.intersect1d(train, test)):
+            raise InputError("`cv` must not test a row in the part that trains on it.")
+        X_train, y_train = _safe_split(estimator, X, y, train)
+        X_test, _ = _safe_split(estimator, X, None, test, train)
+        if len(np.unique(y_train)) < 2:
+            raise InputError(
+                "`cv` leaves rows of one class only to train on; use fewer parts, a stratified splitter or "
+                "more rows."
+            )
+        model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
+        scores[test] = _scores(model, X_test, method)
+        np.add.at(times, test, 1)
+    if (times != 1).any():
+        row = int(np.flatnonzero(times != 1)[0])
+        raise InputError(
+            f"`cv` must test every row exactly once, but row {row} is tested {times[row]} times; use a "
+            "splitter like StratifiedKFold."
+        )
+    return scores
+
+
+def _scores(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
+    """One score per row for the class ``classes_[1]``."""
+    values: npt.NDArray[Any] = np.asarray(getattr(model, method)(X))
+    if method == "predict_proba" and values.ndim == 2 and values.shape[1] == 2:
+        inside = np.clip(values[:, 1], 0.0, 1.0)
+        return inside if (np.abs(inside - values[:, 1]) <= _ROUNDING).all() else values[:, 1]
+    if method == "decision_function" and values.ndim == 1:
+        return values
+    raise InputError(
+        f"`estimator` must be a binary classifier, but {method} of {_kind(model)} gives an array of shape "
+        f"{values.shape}."
+    )
+
+
+def _check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
+    """Refuse labels that are not of two classes, in words that scikit-learn's own checks look for."""
+    if y is None:
+        raise InputError("RandomizedThresholdOptimizer requires y to be passed, but the target y is None.")
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise InputError(f"Only binary classification is supported. The type of the target is {kind}.")
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise InputError(f"`y` must have two classes, got one class: {classes.tolist()}.")
+
+
+def _labels(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """1.0 for the positive class and 0.0 for the other."""
+    y = column_or_1d(y, warn=True)
+    positive: npt.NDArray[np.bool_] = y == classes[1]
+    unknown = np.flatnonzero(~(positive | (y == classes[0])))
+    if len(unknown):
+        raise InputError(
+            f"`y` must hold the classes {classes.tolist()}, got {y[unknown].tolist()[0]!r} in row {unknown[0]}."
+        )
+    return positive.astype(np.float64)
+
+
+def _columns_of(X: Any, wanted: Any) -> Any:
+    """The group columns out of X, by name or position."""
+    single = isinstance(wanted, str | int | np.integer)
+    chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
+    if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
+        raise InputError(f"`sensitive_columns` must be names or positions of columns, got {wanted!r}.")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        names = [c if isinstance(c, str) else frame.columns[_position(c, len(frame.columns))] for c in chosen]
+        for name in names:
+            if name not in frame.columns:
+                raise InputError(f"`sensitive_columns` names {name!r}, but X has the columns {frame.columns}.")
+        return {name: frame[name].to_native() for name in names}
+    if any(isinstance(c, str) for c in chosen):
+        raise InputError(
+            f"`sensitive_columns` has names, {chosen}, but X came as {type(X).__name__} without column names; "
+            "pass positions, or X as a data frame."
+        )
+    table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    if table.ndim != 2:
+        raise InputError(f"`X` must have rows and columns, got shape {table.shape}.")
+    columns = [table[:, [_position(c, table.shape[1])]] for c in chosen]
+    return [(c.toarray() if issparse(c) else c).ravel() for c in columns]
+
+
+def _position(position: int, n_columns: int) -> int:
+    if not -n_columns <= position < n_columns:
+        raise InputError(f"`sensitive_columns` has position {position}, but X has {n_columns} columns.")
+    return int(position)
+
+
+def _random_source(random_state: Any) -> Any:
+    """What `decide` takes; the legacy RandomState seeds a generator and moves on."""
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
+    return random_state
+
+
+def _kind(estimator: Any) -> str:
+    """Name of the class, below FrozenEstimator."""
+    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+    return type(inner).__name__

@@ -1,0 +1,536 @@
+"""Certificates: the right formula, called a theorem only where it is one; and checks on new rows."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+import fairramp
+from fairramp import FairrampError, InputError, Ramp, Rule, fit_rule, rows_needed
+from fairramp.certificate import theorem_1_bound, theorem_2_bound
+from samples import quiet_fit
+
+SIZES = (700, 400, 250)
+
+
+def scores_and_groups(sizes=SIZES, seed=0):
+    """Continuous scores, each group with a law of its own."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.beta(2.0 + 0.2 * groups, 3.0), groups
+
+
+def fitted(sizes=SIZES, seed=0, **options):
+    scores, groups = scores_and_groups(sizes, seed)
+    return quiet_fit(scores, groups, **({"target_rate": 0.3, "ramp_width": 0} | options))
+
+
+def bounds(rule, confidence=0.95):
+    """Each kind of bound by its name."""
+    certificate = rule.certificate(confidence)
+    return {c.kind: c for c in (certificate, *certificate.others)}
+
+
+def theorems(rule):
+    return {kind for kind, bound in bounds(rule).items() if bound.is_theorem}
+
+
+def range_quantile(lowest, highest, confidence, n_draws=400_000, seed=1):
+    """1 − δ quantile of max − min over one Beta draw per group, by drawing.
+
+    Two laws per group, one for the smallest and one for the largest, are driven by the same uniform; the
+    group with the smallest draw does not count for the largest.
+    """
+    uniform = np.random.default_rng(seed).random((n_draws, len(lowest)))
+    low = np.column_stack([stats.beta(*law).ppf(u) for law, u in zip(lowest, uniform.T, strict=True)])
+    high = np.column_stack([stats.beta(*law).ppf(u) for law, u in zip(highest, uniform.T, strict=True)])
+    smallest = low.argmin(axis=1)[:, None]
+    np.put_along_axis(high, smallest, -np.inf, axis=1)
+    return np.quantile(high.max(axis=1) - low.min(axis=1), confidence)
+
+
+# Which bound is a theorem -------------------------------------------------------------------------
+
+
+def test_beta_is_a_theorem_for_a_numeric_target_without_slack_ramp_ties_and_weights():
+    rule = fitted()
+    assert rule.certificate().kind == "beta"
+    assert theorems(rule) == {"beta", "kl", "dkw", "theorem_1"}
+
+
+LABELS = np.random.default_rng(7).integers(0, 2, sum(SIZES))
+
+
+@pytest.mark.parametrize(
+    ("broken", "proven"),
+    [
+        ({"max_gap": 0.05}, {"kl", "dkw", "theorem_1"}),
+        ({"ramp_width": 0.01}, {"kl", "dkw", "theorem_1"}),
+        ({"ramp_width": 0.01, "ramp": "paper"}, {"kl", "dkw", "theorem_1"}),
+        ({"ramp_width": 0.3, "max_gap": 0.05}, {"kl", "dkw", "theorem_1"}),
+        ({"target_rate": "optimal"}, {"dkw", "theorem_1"}),
+        ({"target_rate": "accuracy", "labels": LABELS}, {"dkw", "theorem_1"}),
+        ({"target_rate": "base_rate", "labels": LABELS}, {"dkw", "theorem_1"}),
+        ({"target_rate": "optimal", "ramp_width": 0.01, "max_gap": 0.05}, {"dkw", "theorem_1"}),
+        ({"sample_weight": np.linspace(1, 2, sum(SIZES))}, set()),
+        ({"sample_weight": np.linspace(1, 2, sum(SIZES)), "target_rate": "optimal"}, set()),
+    ],
+)
+def test_each_condition_broken_leaves_only_the_theorems_that_do_not_need_it(broken, proven):
+    assert theorems(fitted(**broken)) == proven
+
+
+def test_ties_at_a_threshold_leave_kl_dkw_and_theorem_1():
+    scores, groups = scores_and_groups()
+    tied = fit_rule(scores.round(2), groups, target_rate=0.3, ramp_width=0)
+    assert theorems(tied) == {"kl", "dkw", "theorem_1"}
+    # One group's ties are enough.
+    scores[groups == 1] = scores[groups == 1].round(1)
+    assert theorems(fit_rule(scores, groups, target_rate=0.3, ramp_width=0)) == {"kl", "dkw", "theorem_1"}
+
+
+def on_the_cutoff(n=400, rate=0.3, groups=2):
+    """Each group has that rate by its own decisions, so that the threshold is the cut-off and no score."""
+    n_yes = round(n * rate)
+    one = np.concatenate([np.linspace(0.51, 0.99, n_yes), np.linspace(0.01, 0.49, n - n_yes)])
+    return np.tile(one, groups), np.repeat(np.arange(groups), n)
+
+
+def test_a_threshold_that_is_no_fit_score_is_not_exact_and_takes_the_wider_law_on_each_side():
+    rule = fit_rule(*on_the_cutoff(), target_rate=0.3, ramp_width=0)
+    assert [ramp.threshold for ramp in rule.ramps] == [0.5, 0.5]
+    beta = bounds(rule)["beta"]
+    assert not beta.is_theorem
+    expected = range_quantile([(120, 281)] * 2, [(121, 280)] * 2, 0.95)
+    assert beta.gap == pytest.approx(expected, rel=0.01)
+
+
+def test_as_printed_theorem_1_is_never_a_theorem():
+    for options in ({}, {"ramp_width": 0.01}, {"target_rate": "optimal"}, {"max_gap": 0.1}):
+        assert not bounds(fitted(**options))["theorem_1_as_printed"].is_theorem
+
+
+def test_proven_is_the_smallest_theorem_and_others_are_sorted():
+    for options in ({}, {"ramp_width": 0.01}, {"target_rate": "optimal"}):
+        certificate = fitted(**options).certificate()
+        every = (certificate, *certificate.others)
+        assert certificate.proven.is_theorem
+        assert certificate.proven.gap == min(c.gap for c in every if c.is_theorem)
+        assert [c.gap for c in certificate.others] == sorted(c.gap for c in certificate.others)
+        assert {c.confidence for c in every} == {0.95}
+
+
+def test_the_sentence_names_the_bound_and_what_is_proven():
+    exact = str(fitted().certificate())
+    assert exact.startswith("With 95% confidence no two groups' selection rates differ by more than 0.")
+    assert "(beta, a theorem).\n" in exact
+    approximate = fitted(target_rate="optimal").certificate(0.9)
+    assert str(approximate).startswith("With 90% confidence")
+    assert f"(beta, approximate); proven: {approximate.proven.gap:.4f} (dkw)." in str(approximate)
+
+
+def test_the_certificate_of_a_weighted_rule_can_be_printed_though_nothing_is_proven():
+    certificate = fitted(sample_weight=np.linspace(1, 2, sum(SIZES))).certificate()
+    assert "(beta, approximate)" in str(certificate)
+    assert set(certificate.table()["proven"]) == {"no"}
+
+
+# The formulas -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("sizes", [(900, 300), SIZES, (2000, 50, 400, 400, 90, 1000, 333, 700)])
+def test_beta_is_the_quantile_of_the_range_of_beta_draws(sizes, confidence):
+    scores, groups = scores_and_groups(sizes)
+    rule = fitted(sizes)
+    laws = []
+    for group, n in enumerate(sizes):
+        m = int((scores[groups == group] >= rule.ramps[group].threshold).sum())
+        assert abs(m - 0.3 * n) <= 1
+        laws.append((m, n + 1 - m))
+    n_draws = 4_000_000 if confidence > 0.99 else 400_000
+    expected = range_quantile(laws, laws, confidence, n_draws)
+    assert bounds(rule, confidence)["beta"].gap == pytest.approx(expected, rel=0.01)
+
+
+def test_beta_with_a_ramp_counts_the_selected_rows_rounded_up():
+    rule = fitted((401, 333), ramp_width=0.05, target_rate=0.27)
+    laws = [(m, n + 1 - m) for n in (401, 333) for m in [math.ceil(0.27 * n)]]
+    assert bounds(rule)["beta"].gap == pytest.approx(range_quantile(laws, laws, 0.95), rel=0.01)
+
+
+def test_beta_with_slack_draws_each_group_at_its_own_rate():
+    scores, groups = scores_and_groups((900, 800))
+    scores[groups == 1] **= 0.5
+    rule = fit_rule(scores, groups, max_gap=0.1, target_rate=0.4, ramp_width=0)
+    assert rule.record.rate_after == pytest.approx((0.35, 0.45))
+    laws = [(315, 586), (360, 441)]
+    assert bounds(rule)["beta"].gap == pytest.approx(range_quantile(laws, laws, 0.95), rel=0.01)
+    assert bounds(rule)["beta"].gap > 0.1
+
+
+def kl_divergence(r, u):
+    return float(stats.entropy([r, 1 - r], [u, 1 - u]))
+
+
+def kl_limits(rate, n, delta):
+    """Where n·KL(r ‖ u) = ln(1/δ), on either side."""
+    miss = lambda u: n * kl_divergence(rate, u) - math.log(1 / delta)  # noqa: E731
+    return optimize.brentq(miss, 1e-12, rate), optimize.brentq(miss, rate, 1 - 1e-12)
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.05])
+@pytest.mark.parametrize("ramp_width", [0.0, 0.02])
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_kl_splits_delta_among_sides_and_groups_three_times_finer_with_slack(max_gap, ramp_width, confidence):
+    rule = fitted(max_gap=max_gap, ramp_width=ramp_width)
+    delta = (1 - confidence) / ((6 if max_gap else 2) * 3)
+    pairs = zip(rule.record.rate_after, SIZES, strict=True)
+    limits = [kl_limits(rate, n, delta) for rate, n in pairs]
+    expected = max(up - low for i, (_, up) in enumerate(limits) for j, (low, _) in enumerate(limits) if i != j)
+    assert bounds(rule, confidence)["kl"].gap == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"target_rate": "optimal", "ramp_width": 0.02}, {"max_gap": 0.05}])
+def test_dkw_adds_each_groups_own_half_width(options):
+    rule = fitted(**options)
+    half = [math.sqrt(math.log(2 * 3 / 0.05) / (2 * n)) for n in SIZES]
+    rates = rule.record.rate_after
+    expected = max(
+        min(rates[i] + half[i], 1) - max(rates[j] - half[j], 0) for i in range(3) for j in range(3) if i != j
+    )
+    assert bounds(rule)["dkw"].gap == pytest.approx(expected, abs=1e-12)
+
+
+def test_theorem_1_at_ten_thousand_rows():
+    by_hand = 8 * math.sqrt(2 * (1 + math.log(5_000)) / 10_000) + 2 * math.sqrt(math.log(80) / 10_000)
+    assert theorem_1_bound(10_000, 2, 0.0, 0.05) == pytest.approx(by_hand)
+    assert round(theorem_1_bound(10_000, 2, 0.0, 0.05), 2) == 0.39
+    assert theorem_1_bound(10_000, 2, 0.03, 0.05) == pytest.approx(by_hand + 0.03)
+
+
+def test_theorem_1_takes_the_smallest_group_and_as_printed_all_rows():
+    rule = fitted((30_000, 12_000), max_gap=0.01)
+    assert bounds(rule)["theorem_1"].gap == pytest.approx(theorem_1_bound(12_000, 2, 0.01, 0.05))
+    assert bounds(rule)["theorem_1_as_printed"].gap == pytest.approx(theorem_1_bound(42_000, 2, 0.01, 0.05))
+    assert bounds(rule)["theorem_1_as_printed"].gap < bounds(rule)["theorem_1"].gap
+
+
+def test_theorem_2_by_hand():
+    # γ = 0.2: 2·0.2 + 8·(2 + 5)/100 + 0.03 + 4·√((4 + 2 ln 40)/10⁶)
+    by_hand = 0.4 + 0.56 + 0.03 + 4 * math.sqrt((4 + 2 * math.log(40)) / 1e6)
+    assert theorem_2_bound(1_000_000, 2, 0.1, 0.03, 0.05) == pytest.approx(by_hand)
+
+
+def test_weights_count_as_effective_rows():
+    scores, groups = scores_and_groups((3_000, 2_000))
+    weights = 0.2 + 2 * scores
+    rule = fit_rule(scores, groups, target_rate=0.4, ramp_width=0, sample_weight=weights)
+    h = rule.probabilities(scores, groups)
+    rows = []
+    for group in (0, 1):
+        w, x = weights[groups == group], h[groups == group]
+        rate = np.average(x, weights=w)
+        rows.append(rate * (1 - rate) * w.sum() ** 2 / np.sum((w * (x - rate)) ** 2))
+    half = [math.sqrt(math.log(4 / 0.05) / (2 * n)) for n in rows]
+    assert bounds(rule)["dkw"].gap == pytest.approx(sum(half), rel=1e-9)
+    assert sum(rows) < 5_000
+    assert bounds(rule)["beta"].gap > bounds(fitted((3_000, 2_000), target_rate=0.4))["beta"].gap
+
+
+@pytest.mark.parametrize("kind", ["beta", "kl", "dkw", "theorem_1"])
+def test_more_confidence_and_fewer_rows_never_make_a_bound_smaller(kind):
+    large = fitted((40_000, 40_000))
+    gaps = [bounds(large, confidence)[kind].gap for confidence in (0.5, 0.9, 0.95, 0.99)]
+    assert gaps == sorted(gaps)
+    assert gaps[0] < gaps[-1]
+    assert bounds(fitted((20_000, 20_000)))[kind].gap > bounds(large)[kind].gap
+
+
+def test_beta_is_smaller_than_kl_and_kl_than_dkw():
+    found = bounds(fitted())
+    assert found["beta"].gap < found["kl"].gap < found["dkw"].gap < found["theorem_1"].gap
+
+
+def test_many_groups_are_certified_by_a_union_bound_that_is_not_smaller():
+    few, many = fitted((200,) * 64), fitted((200,) * 65)
+    assert bounds(few)["beta"].gap < bounds(many)["beta"].gap < 1.3 * bounds(few)["beta"].gap
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+@pytest.mark.parametrize("sizes", [(1_000, 1_000), SIZES])
+def test_groups_that_select_nobody_or_everybody_have_a_small_gap_but_not_none(sizes, rate, ramp_width):
+    found = bounds(fitted(sizes, target_rate=rate, ramp_width=ramp_width))
+    # None of n rows was selected: the true rate is below 1 − 0.05^(1/n) with 95 % confidence.
+    assert 0.5 * (1 - 0.05 ** (1 / min(sizes))) <= found["beta"].gap <= found["kl"].gap
+    assert 0 < found["kl"].gap < 0.03
+
+
+@pytest.mark.parametrize("ramp_width", [0, 0.01])
+@pytest.mark.parametrize("factor", [0.4, -0.4])
+def test_so_have_groups_on_one_side_of_the_cutoff(factor, ramp_width):
+    # Here the threshold is the cut-off itself, far from every score.
+    scores, groups = scores_and_groups((1_000, 1_000))
+    rule = quiet_fit(factor * scores + (factor < 0), groups, target_rate=float(factor < 0), ramp_width=ramp_width)
+    found = bounds(rule)
+    assert 0.5 * (1 - 0.05 ** (1 / 1_000)) <= found["beta"].gap <= found["kl"].gap < 0.03
+
+
+def test_a_group_that_selects_nobody_beside_one_that_selects_some():
+    scores = np.concatenate([np.linspace(0, 0.4, 500), np.linspace(0, 1, 500)])
+    rule = fit_rule(scores, np.repeat([0, 1], 500), target_rate=0.1, max_gap=0.2, ramp_width=0)
+    assert rule.record.rate_after == pytest.approx((0.0, 0.2))
+    found = bounds(rule)
+    assert 0.2 < found["beta"].gap < found["kl"].gap < 0.3
+
+
+def test_one_group_has_no_gap():
+    for options in ({}, {"target_rate": "optimal"}, {"ramp_width": 0.01, "max_gap": 0.1}):
+        found = bounds(fitted((500,), **options))
+        assert [found[kind].gap for kind in ("beta", "kl", "dkw")] == [0.0, 0.0, 0.0]
+
+
+def test_gaps_never_exceed_one():
+    found = bounds(quiet_fit([0.1, 0.9, 0.4, 0.6], ["a", "a", "b", "b"], target_rate=0.5))
+    assert all(0 <= bound.gap <= 1 for bound in found.values())
+
+
+# Refusals and files -------------------------------------------------------------------------------
+
+
+def test_a_rule_written_by_hand_has_no_certificate():
+    rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    for ask in (rule.certificate, lambda: rule.check([0.1, 0.9], ["A", "B"])):
+        with pytest.raises(FairrampError, match=r"^A rule written by hand has no fit rows, so nothing .*\.$"):
+            ask()
+
+
+def test_a_rule_fitted_on_cross_fitted_scores_has_no_certificate_and_says_why():
+    rule = fitted()
+    rule = replace(rule, record=replace(rule.record, cross_fitted=True))
+    with pytest.raises(FairrampError, match=r"^No certificate: .* cross-fitted .* fresh rows to get one\.$"):
+        rule.certificate()
+
+
+@pytest.mark.parametrize("confidence", [0.2, 1.0, 95, None, True])
+def test_confidence_must_be_a_number_from_a_half_to_below_one(confidence):
+    with pytest.raises(InputError, match=r"^`confidence` must be a number in \[0\.5, 1\]"):
+        fitted().certificate(confidence)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_gap": 0.05, "ramp_width": 0.01}, {"target_rate": "optimal"}])
+def test_certificates_survive_the_file(options, tmp_path):
+    rule = fitted(**options)
+    rule.save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json").certificate() == rule.certificate()
+
+
+def test_a_weighted_certificate_survives_the_file(tmp_path):
+    rule = fitted(sample_weight=np.linspace(1, 2, sum(SIZES)))
+    rule.save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json").certificate() == rule.certificate()
+
+
+# How many rows ------------------------------------------------------------------------------------
+
+
+def two_beta_probability(n, rate, gap):
+    """P(|X − Y| ≤ gap) for two independent Beta(m, n + 1 − m), m = ⌈rate·n⌉."""
+    law = stats.beta(m := math.ceil(rate * n), n + 1 - m)
+    inside = lambda x: law.pdf(x) * (law.cdf(x + gap) - law.cdf(x - gap))  # noqa: E731
+    middle, sd = law.mean(), law.std()
+    return integrate.quad(inside, max(middle - 9 * sd, 0), min(middle + 9 * sd, 1), limit=200)[0]
+
+
+@pytest.mark.parametrize(("gap", "rate"), [(0.05, 0.5), (0.1, 0.5), (0.05, 0.2), (0.02, 0.1)])
+def test_rows_needed_are_the_fewest_that_certify_the_gap(gap, rate):
+    n = rows_needed(max_gap=gap, n_groups=2, rate=rate)
+    # m is rounded up and the quantile is good to 0.1 %: half a per cent of the rows, at least two.
+    slack = max(2, math.ceil(0.005 * n))
+    assert two_beta_probability(n + slack, rate, gap) >= 0.95
+    assert two_beta_probability(n - slack, rate, gap) < 0.95
+
+
+@pytest.mark.parametrize("n_groups", [2, 5])
+@pytest.mark.parametrize("gap", [0.03, 0.1])
+def test_rows_needed_of_the_other_kinds_by_their_formulas(gap, n_groups):
+    n = rows_needed(max_gap=gap, n_groups=n_groups, kind="dkw")
+    assert n == math.ceil(2 * math.log(2 * n_groups / 0.05) / gap**2)
+    n = rows_needed(max_gap=gap, n_groups=n_groups, kind="theorem_1")
+    assert theorem_1_bound(n, n_groups, 0, 0.05) <= gap < theorem_1_bound(n - 1, n_groups, 0, 0.05)
+    n = rows_needed(max_gap=gap, n_groups=n_groups, kind="kl", rate=0.3)
+    widths = [np.subtract(*kl_limits(0.3, rows, 0.05 / (2 * n_groups))[::-1]) for rows in (n, n - 1)]
+    assert widths[0] <= gap < widths[1]
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 6])
+def test_as_many_rows_as_needed_are_certified_by_a_fit(n_groups):
+    n = rows_needed(max_gap=0.08, n_groups=n_groups, rate=0.4)
+    sizes = (n,) * n_groups
+    assert fitted(sizes, target_rate=0.4).certificate().gap <= 0.08 + 1e-9
+    fewer = (math.floor(0.98 * n),) * n_groups
+    assert fitted(fewer, target_rate=0.4).certificate().gap > 0.08
+
+
+@pytest.mark.parametrize("kind", ["beta", "kl", "dkw", "theorem_1"])
+def test_rows_needed_fall_with_the_gap_and_grow_with_groups_and_confidence(kind):
+    by_gap = [rows_needed(max_gap=gap, n_groups=3, kind=kind) for gap in (0.02, 0.05, 0.1, 0.3)]
+    assert by_gap == sorted(by_gap, reverse=True)
+    assert by_gap[0] > by_gap[-1]
+    by_groups = [rows_needed(max_gap=0.1, n_groups=k, kind=kind) for k in (2, 3, 8)]
+    assert by_groups == sorted(by_groups)
+    assert by_groups[0] < by_groups[-1]
+    by_confidence = [rows_needed(0.1, 2, c, kind=kind) for c in (0.8, 0.95, 0.99)]
+    assert by_confidence == sorted(by_confidence)
+    assert by_confidence[0] < by_confidence[-1]
+
+
+def test_a_rate_of_a_half_needs_the_most_rows():
+    by_rate = [rows_needed(0.05, 2, rate=rate) for rate in (0.05, 0.2, 0.5, 0.8, 0.95)]
+    assert max(by_rate) == by_rate[2]
+    assert by_rate[0] < by_rate[1] < by_rate[2] > by_rate[3] > by_rate[4]
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+@pytest.mark.parametrize("kind", ["beta", "kl", "dkw"])
+def test_rows_needed_to_select_nobody_or_everybody_are_few(kind, rate):
+    assert 1 <= rows_needed(0.05, 2, rate=rate, kind=kind) < rows_needed(0.05, 2, rate=0.5, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_gap": 0}, "`max_gap` must be a number"),
+        ({"max_gap": 2}, "`max_gap` must be a number"),
+        ({"n_groups": 0}, "`n_groups` must be a whole number from 1 on, got 0"),
+        ({"n_groups": 2.5}, "`n_groups` must be a whole number from 1 on, got 2.5"),
+        ({"n_groups": True}, "`n_groups` must be a whole number from 1 on, got True"),
+        ({"rate": 1.5}, "`rate` must be a number"),
+        ({"confidence": 0.1}, "`confidence` must be a number"),
+        ({"kind": "hoeffding"}, "`kind` must be one of 'beta', 'kl', 'dkw', 'theorem_1', got 'hoeffding'"),
+    ],
+)
+def test_rows_needed_refuses_what_makes_no_sense(options, sentence):
+    with pytest.raises(InputError) as caught:
+        rows_needed(**({"max_gap": 0.05, "n_groups": 2} | options))
+    assert str(caught.value).startswith(sentence)
+
+
+# Checks on new rows -------------------------------------------------------------------------------
+
+#: Thresholds lie near the middle, so that a score of 0.99 is a sure yes and one of 0.01 a sure no.
+MIDDLE = fitted((2_000, 2_000), target_rate=0.4, ramp_width=0.01)
+
+
+def new_rows(rng, rates, n):
+    """Rows whose true selection rate in each group is known."""
+    scores = np.where(rng.random((len(rates), n)) < np.array(rates)[:, None], 0.99, 0.01)
+    return scores.ravel(), np.repeat(np.arange(len(rates)), n)
+
+
+def alarm_rate(rule, rates, n, replicates, seed):
+    rng = np.random.default_rng(seed)
+    return np.mean([rule.check(*new_rows(rng, rates, n)).has_drifted for _ in range(replicates)])
+
+
+@pytest.mark.parametrize("options", [{}, {"target_rate": "optimal"}, {"ramp_width": 0.05, "max_gap": 0.03}])
+@pytest.mark.parametrize("seed", range(5))
+def test_fresh_rows_of_the_same_law_show_no_drift(options, seed):
+    check = fitted((2_000, 1_000), **options).check(*scores_and_groups((3_000, 4_000), seed=100 + seed))
+    assert not check.has_drifted
+    low, high = check.gap_interval
+    assert 0 <= low <= check.gap <= high <= 1
+    assert "is within what was promised" in str(check)
+
+
+@pytest.mark.parametrize("options", [{}, {"target_rate": "optimal"}, {"ramp_width": 0.05, "max_gap": 0.03}])
+def test_a_shift_of_one_groups_scores_is_found(options):
+    scores, groups = scores_and_groups((3_000, 4_000), seed=100)
+    scores[groups == 1] = np.minimum(scores[groups == 1] + 0.25, 1)
+    check = fitted((2_000, 1_000), **options).check(scores, groups)
+    assert check.has_drifted
+    assert check.gap_interval[0] > check.promised
+    assert "has left what was promised" in str(check)
+
+
+def test_a_check_reports_the_gap_in_expectation_and_the_smallest_proven_promise():
+    scores, groups = scores_and_groups((3_000, 4_000), seed=100)
+    check = MIDDLE.check(scores, groups)
+    h = MIDDLE.probabilities(scores, groups)
+    assert check.rates == pytest.approx((h[groups == 0].mean(), h[groups == 1].mean()))
+    assert check.gap == pytest.approx(abs(np.subtract(*check.rates)))
+    assert check.promised == MIDDLE.certificate().proven.gap
+    assert check.groups == (0, 1)
+    assert check.rows == (3_000, 4_000)
+    limits = [kl_limits(rate, n, 0.05 / 4) for rate, n in zip(check.rates, check.rows, strict=True)]
+    assert check.gap_interval[0] == pytest.approx(
+        max(limits[0][0] - limits[1][1], limits[1][0] - limits[0][1], 0)
+    )
+    assert check.gap_interval[1] == pytest.approx(max(limits[0][1] - limits[1][0], limits[1][1] - limits[0][0]))
+
+
+def test_false_alarms_are_rarer_than_stated_even_at_the_promised_gap_itself():
+    check = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), 500))
+    assert check.false_alarm_rate == pytest.approx(0.1)
+    at_the_edge = (0.4 - check.promised / 2, 0.4 + check.promised / 2)
+    assert alarm_rate(MIDDLE, at_the_edge, 500, 150, seed=1) <= 0.05
+    assert alarm_rate(MIDDLE, (0.4, 0.4), 500, 50, seed=2) <= 0.05
+
+
+@pytest.mark.parametrize("n", [1_000, 10_000])
+def test_the_detectable_gap_is_found_about_nine_times_in_ten(n):
+    detectable = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), n)).detectable_gap
+    assert 0 < detectable < 1
+    power = alarm_rate(MIDDLE, (0.5 - detectable / 2, 0.5 + detectable / 2), n, 120, seed=3)
+    assert 0.8 <= power <= 1
+    assert alarm_rate(MIDDLE, (0.5 - detectable / 4, 0.5 + detectable / 4), n, 30, seed=4) < 0.5
+
+
+def test_weights_of_new_rows_count():
+    rng = np.random.default_rng(5)
+    scores, groups = scores_and_groups((3_000, 4_000), seed=100)
+    weights = rng.lognormal(size=len(scores))
+    check = MIDDLE.check(scores, groups, sample_weight=weights)
+    h = MIDDLE.probabilities(scores, groups)
+    expected = [np.average(h[groups == g], weights=weights[groups == g]) for g in (0, 1)]
+    assert check.rates == pytest.approx(expected)
+    # Unequal weights are worth fewer rows, hence wider limits.
+    plain = MIDDLE.check(scores, groups)
+    assert np.ptp(check.gap_interval) > np.ptp(plain.gap_interval)
+    # Weights of 0 leave rows out.
+    half = rng.random(len(scores)) < 0.5
+    left_out = MIDDLE.check(scores, groups, sample_weight=half.astype(float))
+    kept = MIDDLE.check(scores[half], groups[half])
+    assert left_out.rates == pytest.approx(kept.rates)
+    assert left_out.rows == kept.rows
+
+
+def test_a_rule_fitted_with_weights_can_be_checked():
+    rule = fitted(sample_weight=np.linspace(1, 2, sum(SIZES)))
+    scores, groups = scores_and_groups(seed=100)
+    assert not rule.check(scores, groups).has_drifted
+    scores[groups == 1] = np.minimum(scores[groups == 1] + 0.4, 1)
+    assert rule.check(scores, groups).has_drifted
+
+
+def test_confidence_of_a_check_sets_its_false_alarms_and_widens_its_limits():
+    rows = scores_and_groups((3_000, 4_000), seed=100)
+    sure, unsure = MIDDLE.check(*rows, confidence=0.99), MIDDLE.check(*rows, confidence=0.8)
+    assert sure.false_alarm_rate == pytest.approx(0.02)
+    assert unsure.false_alarm_rate == pytest.approx(0.4)
+    assert sure.gap_interval[1] > unsure.gap_interval[1]
+    assert sure.detectable_gap > unsure.detectable_gap
+
+
+def test_a_check_of_one_group_finds_no_gap():
+    scores, groups = scores_and_groups((500, 500), seed=100)
+    check = MIDDLE.check(scores[groups == 0], groups[groups == 0])
+    assert (check.has_drifted, check.gap, check.gap_interval) == (False, 0.0, (0.0, 0.0))
+
+
+def test_certificates_and_checks_are_public():
+    assert isinstance(MIDDLE.certificate(), fairramp.Certificate)
+    assert isinstance(MIDDLE.check(*scores_and_groups((50, 50))), fairramp.Check)
