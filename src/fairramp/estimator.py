@@ -25,7 +25,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import check_consistent_length, get_tags, indexable
+from sklearn.utils import assert_all_finite, check_consistent_length, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -510,6 +510,7 @@ def _check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
     if y is None:
         raise InputError("RandomizedThresholdOptimizer requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
+    assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
     if kind != "binary":
@@ -539,11 +540,12 @@ def _columns_of(X: Any, wanted: Any) -> Any:
         raise InputError(f"`sensitive_columns` must be names or positions of columns, got {wanted!r}.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        names = [c if isinstance(c, str) else frame.columns[_position(c, len(frame.columns))] for c in chosen]
-        for name in names:
-            if name not in frame.columns:
-                raise InputError(f"`sensitive_columns` names {name!r}, but X has the columns {frame.columns}.")
-        return {name: frame[name].to_native() for name in names}
+        names, columns = frame.columns, list(frame.iter_columns())
+        for name in chosen:
+            if isinstance(name, str) and name not in names:
+                raise InputError(f"`sensitive_columns` names {name!r}, but X has the columns {names}.")
+        places = [names.index(c) if isinstance(c, str) else _position(c, len(names)) for c in chosen]
+        return {str(names[place]): columns[place].to_native() for place in places}
     if any(isinstance(c, str) for c in chosen):
         raise InputError(
             f"`sensitive_columns` has names, {chosen}, but X came as {type(X).__name__} without column names; "
@@ -552,8 +554,8 @@ def _columns_of(X: Any, wanted: Any) -> Any:
     table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim != 2:
         raise InputError(f"`X` must have rows and columns, got shape {table.shape}.")
-    columns = [table[:, [_position(c, table.shape[1])]] for c in chosen]
-    return [(c.toarray() if issparse(c) else c).ravel() for c in columns]
+    parts = [table[:, [_position(c, table.shape[1])]] for c in chosen]
+    return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
 
 
 def _position(position: int, n_columns: int) -> int:

@@ -56,7 +56,7 @@ def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
             f"`sample_weight` must be finite and not negative, got {float(weights[bad[0]])!r} in row {bad[0]}."
         )
     if not weights.any():
-        raise InputError("`sample_weight` is 0 in every row; at least one must be positive.")
+        raise InputError("`sample_weight` is zero in every row; at least one must be positive.")
     return weights
 
 

@@ -1,0 +1,433 @@
+"""Audits: every number against scikit-learn, a count by hand, or many draws."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logit
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_score, recall_score
+
+import fairramp
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, audit, fit_rule
+from samples import quiet_fit, sample
+
+N = 900
+SCORES, CODES = sample(N, n_groups=3)
+GROUPS = np.array(["A", "B", "C"])[CODES]
+RNG = np.random.default_rng(1)
+LABELS = (RNG.random(N) < SCORES**1.5).astype(int)
+WEIGHTS = RNG.lognormal(size=N)
+RULE = fit_rule(SCORES, GROUPS, max_gap=0.02, ramp_width=0.2)
+
+
+def assert_same(found, expected, **kwargs):
+    np.testing.assert_allclose(np.array(found, dtype=float), np.array(expected, dtype=float), **kwargs)
+
+
+# Against scikit-learn -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unit weights", "weights"])
+@pytest.mark.parametrize("cutoff", [0.5, 0.3])
+def test_rates_and_errors_of_hard_decisions_equal_scikit_learns(weights, cutoff):
+    found = audit(SCORES, GROUPS, LABELS, sample_weight=weights, cutoff=cutoff).before
+    decisions = (cutoff <= SCORES).astype(int)
+    expected = {name: [] for name in ("rate", "accuracy", "tpr", "fpr", "precision")}
+    for group in "ABC":
+        of = group == GROUPS
+        w = None if weights is None else weights[of]
+        y, d = LABELS[of], decisions[of]
+        tn, fp, _, _ = confusion_matrix(y, d, sample_weight=w).ravel()
+        expected["rate"].append(np.average(d, weights=w))
+        expected["accuracy"].append(accuracy_score(y, d, sample_weight=w))
+        expected["tpr"].append(recall_score(y, d, sample_weight=w))
+        expected["fpr"].append(fp / (fp + tn))
+        expected["precision"].append(precision_score(y, d, sample_weight=w))
+    assert_same(found.rate, expected["rate"])
+    assert_same(found.accuracy, expected["accuracy"])
+    assert_same(found.true_positive_rate, expected["tpr"])
+    assert_same(found.false_positive_rate, expected["fpr"])
+    assert_same(found.precision, expected["precision"])
+    assert found.overall_accuracy == pytest.approx(accuracy_score(LABELS, decisions, sample_weight=weights))
+    assert found.gap == pytest.approx(max(expected["rate"]) - min(expected["rate"]))
+    assert found.ratio == pytest.approx(min(expected["rate"]) / max(expected["rate"]))
+
+
+def test_decisions_are_scores_of_their_own():
+    decisions = (SCORES >= 0.5).astype(int)
+    for column in (decisions, decisions > 0, decisions.astype(np.float32)):
+        assert audit(column, GROUPS).before == audit(SCORES, GROUPS).before
+    by_scores, by_decisions = audit(SCORES, GROUPS, LABELS), audit(decisions, GROUPS, LABELS)
+    assert by_decisions.before == by_scores.before
+
+
+def test_fairlearn_agrees():
+    metrics = pytest.importorskip("fairlearn.metrics")
+    decisions = (SCORES >= 0.5).astype(int)
+    options = {"sensitive_features": GROUPS, "sample_weight": WEIGHTS}
+    found = audit(SCORES, GROUPS, sample_weight=WEIGHTS)
+    assert found.gap == pytest.approx(metrics.demographic_parity_difference(LABELS, decisions, **options))
+    assert found.ratio == pytest.approx(metrics.demographic_parity_ratio(LABELS, decisions, **options))
+
+
+# Of a rule ----------------------------------------------------------------------------------------
+
+
+def test_what_a_rule_does_is_the_average_over_many_draws():
+    found = audit(SCORES, GROUPS, LABELS, rule=RULE)
+    n_draws = 2_000
+    h = RULE.probabilities(SCORES, GROUPS)
+    draws = np.random.default_rng(0).random((n_draws, N)) < h
+    right = draws == (LABELS == 1)
+    for i, group in enumerate("ABC"):
+        of = group == GROUPS
+        yes = of & (LABELS == 1)
+        # Five standard errors of a mean of that many draws.
+        close = {"abs": 5 * 0.5 / np.sqrt(n_draws * min(yes.sum(), (of & ~yes).sum()))}
+        assert found.after.rate[i] == pytest.approx(draws[:, of].mean(), **close)
+        assert found.after.accuracy[i] == pytest.approx(right[:, of].mean(), **close)
+        assert found.after.true_positive_rate[i] == pytest.approx(draws[:, yes].mean(), **close)
+        assert found.after.false_positive_rate[i] == pytest.approx(draws[:, of & ~yes].mean(), **close)
+        own = SCORES >= 0.5
+        assert found.changed_to_yes[i] == pytest.approx((draws & ~own)[:, of].mean(), **close)
+        assert found.changed_to_no[i] == pytest.approx((~draws & own)[:, of].mean(), **close)
+    assert found.after.overall_accuracy == pytest.approx(right.mean(), abs=5 * 0.5 / np.sqrt(n_draws * N))
+
+
+#: Chances 0, 0.5, 1 in A (own decisions no, no, yes) and 0.25, 1, 1 in B (own decisions no, yes, yes).
+TINY_RULE = Rule(("A", "B"), (Ramp(0.45), Ramp(0.3)), ramp_width=0.2)
+TINY = np.array([0.3, 0.45, 0.9, 0.25, 0.5, 0.8])
+TINY_GROUPS = ["A", "A", "A", "B", "B", "B"]
+TINY_LABELS = [0, 1, 1, 1, 0, 1]
+
+
+def test_a_tiny_example_by_hand():
+    found = audit(TINY, TINY_GROUPS, TINY_LABELS, rule=TINY_RULE)
+    assert found.groups == ("A", "B")
+    assert found.rows == (3, 3)
+    assert_same(found.before.rate, [1 / 3, 2 / 3])
+    assert_same(found.after.rate, [1.5 / 3, 2.25 / 3])
+    assert_same(found.changed_to_yes, [0.5 / 3, 0.25 / 3])
+    assert_same(found.changed_to_no, [0, 0], atol=1e-12)
+    assert found.randomised == pytest.approx(2 / 6)
+    assert_same(found.after.accuracy, [2.5 / 3, 1.25 / 3])
+    assert_same(found.after.true_positive_rate, [1.5 / 2, 1.25 / 2])
+    assert_same(found.after.false_positive_rate, [0, 1], atol=1e-12)
+    assert_same(found.after.precision, [1, 1.25 / 2.25])
+    assert found.after.overall_accuracy == pytest.approx(3.75 / 6)
+    assert found.before.gap == pytest.approx(1 / 3)
+    assert found.gap == pytest.approx(0.25)
+    assert found.ratio == pytest.approx(1.5 / 2.25)
+
+
+def test_decisions_turned_to_no_are_counted_apart_from_those_turned_to_yes():
+    strict = Rule(("A", "B"), (Ramp(0.85), Ramp(0.1)), ramp_width=0.2)
+    found = audit(TINY, TINY_GROUPS, rule=strict)
+    # A: 0.9 falls from 1 to 0.75. B: 0.25 rises from 0 to 1.
+    assert_same(found.changed_to_no, [0.25 / 3, 0], atol=1e-12)
+    assert_same(found.changed_to_yes, [0, 1 / 3], atol=1e-12)
+
+
+def test_a_fitted_rule_has_the_rates_and_the_gap_of_its_record_on_its_fit_rows():
+    for options in ({}, {"sample_weight": WEIGHTS}):
+        rule = fit_rule(SCORES, GROUPS, max_gap=0.03, **options)
+        found = audit(SCORES, GROUPS, rule=rule, **options)
+        assert_same(found.after.rate, rule.record.rate_after, atol=1e-9)
+        assert_same(found.before.rate, rule.record.rate_before, atol=1e-9)
+        assert found.gap == pytest.approx(0.03, abs=1e-9)
+        assert found.before == audit(SCORES, GROUPS, **options).before
+
+
+def test_randomised_is_the_share_of_the_weight_strictly_inside_the_ramp():
+    h = RULE.probabilities(SCORES, GROUPS)
+    inside = (h > 0) & (h < 1)
+    assert 0 < inside.mean() < 1
+    assert audit(SCORES, GROUPS, rule=RULE).randomised == pytest.approx(inside.mean())
+    found = audit(SCORES, GROUPS, rule=RULE, sample_weight=WEIGHTS)
+    assert found.randomised == pytest.approx(np.average(inside, weights=WEIGHTS))
+
+
+def test_without_rule_or_labels_there_is_nothing_to_say_about_them():
+    found = audit(SCORES, GROUPS)
+    assert (found.after, found.changed_to_yes, found.changed_to_no, found.randomised) == (None,) * 4
+    assert (found.calibration_error, found.before.accuracy, found.before.overall_accuracy) == (None,) * 3
+    assert found.selection is found.before
+    assert audit(SCORES, GROUPS, rule=RULE).selection == audit(SCORES, GROUPS, rule=RULE).after
+
+
+# Calibration --------------------------------------------------------------------------------------
+
+
+def test_calibration_error_is_0_where_each_score_is_the_share_of_its_positives():
+    scores = np.repeat([0.1, 0.4, 0.7, 0.9], 10)
+    labels = np.concatenate([np.arange(10) < 10 * s - 0.5 for s in (0.1, 0.4, 0.7, 0.9)])
+    found = audit(np.tile(scores, 2), np.repeat(["A", "B"], 40), np.tile(labels, 2))
+    assert_same(found.calibration_error, [0, 0], atol=1e-12)
+
+
+def test_calibration_error_of_two_scores_by_hand():
+    # A: score 0.2 has 1 of 4 positive, 0.6 has 3 of 4: ½·0.05 + ½·0.15. B: 0.2 has 3 of 4 and 0.6 1 of 4, which
+    # no rising function fits better than ½: ½·0.3 + ½·0.1.
+    scores = np.tile(np.repeat([0.2, 0.6], 4), 2)
+    labels = [1, 0, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 0, 0, 0]
+    groups = np.repeat(["A", "B"], 8)
+    assert_same(audit(scores, groups, labels).calibration_error, [0.1, 0.2])
+    # The same scores, told otherwise.
+    assert_same(audit(2 * scores - 1, groups, labels, scale="signed").calibration_error, [0.1, 0.2])
+    assert_same(audit(logit(scores), groups, labels, scale="logit").calibration_error, [0.1, 0.2])
+    # Weights: score 0.2 of A counts three times: ¾·0.05 + ¼·0.15.
+    weights = np.where((scores < 0.5) & (groups == "A"), 3.0, 1.0)
+    found = audit(scores, groups, labels, sample_weight=weights)
+    assert_same(found.calibration_error, [0.075, 0.2])
+
+
+# Weights ------------------------------------------------------------------------------------------
+
+
+def test_integer_weights_equal_repeated_rows():
+    weights = np.random.default_rng(2).integers(1, 4, N)
+    weighted = audit(SCORES, GROUPS, LABELS, rule=RULE, sample_weight=weights)
+    repeated = audit(*(np.repeat(c, weights) for c in (SCORES, GROUPS, LABELS)), rule=RULE)
+    for a, b in ((weighted.before, repeated.before), (weighted.after, repeated.after)):
+        for name in (
+            "rate",
+            "gap",
+            "ratio",
+            "accuracy",
+            "true_positive_rate",
+            "false_positive_rate",
+            "precision",
+        ):
+            assert_same(getattr(a, name), getattr(b, name), err_msg=name)
+        assert a.overall_accuracy == pytest.approx(b.overall_accuracy)
+        # Repeated rows pretend to be more than there are.
+        assert np.all(np.subtract(a.upper, a.lower) > np.subtract(b.upper, b.lower))
+    assert_same(weighted.changed_to_yes, repeated.changed_to_yes)
+    assert_same(weighted.calibration_error, repeated.calibration_error)
+    assert weighted.randomised == pytest.approx(repeated.randomised)
+
+
+def test_rows_of_weight_0_are_left_out():
+    keep = np.random.default_rng(3).random(N) < 0.6
+    # A group that has no weight at all is not in the audit.
+    keep &= GROUPS != "B"
+    found = audit(SCORES, GROUPS, LABELS, rule=RULE, sample_weight=keep.astype(float))
+    expected = audit(SCORES[keep], GROUPS[keep], LABELS[keep], rule=RULE)
+    assert found.groups == expected.groups == ("A", "C")
+    assert found.rows == expected.rows
+    assert found.to_dict() == expected.to_dict()
+
+
+def test_a_common_factor_of_all_weights_changes_nothing():
+    plain, scaled = audit(SCORES, GROUPS, LABELS), audit(SCORES, GROUPS, LABELS, sample_weight=np.full(N, 7.0))
+    for name in ("rate", "lower", "upper", "gap", "gap_interval", "ratio", "ratio_interval", "accuracy"):
+        assert_same(getattr(plain.before, name), getattr(scaled.before, name), err_msg=name)
+
+
+# Intervals ----------------------------------------------------------------------------------------
+
+
+def test_intervals_hold_the_numbers_and_widen_with_confidence():
+    previous = None
+    for confidence in (0.5, 0.8, 0.95, 0.999):
+        found = audit(SCORES, GROUPS, rule=RULE, confidence=confidence)
+        assert found.confidence == confidence
+        for s in (found.before, found.after):
+            assert np.all((np.array(s.lower) >= 0) & (np.array(s.lower) <= s.rate))
+            assert np.all((np.array(s.rate) <= s.upper) & (np.array(s.upper) <= 1))
+            assert 0 <= s.gap_interval[0] <= s.gap <= s.gap_interval[1] <= 1
+            assert 0 <= s.ratio_interval[0] <= s.ratio <= s.ratio_interval[1] <= 1
+        widths = np.subtract(found.after.upper, found.after.lower)
+        assert previous is None or np.all(widths > previous)
+        previous = widths
+
+
+def test_limits_of_hard_decisions_are_wilsons():
+    from scipy.stats import binomtest
+
+    found = audit(SCORES, GROUPS, confidence=0.9).before
+    for i, group in enumerate("ABC"):
+        own = SCORES[group == GROUPS] >= 0.5
+        low, high = binomtest(int(own.sum()), len(own)).proportion_ci(0.9, method="wilson")
+        assert (found.lower[i], found.upper[i]) == pytest.approx((low, high))
+
+
+# Scales, cut-offs, groups -------------------------------------------------------------------------
+
+
+def test_scores_on_another_scale_give_the_same_audit():
+    plain = audit(SCORES, GROUPS, LABELS, cutoff=0.4)
+    signed = audit(2 * SCORES - 1, GROUPS, LABELS, scale="signed", cutoff=-0.2)
+    logits = audit(logit(SCORES), GROUPS, LABELS, scale="logit", cutoff=logit(0.4))
+    for other in (signed, logits):
+        assert other.before == plain.before
+        assert_same(other.calibration_error, plain.calibration_error)
+
+
+@pytest.mark.parametrize(("scale", "cutoff"), [("probability", 0.5), ("signed", 0.0), ("logit", 0.0)])
+def test_a_score_at_the_cutoff_is_a_yes_on_every_scale(scale, cutoff):
+    found = audit([cutoff, cutoff - 0.1], ["A", "B"], scale=scale)
+    assert found.before.rate == (1.0, 0.0)
+    moved = audit([cutoff + 0.2, cutoff + 0.1], ["A", "B"], scale=scale, cutoff=cutoff + 0.2)
+    assert moved.before.rate == (1.0, 0.0)
+
+
+def test_the_rules_own_scale_and_cutoff_are_used():
+    rule = fit_rule(2 * SCORES - 1, GROUPS, scale="signed", cutoff=-0.2)
+    found = audit(2 * SCORES - 1, GROUPS, rule=rule)
+    assert found.before == audit(SCORES, GROUPS, cutoff=0.4).before
+    assert audit(2 * SCORES - 1, GROUPS, rule=rule, scale="signed", cutoff=-0.2) == found
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"scale": "signed"}, "`scale` is 'probability' in the rule and 'signed' in the call; leave it out."),
+        ({"cutoff": 0.3}, "`cutoff` is 0.5 in the rule and 0.3 in the call; leave it out."),
+    ],
+)
+def test_a_scale_or_cutoff_other_than_the_rules_is_refused(options, sentence):
+    with pytest.raises(InputError) as caught:
+        audit(SCORES, GROUPS, rule=RULE, **options)
+    assert str(caught.value) == sentence
+
+
+def test_errors_without_labels_are_refused():
+    with pytest.raises(InputError) as caught:
+        audit(SCORES, GROUPS).errors()
+    assert str(caught.value) == "Error rates need `labels`, the true outcomes of the rows."
+
+
+@pytest.mark.parametrize(
+    ("change", "start"),
+    [
+        ({"labels": LABELS + 1}, "`labels` must be 0 or 1"),
+        ({"labels": LABELS[1:]}, "`labels` has 899 rows and `scores` 900"),
+        ({"groups": GROUPS[1:]}, "`groups` has 899 rows and `scores` 900"),
+        ({"scores": SCORES + 1}, "`scores` must"),
+        ({"scores": np.where(SCORES > 0.9, np.nan, SCORES)}, "`scores` must"),
+        ({"scores": []}, "`scores` is empty"),
+        ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
+        ({"confidence": 95}, "`confidence` must be a number"),
+        ({"scale": "percent"}, "`scale` must be one of 'probability', 'signed', 'logit', got 'percent'."),
+        ({"cutoff": 2}, "`cutoff` must be a number in [0, 1], got 2."),
+    ],
+)
+def test_bad_input_is_named(change, start):
+    with pytest.raises(InputError) as caught:
+        audit(**({"scores": SCORES, "groups": GROUPS} | change))
+    assert re.sub(r"^Row.*?: ", "", str(caught.value)).startswith(start)
+
+
+def test_several_columns_make_intersections():
+    sex = np.where(RNG.random(N) < 0.5, "f", "m")
+    found = audit(SCORES, {"group": GROUPS, "sex": sex}, LABELS)
+    assert found.groups == tuple((g, s) for g in "ABC" for s in "fm")
+    for i, (g, s) in enumerate(found.groups):
+        of = (g == GROUPS) & (s == sex)
+        assert found.rows[i] == of.sum()
+        assert found.before.rate[i] == pytest.approx((SCORES[of] >= 0.5).mean())
+    frame = pd.DataFrame({"sex": sex, "group": GROUPS})
+    rule = fit_rule(SCORES, frame[["group", "sex"]])
+    # Columns are found by name, whatever their order.
+    assert audit(SCORES, frame, rule=rule).after == audit(SCORES, frame[["group", "sex"]], rule=rule).after
+
+
+@pytest.mark.parametrize("policy", ["error", "pooled", "original"])
+def test_unseen_groups_follow_the_rules_policy(policy):
+    rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
+    new = np.where(GROUPS == "C", "new", GROUPS)
+    if policy == "error":
+        with pytest.raises(UnseenGroupError, match="'new'"):
+            audit(SCORES, new, rule=rule)
+        return
+    found = audit(SCORES, new, rule=rule)
+    assert found.groups == ("A", "B", "new")
+    expected = rule.probabilities(SCORES[new == "new"], new[new == "new"]).mean()
+    assert found.after.rate[2] == pytest.approx(expected)
+    if policy == "original":
+        assert found.after.rate[2] == found.before.rate[2]
+        assert found.changed_to_yes[2] == found.changed_to_no[2] == 0
+
+
+def test_one_group_has_gap_0_and_ratio_1():
+    found = audit(SCORES, np.full(N, "A"))
+    assert (found.gap, found.before.gap_interval) == (0.0, (0.0, 0.0))
+    assert (found.ratio, found.before.ratio_interval) == (1.0, (1.0, 1.0))
+
+
+def test_where_nobody_is_selected_the_ratio_is_1_and_precision_unknown():
+    found = audit(SCORES / 4, GROUPS, LABELS)
+    assert found.before.rate == (0.0, 0.0, 0.0)
+    assert (found.gap, found.ratio) == (0.0, 1.0)
+    assert np.isnan(found.before.precision).all()
+    assert found.before.lower == (0.0, 0.0, 0.0)
+    assert min(found.before.upper) > 0
+
+
+def test_a_group_without_positives_has_no_true_positive_rate():
+    found = audit(SCORES, GROUPS, np.where(GROUPS == "B", 0, LABELS))
+    assert np.isnan(found.before.true_positive_rate).tolist() == [False, True, False]
+    assert not np.isnan(found.before.false_positive_rate).any()
+
+
+# Showing ------------------------------------------------------------------------------------------
+
+
+def test_to_dict_is_ready_for_json():
+    sex = np.where(np.arange(N) % 2 == 0, True, False)
+    rule = fit_rule(SCORES, [CODES, sex])
+    for found in (
+        audit(SCORES, GROUPS),
+        audit(SCORES, CODES, LABELS),
+        audit(SCORES, [CODES, sex], LABELS, rule=rule, sample_weight=WEIGHTS),
+    ):
+        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert plain["before"]["gap"] == found.before.gap
+        assert plain["rows"] == list(found.rows)
+        assert (plain["after"] is None) == (found.after is None)
+
+
+def test_tables_have_one_row_per_group():
+    found = audit(SCORES, GROUPS, LABELS, rule=RULE)
+    table, errors = found.table(), found.errors()
+    assert table["group"].tolist() == errors["group"].tolist() == ["A", "B", "C"]
+    assert tuple(table["n"]) == found.rows
+    assert tuple(table["rate"]) == found.after.rate
+    assert tuple(table["rate_before"]) == found.before.rate
+    assert tuple(table["changed_to_no"]) == found.changed_to_no
+    assert tuple(errors["accuracy"]) == found.after.accuracy
+    assert tuple(errors["calibration_error"]) == found.calibration_error
+
+
+def widest_line(found):
+    return max(map(len, repr(found).splitlines()))
+
+
+def test_the_printed_audit_of_two_groups_fits_80_columns():
+    data = fairramp.datasets.load_adult_scores()
+    rule = fit_rule(data.score, data.sex, max_gap=0.02)
+    for options in ({}, {"rule": rule}, {"labels": data.label}, {"labels": data.label, "rule": rule}):
+        assert widest_line(audit(data.score, data.sex, **options)) <= 80
+    pair = quiet_fit(SCORES[:4], GROUPS[:4])
+    assert widest_line(audit(SCORES[:4], GROUPS[:4], rule=pair)) <= 80
+
+
+@pytest.mark.parametrize("with_labels", [True, False])
+@pytest.mark.parametrize("with_rule", [True, False])
+def test_no_verdict_is_spoken(with_labels, with_rule):
+    # Half the rate of the other group: below four fifths, and still only a number.
+    scores = np.array([0.9] * 20 + [0.1] * 80 + [0.9] * 40 + [0.1] * 60)
+    groups = np.repeat(["A", "B"], 100)
+    labels = (scores > 0.5).astype(int)
+    rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.5)), ramp_width=0.1)
+    found = audit(
+        scores, groups, labels if with_labels else None, rule=rule if with_rule else None, confidence=0.9
+    )
+    assert found.ratio == pytest.approx(0.5)
+    text = repr(found) + json.dumps(found.to_dict())
+    assert not re.search(
+        r"(?i)four.?fifths|80 ?%|\b0\.80*\b|\bunfair|\bfair\b|pass|fail|complian|violat|bias", text
+    )

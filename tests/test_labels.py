@@ -1,0 +1,434 @@
+"""With labels: the most accurate rates, against linear programming, by hand, and beside Fairlearn."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+
+import fairramp
+from fairramp import InputError, fit_rule
+from samples import gap, quiet_fit, rates
+
+
+def accuracy(h, labels, weights=None):
+    """Expected share of right decisions."""
+    return np.average(h * labels + (1 - h) * (1 - labels), weights=weights)
+
+
+def best_accuracy(scores, groups, labels, weights, max_gap):
+    """Highest in-sample accuracy of any decisions monotone in each group's scores, by linear programming.
+
+    One variable per group and score, h rising with the score, and two more for the ends of the band:
+    maximise Σ w (2y − 1) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
+    """
+    points, place = np.unique(np.column_stack([groups, scores]), axis=0, return_inverse=True)
+    place, n = place.ravel(), len(points)
+    gain = np.bincount(place, weights * (2 * labels - 1), minlength=n)
+    weight = np.bincount(place, weights, minlength=n)
+    rows, limits = [], []
+
+    def at_most(entries, limit):
+        row = np.zeros(n + 2)
+        for index, value in entries:
+            row[index] += value
+        rows.append(row)
+        limits.append(limit)
+
+    for i in range(n - 1):
+        if points[i, 0] == points[i + 1, 0]:
+            at_most([(i, 1), (i + 1, -1)], 0)
+    for group in np.unique(points[:, 0]):
+        inside = np.flatnonzero(points[:, 0] == group)
+        share = weight[inside] / weight[inside].sum()
+        at_most([*zip(inside, share, strict=True), (n + 1, -1)], 0)
+        at_most([*zip(inside, -share, strict=True), (n, 1)], 0)
+    at_most([(n + 1, 1), (n, -1)], max_gap)
+    found = linprog(np.append(-gain, [0, 0]), np.array(rows), limits, bounds=(0, 1), method="highs")
+    assert found.status == 0
+    return (np.sum(weights * (1 - labels)) - found.fun) / weights.sum()
+
+
+def tiny(seed):
+    """A few rows with ties, labels that disagree with the scores, and weights in every second instance."""
+    rng = np.random.default_rng(seed)
+    n_groups = 2 + seed % 2
+    sizes = rng.integers(1, 13, n_groups)
+    groups = rng.permutation(np.repeat(np.arange(n_groups), sizes))
+    scores = rng.random(len(groups))
+    if seed % 3:
+        scores = scores.round(seed % 3)
+    labels = (rng.random(len(groups)) < rng.choice([scores, 1 - scores, 0.2 + 0 * scores])).astype(float)
+    weights = rng.integers(1, 5, len(groups)) * rng.choice([1.0, 0.3]) if seed % 4 > 1 else np.ones(len(groups))
+    max_gap = [0.0, float(rng.uniform(0.01, 0.2)), float(rng.uniform(0.2, 0.7))][seed % 5 % 3]
+    return scores, groups, labels, weights, max_gap
+
+
+# The optimum --------------------------------------------------------------------------------------
+
+
+def blocks(scores, groups, labels, weights):
+    """Rows of one group between which isotonic regression sees no difference, numbered."""
+    calibrated = np.empty(len(scores))
+    for group in np.unique(groups):
+        inside = groups == group
+        fit = IsotonicRegression().fit(scores[inside], labels[inside], weights[inside])
+        calibrated[inside] = fit.predict(scores[inside])
+    return np.unique(np.column_stack([groups, calibrated.round(9)]), axis=0, return_inverse=True)[1].ravel()
+
+
+def fit_tiny(scores, groups, labels, weights, max_gap):
+    options = {"target_rate": "accuracy", "ramp_width": 0, "max_gap": max_gap, "sample_weight": weights}
+    return quiet_fit(scores, groups, labels, **options).probabilities(scores, groups)
+
+
+@pytest.mark.parametrize("batch", range(8))
+def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(batch):
+    for seed in range(batch * 50, batch * 50 + 50):
+        scores, groups, labels, weights, max_gap = tiny(seed)
+        h = fit_tiny(scores, groups, labels, weights, max_gap)
+        # Monotone decisions may give all rows of a block the same chance, which one threshold cannot.
+        block = blocks(scores, groups, labels, weights)
+        spread = (np.bincount(block, weights * h) / np.bincount(block, weights))[block]
+        best = best_accuracy(scores, groups, labels, weights, max_gap)
+        assert accuracy(spread, labels, weights) == pytest.approx(best, abs=1e-8), seed
+        assert gap(h, groups, weights) <= max_gap + 1e-9, seed
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(batch):
+    for seed in range(batch * 50, batch * 50 + 50):
+        scores, groups, _, weights, max_gap = tiny(seed)
+        # As many positives at each score as its rank allows: isotonic regression changes nothing.
+        copies = 20
+        rank = np.empty(len(scores))
+        for group in np.unique(groups):
+            inside = groups == group
+            rank[inside] = np.unique(scores[inside], return_inverse=True)[1]
+        labels = (np.arange(copies) < np.minimum(rank + 4, copies)[:, None]).astype(float).ravel()
+        scores, groups, weights = (np.repeat(v, copies) for v in (scores, groups, weights))
+        h = fit_tiny(scores, groups, labels, weights, max_gap)
+        best = best_accuracy(scores, groups, labels, weights, max_gap)
+        assert accuracy(h, labels, weights) == pytest.approx(best, abs=1e-9), seed
+
+
+def best_threshold_accuracy(scores, groups, labels, weights, max_gap):
+    """Highest in-sample accuracy with one threshold per group, ties split, by trying all bands.
+
+    A group's gain is piecewise linear in its rate, so that in a band it is largest at a breakpoint or at an
+    end of the band; and the sum over groups is largest where an end of the band is some group's breakpoint.
+    """
+    curves = []
+    for group in np.unique(groups):
+        inside = groups == group
+        points, place = np.unique(-scores[inside], return_inverse=True)
+        w, y = weights[inside], labels[inside]
+        share = np.bincount(place, w, minlength=len(points)) / w.sum()
+        gain = np.bincount(place, w * (2 * y - 1), minlength=len(points))
+        curves.append((np.append(0, np.cumsum(share)), np.append(0, np.cumsum(gain))))
+    places = np.concatenate([curve[0] for curve in curves])
+    best = -np.inf
+    for low in np.clip(np.concatenate([places, places - max_gap]), 0, 1):
+        high, total = min(low + max_gap, 1), 0.0
+        for rate, gain in curves:
+            tried = np.concatenate([[low, high], rate[(rate >= low) & (rate <= high)]])
+            total += np.interp(tried, rate, gain).max()
+        best = max(best, total)
+    return (np.sum(weights * (1 - labels)) + best) / weights.sum()
+
+
+def test_no_rule_with_one_threshold_per_group_and_that_gap_is_more_accurate():
+    for seed in range(100):
+        scores, groups, labels, weights, max_gap = tiny(seed)
+        h = fit_tiny(scores, groups, labels, weights, max_gap)
+        best = best_threshold_accuracy(scores, groups, labels, weights, max_gap)
+        assert best <= best_accuracy(scores, groups, labels, weights, max_gap) + 1e-9, seed
+        assert accuracy(h, labels, weights) >= best - 1e-9, seed
+
+
+def test_thresholds_on_a_grid_are_never_more_accurate():
+    # Brute force of another kind: every pair of hard thresholds whose gap is allowed.
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], [12, 15])
+    scores = rng.random(27)
+    labels = (rng.random(27) < scores ** (1 + groups)).astype(float)
+    for max_gap in (0.0, 0.1, 0.3):
+        h = quiet_fit(
+            scores, groups, labels, target_rate="accuracy", ramp_width=0, max_gap=max_gap
+        ).probabilities(scores, groups)
+        allowed = []
+        for a in np.append(scores[groups == 0], 2):
+            for b in np.append(scores[groups == 1], 2):
+                hard = np.where(groups == 0, scores >= a, scores >= b).astype(float)
+                if gap(hard, groups) <= max_gap:
+                    allowed.append(accuracy(hard, labels))
+        assert accuracy(h, labels) >= max(allowed) - 1e-12
+
+
+@pytest.mark.parametrize("ramp", ["centered", "paper"])
+@pytest.mark.parametrize("ramp_width", [1e-6, 0.01, 0.3])
+def test_the_gap_holds_with_a_ramp_too_and_the_rates_are_those_without_one(ramp, ramp_width):
+    for seed in range(60):
+        scores, groups, labels, weights, max_gap = tiny(seed)
+        options = {"target_rate": "accuracy", "max_gap": max_gap, "sample_weight": weights, "ramp": ramp}
+        rule = quiet_fit(scores, groups, labels, ramp_width=ramp_width, **options)
+        hard = quiet_fit(scores, groups, labels, ramp_width=0, **options)
+        h = rule.probabilities(scores, groups)
+        assert gap(h, groups, weights) <= max_gap + 1e-9, seed
+        np.testing.assert_allclose(
+            rates(h, groups, weights), hard.record.rate_after, atol=1e-9, err_msg=str(seed)
+        )
+
+
+def miscalibrated(n=3_000, seed=0, power=(0.5, 2.0)):
+    """Scores whose true probability is another in each group."""
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, len(power), n)
+    scores = rng.beta(2 + groups, 3)
+    return scores, groups, (rng.random(n) < scores ** np.array(power)[groups]).astype(float)
+
+
+def test_labels_make_decisions_on_miscalibrated_scores_more_accurate():
+    scores, groups, labels = miscalibrated()
+    blind = fit_rule(scores, groups, ramp_width=0)
+    aware = fit_rule(scores, groups, labels, target_rate="accuracy", ramp_width=0)
+    better, worse = (accuracy(rule.probabilities(scores, groups), labels) for rule in (aware, blind))
+    assert better > worse + 0.01
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.07])
+def test_a_strictly_increasing_distortion_of_each_groups_scores_leaves_the_rates_unchanged(max_gap):
+    scores, groups, labels = miscalibrated()
+    options = {"target_rate": "accuracy", "max_gap": max_gap, "ramp_width": 0}
+    plain = fit_rule(scores, groups, labels, **options)
+    bent = np.where(groups == 0, scores**3, expit(2 * logit(scores) - 1))
+    distorted = fit_rule(bent, groups, labels, **options)
+    assert distorted.record.rate_after == pytest.approx(plain.record.rate_after, abs=1e-12)
+    np.testing.assert_allclose(
+        distorted.probabilities(bent, groups), plain.probabilities(scores, groups), atol=1e-9
+    )
+
+
+def test_calibration_changes_nothing_but_the_rates():
+    scores, groups, labels = miscalibrated()
+    rule = fit_rule(scores, groups, labels, target_rate="accuracy", max_gap=0.05)
+    by_rates = [
+        quiet_fit(scores[groups == g], groups[groups == g], target_rate=rate)
+        for g, rate in enumerate(rule.record.rate_after)
+    ]
+    for g, alone in enumerate(by_rates):
+        np.testing.assert_allclose(
+            alone.probabilities(scores[groups == g], groups[groups == g]),
+            rule.probabilities(scores[groups == g], groups[groups == g]),
+            atol=1e-9,
+        )
+    assert rule.record.target == "accuracy"
+    assert rule.target_rate == pytest.approx((max(rule.record.rate_after) + min(rule.record.rate_after)) / 2)
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.04])
+def test_the_cutoff_is_of_no_consequence_for_the_most_accurate_rates(max_gap):
+    scores, groups, labels = miscalibrated()
+    found = [
+        fit_rule(
+            scores, groups, labels, target_rate="accuracy", ramp_width=0, max_gap=max_gap, cutoff=cutoff
+        ).record.rate_after
+        for cutoff in (0.2, 0.5, 0.8)
+    ]
+    assert found[0] == pytest.approx(found[1], abs=1e-9)
+    assert found[0] == pytest.approx(found[2], abs=1e-9)
+
+
+def test_scores_on_another_scale_give_the_same_rates():
+    scores, groups, labels = miscalibrated()
+    options = {"target_rate": "accuracy", "ramp_width": 0, "max_gap": 0.03}
+    plain = fit_rule(scores, groups, labels, **options).record.rate_after
+    signed = fit_rule(2 * scores - 1, groups, labels, scale="signed", **options).record.rate_after
+    logits = fit_rule(logit(scores), groups, labels, scale="logit", **options).record.rate_after
+    assert signed == pytest.approx(plain, abs=1e-9)
+    assert logits == pytest.approx(plain, abs=1e-9)
+
+
+def test_integer_weights_equal_repeated_rows_and_weight_0_leaves_rows_out():
+    rng = np.random.default_rng(3)
+    scores, groups, labels = miscalibrated(600)
+    weights = rng.integers(0, 4, 600)
+    repeated = [np.repeat(column, weights) for column in (scores, groups, labels)]
+    for target in ("accuracy", "base_rate"):
+        a = fit_rule(scores, groups, labels, target_rate=target, sample_weight=weights)
+        b = fit_rule(*repeated, target_rate=target)
+        np.testing.assert_allclose(a.probabilities(scores, groups), b.probabilities(scores, groups), atol=1e-9)
+
+
+def test_labels_of_rows_without_weight_do_not_count():
+    scores, groups, labels = miscalibrated(600)
+    weights = (np.arange(600) % 3 > 0).astype(float)
+    other = np.where(weights > 0, labels, 1 - labels)
+    for target in ("accuracy", "base_rate"):
+        a = fit_rule(scores, groups, labels, target_rate=target, sample_weight=weights)
+        b = fit_rule(scores, groups, other, target_rate=target, sample_weight=weights)
+        assert a == b
+
+
+def test_binned_rows_give_the_sorted_rule(binned, monkeypatch):
+    scores, groups, labels = miscalibrated(500)
+    options = {"target_rate": "accuracy", "max_gap": 0.02, "ramp_width": 0.05, "unseen_group": "pooled"}
+    coarse = fit_rule(scores, groups, labels, **options)
+    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+    exact = fit_rule(scores, groups, labels, **options)
+    for asked in (groups, groups + 10):
+        np.testing.assert_allclose(
+            coarse.probabilities(scores, asked), exact.probabilities(scores, asked), atol=1e-9
+        )
+
+
+# The base rate ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.06])
+def test_base_rate_is_the_weighted_mean_label(max_gap):
+    scores, groups, labels = miscalibrated()
+    weights = 0.1 + scores
+    rule = fit_rule(scores, groups, labels, target_rate="base_rate", sample_weight=weights, max_gap=max_gap)
+    mean = np.average(labels, weights=weights)
+    assert rule.target_rate == pytest.approx(mean, abs=1e-12)
+    assert rule.record.target == "base_rate"
+    number = fit_rule(scores, groups, target_rate=rule.target_rate, sample_weight=weights, max_gap=max_gap)
+    assert number.ramps == rule.ramps
+    plain = fit_rule(scores, groups, labels, target_rate="base_rate")
+    assert plain.record.rate_after == pytest.approx([labels.mean()] * 2, abs=1e-9)
+
+
+# Refusals -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["accuracy", "base_rate"])
+def test_labels_are_asked_for_where_they_are_needed(target):
+    with pytest.raises(InputError) as caught:
+        fit_rule([0.1, 0.9], ["a", "b"], target_rate=target)
+    assert str(caught.value) == f"`target_rate='{target}'` needs `labels`, the true outcomes of the rows."
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1."),
+        ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
+        ([0, 1, 1], "`labels` has 3 rows and `scores` 2; they must match."),
+        ([[0, 1]], "`labels` must be one column, got shape (1, 2)."),
+        (["no", "yes"], "`labels` must be numbers, got text."),
+        (
+            0.05,
+            "`labels` must be one column of 0 and 1, got 0.05; settings are passed by name, like max_gap=0.05.",
+        ),
+    ],
+)
+def test_bad_labels_are_named(labels, sentence):
+    for target in ("accuracy", "optimal"):
+        with pytest.raises(InputError) as caught:
+            fit_rule([0.1, 0.9], ["a", "b"], labels, target_rate=target)
+        assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    "as_column", [list, np.asarray, lambda y: np.asarray(y) > 0, lambda y: y.astype(np.int8)]
+)
+def test_labels_may_be_lists_booleans_or_whole_numbers(as_column):
+    scores, groups, labels = miscalibrated(300)
+    expected = fit_rule(scores, groups, labels, target_rate="accuracy")
+    assert fit_rule(scores, groups, as_column(labels), target_rate="accuracy") == expected
+
+
+@pytest.mark.parametrize("column", ["labels all 0", "labels all 1", "one group all 1"])
+def test_labels_of_one_kind_only_are_no_obstacle(column):
+    scores, groups, labels = miscalibrated(300)
+    labels = {
+        "labels all 0": 0 * labels,
+        "labels all 1": 0 * labels + 1,
+        "one group all 1": np.where(groups == 1, 1, labels),
+    }[column]
+    rule = quiet_fit(scores, groups, labels, target_rate="accuracy", ramp_width=0)
+    h = rule.probabilities(scores, groups)
+    best = best_accuracy(scores, groups, labels, np.ones(300), 0.0)
+    assert accuracy(h, labels) == pytest.approx(best, abs=1e-9)
+
+
+# Beside Fairlearn ---------------------------------------------------------------------------------
+
+
+def fairlearn_optimizer():
+    """Fairlearn's post-processor of scores that come as the only column of X."""
+    postprocessing = pytest.importorskip("fairlearn.postprocessing")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    class Scores(ClassifierMixin, BaseEstimator):
+        def __init__(self):
+            self.classes_ = np.array([0, 1])
+
+        def fit(self, X, y):  # noqa: N803
+            return self
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+        def predict_proba(self, X):  # noqa: N803
+            p = np.asarray(X)[:, 0]
+            return np.column_stack([1 - p, p])
+
+    return postprocessing.ThresholdOptimizer(
+        estimator=Scores(), constraints="demographic_parity", predict_method="predict_proba", prefit=True
+    )
+
+
+CLASSIFIERS = {
+    "calibrated": lambda eta, group, rng: eta,
+    "overconfident": lambda eta, group, rng: expit(2.5 * logit(eta) + 0.3),
+    "noisy": lambda eta, group, rng: expit(logit(eta) + rng.normal(0, 0.8, len(eta))),
+    "biased": lambda eta, group, rng: np.where(group == 0, eta**2, np.sqrt(eta)),
+}
+
+
+def credit(n, seed):
+    """Two groups like those of the credit-card data: 60 % and 40 % of the rows, about a fifth positive."""
+    rng = np.random.default_rng(seed)
+    group = (rng.random(n) < 0.4).astype(int)
+    eta = expit(rng.normal(-1.8 + 0.5 * group, 1.3))
+    return eta, group, (rng.random(n) < eta).astype(int), rng
+
+
+@pytest.mark.filterwarnings("ignore:.*:FutureWarning")
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_test_accuracy_is_within_15_hundredths_of_a_point_of_fairlearns(classifier, seed):
+    other = fairlearn_optimizer()
+    (eta, group, y, rng), (new_eta, new_group, new_y, new_rng) = credit(20_000, seed), credit(20_000, seed + 100)
+    scores = CLASSIFIERS[classifier](eta, group, rng)
+    new_scores = CLASSIFIERS[classifier](new_eta, new_group, new_rng)
+    rule = fit_rule(scores, group, y, target_rate="accuracy")
+    ours = rule.probabilities(new_scores, new_group)
+    other.fit(scores[:, None], y, sensitive_features=group)
+    theirs = np.asarray(other._pmf_predict(new_scores[:, None], sensitive_features=new_group))[:, 1]
+    assert accuracy(ours, new_y) >= accuracy(theirs, new_y) - 0.0015
+    assert gap(ours, new_group) <= gap(theirs, new_group) + 0.005
+
+
+def test_a_group_with_one_label_only_stops_fairlearn_and_not_us():
+    eta, group, y, _ = credit(2_000, 0)
+    y = np.where(group == 1, 0, y)
+    with pytest.raises(ValueError, match=r"[Dd]egenerate"):
+        fairlearn_optimizer().fit(eta[:, None], y, sensitive_features=group)
+    rule = fit_rule(eta, group, y, target_rate="accuracy")
+    assert gap(rule.probabilities(eta, group), group) <= 1e-9
+
+
+def test_single_precision_scores_stop_fairlearn_and_not_us():
+    eta, group, y, _ = credit(2_000, 0)
+    scores = eta.astype(np.float32)
+    other = fairlearn_optimizer()
+    with pytest.raises(Exception, match=r"float32|dtype"):
+        other.fit(scores[:, None], y, sensitive_features=group)._pmf_predict(
+            scores[:, None], sensitive_features=group
+        )
+    rule = fit_rule(scores, group, y, target_rate="accuracy")
+    assert gap(rule.probabilities(scores, group), group) <= 1e-9
+    assert isinstance(rule, fairramp.Rule)
