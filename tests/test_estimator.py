@@ -917,7 +917,6 @@ EXPECTED_FAILURES = {
     "check_classifiers_train": DRAWN,
     "check_n_features_in_after_fitting": NO_CLASSES,
     "check_estimators_partial_fit_n_features": NO_CLASSES,
-    "check_all_zero_sample_weights_error": "our sentence says '`sample_weight` is 0', not 'zero'",
 }
 
 

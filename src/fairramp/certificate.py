@@ -18,6 +18,7 @@ always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massa
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -72,9 +73,10 @@ class Certificate:
     others: "tuple[Certificate, ...]" = ()
 
     @property
-    def proven(self) -> "Certificate":
-        """The smallest bound that is a theorem in this case."""
-        return min((c for c in (self, *self.others) if c.is_theorem), key=lambda c: c.gap)
+    def proven(self) -> "Certificate | None":
+        """The smallest bound that is a theorem in this case; None with weights, where none is."""
+        theorems = [c for c in (self, *self.others) if c.is_theorem]
+        return min(theorems, key=lambda c: c.gap, default=None)
 
     def table(self) -> Table:
         """One row per bound."""
@@ -93,7 +95,9 @@ class Certificate:
             f"With {self.confidence:.0%} confidence no two groups' selection rates differ by more than "
             f"{self.gap:.4f} in the population ({self.kind}, {'a theorem' if self.is_theorem else 'approximate'})"
         )
-        if proven.kind != self.kind:
+        if proven is None:
+            text += "; nothing is proven for weighted rows"
+        elif proven.kind != self.kind:
             text += f"; proven: {proven.gap:.4f} ({proven.kind})"
         return f"{text}.\n{self.assumptions}"
 
@@ -147,7 +151,7 @@ class _Sample:
             rows=rows,
             rates=rates,
             from_threshold=np.clip(m, 0.0, rows),
-            on_a_score=inside > 0 if hard else np.ones(len(rates), dtype=bool),
+            on_a_score=inside > 0 if hard else m > 0,
             max_gap=rule.max_gap,
             numeric_target=numeric,
             plain=not record.weighted,
@@ -244,12 +248,18 @@ def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floa
     """A g with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
 
     P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
-    rule, which takes atoms at 0 and 1 as they are. Where two laws are given (one for the smallest, one for the
-    largest), both are driven by the same quantile.
+    rule. Where two laws are given (one for the smallest, one for the largest), both are driven by the same
+    quantile. A group that selects nobody has its smallest draw at 0, and one that selects everybody its largest
+    at 1: then only the other end is random.
     """
     n_groups = len(smallest[0])
     if n_groups == 1:
         return 0.0
+    for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
+        fixed = np.flatnonzero(law <= 0)
+        if len(fixed):
+            free = [(a, b) for k, (a, b) in enumerate(zip(*other, strict=True)) if fixed.tolist() != [k]]
+            return _smallest(partial(_is_reached, free, end, confidence))
     if n_groups > _MAX_EXACT_GROUPS:
         tail = (1 - confidence) / (2 * n_groups)
         return widest(_beta_quantile(*smallest, tail), _beta_quantile(*largest, 1 - tail))
@@ -273,6 +283,13 @@ def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floa
         return float((mass * others).sum())
 
     return _smallest(lambda g: probability(g) >= confidence)
+
+
+def _is_reached(laws: list[tuple[float, float]], end: float, confidence: float, g: float) -> bool:
+    """Whether no draw is further than g from an end of [0, 1], with that confidence."""
+    place = np.array([g if end == 0 else 1 - g])
+    below = np.array([_beta_cdf(a, b, place)[0] for a, b in laws])
+    return float(np.prod(below if end == 0 else 1 - below)) >= confidence
 
 
 def _smallest(holds: Callable[[float], bool]) -> float:
@@ -345,8 +362,7 @@ def rows_needed(
     def certified(n: int) -> bool:
         rows = np.full(n_groups, float(n))
         m = np.clip(np.ceil(rate * rows), 0.0, rows)
-        ones = np.ones(n_groups, dtype=bool)
-        sample = _Sample(rows, np.full(n_groups, rate), m, ones, 0.0, True, True, True)
+        sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, 0.0, True, True, True)
         return bounds[kind](sample, confidence).gap <= max_gap
 
     low, high = 0, 16

@@ -38,7 +38,7 @@ class Check:
     gap_interval : tuple of float
         Its limits at the given confidence.
     promised : float
-        The certified gap.
+        The certified gap: the smallest proven one, or the approximate one where weights leave nothing proven.
     groups, rows, rates : tuple
         What the new rows show, group by group.
     false_alarm_rate : float
@@ -77,7 +77,8 @@ class Check:
 
 def check(rule: Rule, scores: Any, groups: Any, *, sample_weight: Any = None, confidence: float = 0.95) -> Check:
     """Compare a rule's gap on new rows with its certificate."""
-    promised = certify(rule, confidence).proven.gap
+    certificate = certify(rule, confidence)
+    promised = (certificate.proven or certificate).gap
     seen = mean_chances(rule, scores, groups, sample_weight)
     delta = 1 - confidence
     lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))

@@ -150,9 +150,7 @@ def solve_parity(
     return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
 
 
-def place_ramps(
-    distribution: ScoreDistribution, rates: Floats, problem: ParityProblem
-) -> ParitySolution:
+def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: ParityProblem) -> ParitySolution:
     """Thresholds at which each group has a rate of its own that was chosen elsewhere."""
     curve = RateCurve(distribution, problem.ramp_width)
     none = np.zeros(len(rates), dtype=bool)
