@@ -7,7 +7,7 @@ READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests bench data clean
+.PHONY: help demo test lint types tests slow bench data clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,6 +26,10 @@ types: $(DEV)  ## mypy, strict
 
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
+
+slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
+	$(BIN)/pytest -m slow
+	$(BIN)/pytest tests/properties --hypothesis-profile=many
 
 bench: $(READY)  ## speed, as ratios to reading the data once
 	@$(BIN)/python benchmarks/core.py

@@ -208,9 +208,7 @@ def test_logits_equal_the_probabilities_that_they_are_of(cutoff, ramp_width, ram
     slack = max(1e-12, 1e-15 / ramp_width) if ramp_width else 1e-12
     found = rule.probabilities(logits, groups)
     np.testing.assert_allclose(found, expected.probabilities(expit(logits), groups), rtol=0, atol=slack)
-    assert [r.threshold for r in rule.ramps] == pytest.approx(
-        [r.threshold for r in expected.ramps], abs=1e-12
-    )
+    assert [r.threshold for r in rule.ramps] == pytest.approx([r.threshold for r in expected.ramps], abs=1e-12)
 
 
 def test_logits_far_out_do_not_warn_of_overflow():
@@ -264,9 +262,7 @@ def test_weights_times_a_constant_change_nothing(factor, target_rate, ramp_width
     rule = fit(scores, groups, labels=labels, sample_weight=weights * factor, **options)
     assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
     assert [r.threshold for r in rule.ramps] == pytest.approx([r.threshold for r in expected.ramps], abs=1e-9)
-    assert [r.tie_chance for r in rule.ramps] == pytest.approx(
-        [r.tie_chance for r in expected.ramps], abs=1e-9
-    )
+    assert [r.tie_chance for r in rule.ramps] == pytest.approx([r.tie_chance for r in expected.ramps], abs=1e-9)
     assert rule.record.effective_rows == pytest.approx(expected.record.effective_rows, rel=1e-9)
     assert rule.record.rate_before == pytest.approx(expected.record.rate_before, abs=1e-9)
 
@@ -308,9 +304,7 @@ def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
 def test_weights_of_other_kinds_equal_their_floats(kind):
     scores, groups = sample(500)
     weights = np.random.default_rng(7).integers(0, 2, 500).astype(kind)
-    assert fit(scores, groups, sample_weight=weights) == fit(
-        scores, groups, sample_weight=weights.astype(float)
-    )
+    assert fit(scores, groups, sample_weight=weights) == fit(scores, groups, sample_weight=weights.astype(float))
 
 
 # Memory -------------------------------------------------------------------------------------------

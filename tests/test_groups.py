@@ -369,9 +369,7 @@ def test_three_columns_make_intersections_too():
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_missing_values_inside_intersections_are_values_of_their_own(missing):
     columns = [instead(labelled(["f", None, "f"]), missing), AGE]
-    check(
-        columns, [("f", 30), ("f", 60), (None, 30)], list(zip(labelled(["f", None, "f"]), AGE, strict=True))
-    )
+    check(columns, [("f", 30), ("f", 60), (None, 30)], list(zip(labelled(["f", None, "f"]), AGE, strict=True)))
 
 
 def test_columns_of_many_values_make_only_the_intersections_that_occur():
@@ -449,9 +447,7 @@ def test_an_arrow_record_batch_is_a_table_or_refused():
         pytest.param(pl.DataFrame({"sex": SEX, "age": AGE}), ("sex", "age"), id="polars"),
         pytest.param(pa.table({"sex": SEX, "age": AGE}), ("sex", "age"), id="arrow"),
         pytest.param({"sex": SEX, "age": AGE}, ("sex", "age"), id="mapping"),
-        pytest.param(
-            [pd.Series(SEX, name="sex"), pl.Series("age", AGE)], ("sex", "age"), id="list of series"
-        ),
+        pytest.param([pd.Series(SEX, name="sex"), pl.Series("age", AGE)], ("sex", "age"), id="list of series"),
         pytest.param(pd.Series(SEX, name="sex"), ("sex",), id="pandas series"),
         pytest.param(pl.Series("sex", SEX), ("sex",), id="polars series"),
         pytest.param(pd.DataFrame({"sex": SEX}), ("sex",), id="one column"),

@@ -153,9 +153,7 @@ def test_the_first_of_several_bad_scores_is_named():
 
 
 def test_both_columns_of_predict_proba_are_refused_with_the_remedy(door):
-    refused(
-        lambda: door(np.stack([1 - SCORES, SCORES], axis=1)), "`scores`", "one column", "(400, 2)", "[:, 1]"
-    )
+    refused(lambda: door(np.stack([1 - SCORES, SCORES], axis=1)), "`scores`", "one column", "(400, 2)", "[:, 1]")
 
 
 @pytest.mark.parametrize("shape", [(400, 1), (1, 400), (20, 20), (400, 1, 1)])
@@ -277,9 +275,7 @@ def test_ids_of_another_length_are_refused():
     refused(lambda: RULE.decide(SCORES, GROUPS, ids=["a", "b"], key=KEY), "`ids`", "`scores`", "2", str(N))
 
 
-@pytest.mark.parametrize(
-    "nothing", [[], np.array([]), pd.Series([], dtype=float), pl.Series([], dtype=float)]
-)
+@pytest.mark.parametrize("nothing", [[], np.array([]), pd.Series([], dtype=float), pl.Series([], dtype=float)])
 def test_a_fit_without_rows_is_refused(nothing):
     refused(lambda: fit_rule(nothing, []), "`scores`", "empty", "at least one row")
 
@@ -300,9 +296,7 @@ def test_a_weight_that_is_negative_or_not_finite_is_refused(value):
 
 
 def test_a_missing_weight_is_refused():
-    refused(
-        lambda: fit_rule(SCORES, GROUPS, sample_weight=[1] * (N - 1) + [None]), "`sample_weight`", "row 399"
-    )
+    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=[1] * (N - 1) + [None]), "`sample_weight`", "row 399")
 
 
 def test_a_masked_weight_is_refused():
@@ -371,9 +365,7 @@ def test_labels_of_two_columns_are_refused():
 
 
 def test_base_rate_without_labels_is_refused():
-    refused(
-        lambda: fit_rule(SCORES, GROUPS, target_rate="base_rate"), "target_rate", "'base_rate'", "`labels`"
-    )
+    refused(lambda: fit_rule(SCORES, GROUPS, target_rate="base_rate"), "target_rate", "'base_rate'", "`labels`")
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.float32, "boolean", "Int64"])
@@ -474,9 +466,7 @@ def test_a_cutoff_that_is_not_a_number_in_the_range_of_the_scale_is_refused(scal
         ("unseen_group", ["'error'", "'pooled'", "'original'"]),
     ],
 )
-@pytest.mark.parametrize(
-    "value", ["other", "", "Centered", "PROBABILITY", None, 1, True, ["error"], b"error"]
-)
+@pytest.mark.parametrize("value", ["other", "", "Centered", "PROBABILITY", None, 1, True, ["error"], b"error"])
 def test_a_setting_that_is_none_of_its_words_is_refused_with_all_of_them(name, words, value):
     refused(lambda: fit_rule(SCORES, GROUPS, **{name: value}), f"`{name}`", *words, f"got {plain(value)!r}")
 

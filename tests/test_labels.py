@@ -112,40 +112,6 @@ def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(b
         assert accuracy(h, labels, weights) == pytest.approx(best, abs=1e-9), seed
 
 
-def best_threshold_accuracy(scores, groups, labels, weights, max_gap):
-    """Highest in-sample accuracy with one threshold per group, ties split, by trying all bands.
-
-    A group's gain is piecewise linear in its rate, so that in a band it is largest at a breakpoint or at an
-    end of the band; and the sum over groups is largest where an end of the band is some group's breakpoint.
-    """
-    curves = []
-    for group in np.unique(groups):
-        inside = groups == group
-        points, place = np.unique(-scores[inside], return_inverse=True)
-        w, y = weights[inside], labels[inside]
-        share = np.bincount(place, w, minlength=len(points)) / w.sum()
-        gain = np.bincount(place, w * (2 * y - 1), minlength=len(points))
-        curves.append((np.append(0, np.cumsum(share)), np.append(0, np.cumsum(gain))))
-    places = np.concatenate([curve[0] for curve in curves])
-    best = -np.inf
-    for low in np.clip(np.concatenate([places, places - max_gap]), 0, 1):
-        high, total = min(low + max_gap, 1), 0.0
-        for rate, gain in curves:
-            tried = np.concatenate([[low, high], rate[(rate >= low) & (rate <= high)]])
-            total += np.interp(tried, rate, gain).max()
-        best = max(best, total)
-    return (np.sum(weights * (1 - labels)) + best) / weights.sum()
-
-
-def test_no_rule_with_one_threshold_per_group_and_that_gap_is_more_accurate():
-    for seed in range(100):
-        scores, groups, labels, weights, max_gap = tiny(seed)
-        h = fit_tiny(scores, groups, labels, weights, max_gap)
-        best = best_threshold_accuracy(scores, groups, labels, weights, max_gap)
-        assert best <= best_accuracy(scores, groups, labels, weights, max_gap) + 1e-9, seed
-        assert accuracy(h, labels, weights) >= best - 1e-9, seed
-
-
 def test_thresholds_on_a_grid_are_never_more_accurate():
     # Brute force of another kind: every pair of hard thresholds whose gap is allowed.
     rng = np.random.default_rng(0)

@@ -104,9 +104,7 @@ class TestExample1:
         rule = fairramp.fit_rule(scores, groups, sample_weight=weights, ramp_width=ramp_width, ramp="paper")
         np.testing.assert_allclose(rule.probabilities(scores, groups), expected, atol=1e-9)
 
-    @pytest.mark.parametrize(
-        ("max_gap", "unchanged"), [(12 / 70, True), (0.2, True), (12 / 70 - 1e-9, False)]
-    )
+    @pytest.mark.parametrize(("max_gap", "unchanged"), [(12 / 70, True), (0.2, True), (12 / 70 - 1e-9, False)])
     def test_its_own_decisions_stand_iff_the_gap_allows_them(self, max_gap, unchanged):
         scores, groups, weights, _ = example_1()
         rule = fairramp.fit_rule(scores, groups, sample_weight=weights, max_gap=max_gap)

@@ -574,9 +574,7 @@ def test_the_dictionary_is_a_copy():
     assert RULE.to_json() == TEXT
 
 
-@pytest.mark.parametrize(
-    "layout", [{"indent": None}, {"indent": 4}, {"sort_keys": True}, {"ensure_ascii": True}]
-)
+@pytest.mark.parametrize("layout", [{"indent": None}, {"indent": 4}, {"sort_keys": True}, {"ensure_ascii": True}])
 def test_the_layout_of_the_json_text_does_not_matter(layout):
     assert Rule.from_json(json.dumps(RULES["every label"].to_dict(), **layout)) == RULES["every label"]
 
@@ -641,9 +639,7 @@ def test_what_is_no_json_is_refused(text):
     refused(text, "not valid JSON")
 
 
-@pytest.mark.parametrize(
-    "text", ["null", "1", '"fairramp.rule"', "[]", "{}", '{"format": "other"}', f"[{TEXT}]"]
-)
+@pytest.mark.parametrize("text", ["null", "1", '"fairramp.rule"', "[]", "{}", '{"format": "other"}', f"[{TEXT}]"])
 def test_json_that_is_no_rule_is_refused(text):
     refused(text, "Not a rule", "format")
 

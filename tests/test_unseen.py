@@ -27,9 +27,7 @@ def test_the_error_is_the_default_policy():
 @pytest.mark.parametrize("method", ["probabilities", "decide"])
 def test_an_unseen_group_is_refused_and_both_unseen_and_fitted_groups_are_named(method):
     rule = fit_rule(SCORES, GROUPS)
-    ask = (
-        rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
-    )
+    ask = rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
     with pytest.raises(UnseenGroupError) as caught:
         ask([0.1, 0.2, 0.3, 0.4], ["B", "E", "D", "E"])
     assert str(caught.value).startswith("Groups not seen in fit: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
@@ -101,9 +99,7 @@ def test_one_unseen_row_in_a_late_block_is_found():
 
 def everyone_as_one(rule, scores, **options):
     """Fit all rows as one group to the rule's band."""
-    return quiet_fit(
-        scores, np.zeros(len(scores)), target_rate=rule.target_rate, max_gap=rule.max_gap, **options
-    )
+    return quiet_fit(scores, np.zeros(len(scores)), target_rate=rule.target_rate, max_gap=rule.max_gap, **options)
 
 
 def check_pooled(scores, groups, slack=1e-9, line=LINE, **options):

@@ -191,9 +191,7 @@ def test_binned_and_refined_equals_sorted(sample, options, binned, monkeypatch):
         )
 
 
-@given(
-    samples(weights=st.floats(0.1, 10)), settings_of_a_fit, st.sampled_from(["error", "pooled", "original"])
-)
+@given(samples(weights=st.floats(0.1, 10)), settings_of_a_fit, st.sampled_from(["error", "pooled", "original"]))
 def test_rules_survive_json_byte_for_byte(sample, options, policy):
     scores, groups, weights = sample
     rule = fit(scores, groups, sample_weight=weights, unseen_group=policy, **options)
