@@ -85,6 +85,22 @@ def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatc
         )
         assert rule.record.fingerprint == expected.record.fingerprint
         assert rule.record.rows == expected.record.rows
+        if instance.ramp_width == 0 or stands(rule, instance):  # otherwise a ramp's end may round past a score
+            assert rule.record.rows_above == expected.record.rows_above
+            assert rule.record.rows_inside == expected.record.rows_inside
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-5, 1e-4, 1e-3])
+def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(width, monkeypatch):
+    # A narrow ramp magnifies them: 1e-13 of the target was 3e-7 of a probability.
+    rng = np.random.default_rng(6)
+    groups, weights = rng.integers(0, 3, 40000), rng.lognormal(0, 1, 40000)
+    scores = np.clip(0.9 + 0.05 * rng.standard_normal(40000) + 0.02 * groups, 0, 1)
+    options = {"ramp_width": width, "cutoff": 0.9, "sample_weight": weights}
+    binned = fairramp.fit_rule(scores, groups, **options).probabilities(scores, groups)
+    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+    exact = fairramp.fit_rule(scores, groups, **options).probabilities(scores, groups)
+    np.testing.assert_allclose(binned, exact, rtol=0, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:Groups below")

@@ -106,6 +106,11 @@ def concatenated(parts: Sequence[Points]) -> Points:
     return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
 
 
+def _inside(means: Floats, points: Points) -> Floats:
+    """Means of bins, kept from leaving their bins by rounding."""
+    return np.clip(means, points.lower, np.nextafter(points.upper, -np.inf))
+
+
 def join_points(parts: Sequence[Points]) -> Points:
     """All points of several lists; points of one group that stand for the same scores become one."""
     p = concatenated(parts)
@@ -123,7 +128,7 @@ def join_points(parts: Sequence[Points]) -> Points:
             weight=weight,
             weight_squares=np.add.reduceat(p.weight_squares, first),
             averaged=averaged,
-            place=np.where(averaged & ~p.exact[first], mean, p.place[first]),
+            place=np.where(averaged & ~p.exact[first], _inside(mean, p.take(first)), p.place[first]),
         )
     return p.take(np.lexsort((p.place, p.group)))
 

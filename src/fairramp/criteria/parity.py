@@ -42,6 +42,8 @@ __all__ = ["ParityProblem", "ParitySolution", "place_ramps", "solve_parity"]
 
 #: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
+#: Ramps narrower than this magnify the last digits of the best target, which are then looked after.
+_NARROW = 1e-3
 #: A sum of multipliers this small beside the scores and the ramp is 0: they have no more digits.
 _BALANCE_TOLERANCE = 1e-14
 
@@ -140,6 +142,8 @@ def solve_parity(
         own_rate = float(shares @ own_rates)
         near = own_rate if near is None else near
         target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
+        if 0 < problem.ramp_width < _NARROW:
+            target = _sharpened(curve, shares, problem, ramp_rates, target)
     else:
         target = problem.target_rate
 
@@ -259,6 +263,35 @@ def _best_target(
     left, right = _bracket(breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near)
     last = right if ends([right])[0][1] >= 0 else _root(ends, left, right)
     return min(max(own_rate, first), max(last, first))
+
+
+def _sharpened(
+    curve: RateCurve, shares: Floats, problem: ParityProblem, ramp_rates: Floats, target: float
+) -> float:
+    """The best target to the last digits, which a narrow ramp magnifies.
+
+    Newton's step on Σ π_k t_k = 0, with feet that are right point by point; only where every group that the
+    band moves stands on a sloping piece, so that there is a derivative.
+    """
+    d, half, width = curve.distribution, problem.max_gap / 2, problem.ramp_width
+    for _ in range(4):
+        rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+        moved = (rates != ramp_rates) if half > 0 else np.ones(len(shares), dtype=bool)
+        lowest, highest = curve.feet(rates)
+        if not moved.any() or np.any(moved & (lowest != highest)):
+            return target
+        feet = curve.polish(np.where(moved, lowest, problem.own_foot), rates)
+        on_ramp = d.rates_above(feet) - d.rates_from(feet + width)
+        if np.any(moved & (on_ramp <= 0)):
+            return target
+        give = (shares * width / np.where(moved, on_ramp, np.inf)).sum()
+        step = float((shares * np.where(moved, feet - problem.own_foot, 0.0)).sum() / give)
+        if not abs(step) < _NARROW or not 0 < target + step < 1:
+            return target
+        target += step
+        if abs(step) < 1e-16:
+            break
+    return target
 
 
 def _bracket(
