@@ -10,5 +10,6 @@ settings.load_profile("default")
 def binned(monkeypatch):
     """Send even a handful of rows through bins and refinement, in blocks of 16 rows."""
     monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 0)
+    monkeypatch.setattr("fairramp.rows.SORTED_PER_GROUP", 0)
     monkeypatch.setattr("fairramp.rows.FINER_BINS", 64)
     monkeypatch.setattr("fairramp.blocks.BLOCK", 16)

@@ -305,7 +305,7 @@ def test_a_masked_weight_is_refused():
 
 
 def test_weights_that_are_all_0_are_refused():
-    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=np.zeros(N)), "`sample_weight`", "0 in every row")
+    refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=np.zeros(N)), "`sample_weight`", "zero in every row")
 
 
 def test_a_group_whose_weights_are_all_0_is_refused_by_name():
@@ -313,7 +313,7 @@ def test_a_group_whose_weights_are_all_0_is_refused_by_name():
     refused(
         lambda: fit_rule(SCORES, GROUPS, sample_weight=weights),
         "`sample_weight`",
-        "0 in every row",
+        "zero in every row",
         "'B'",
         "leave",
     )

@@ -144,14 +144,17 @@ class _Sample:
         rows = np.array(record.effective_rows if record.weighted else record.rows, dtype=np.float64)
         hard = rule.ramp_width == 0 and not record.weighted
         inside = np.array(record.rows_inside)
-        m = np.array(record.rows_above) + inside if hard else np.ceil(rates * rows - 1e-9)
+        # Without ties at the threshold, the rows from there on; otherwise what the draws select of them.
+        counted, drawn = np.array(record.rows_above) + inside, np.ceil(rates * rows - 1e-9)
+        single = (inside <= 1) & hard
+        m = np.where(single, counted, drawn)
         numeric = not isinstance(record.target, str)
         exact = hard and numeric and rule.max_gap == 0 and bool(np.all(inside == 1))
         return cls(
             rows=rows,
             rates=rates,
             from_threshold=np.clip(m, 0.0, rows),
-            on_a_score=inside > 0 if hard else m > 0,
+            on_a_score=np.where(single, inside > 0, m > 0),
             max_gap=rule.max_gap,
             numeric_target=numeric,
             plain=not record.weighted,

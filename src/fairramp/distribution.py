@@ -124,7 +124,13 @@ class RateCurve:
         # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
         levels = np.full((2, len(d.group)), np.inf)
         levels[0, j], levels[1, j] = -self.fallen, -self.falling
-        self._level_keys = _keys(np.stack([d.group, d.group + len(d.first)]), levels).ravel()
+        keys = _keys(np.stack([d.group, d.group + len(d.first)]), levels)
+        # Rounding, magnified by a narrow ramp, must not undo the order among scores that nearly tie. The first
+        # of them to fall and the last to have fallen are exact: errors are pushed to the others.
+        keys[0] = np.minimum.accumulate(keys[0, ::-1])[::-1]
+        keys[1] = np.maximum.accumulate(keys[1])
+        self.fallen, self.falling = -keys.imag[0, j], -keys.imag[1, j]
+        self._level_keys = keys.ravel()
 
     def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
         """Weight selected among the points start … stop − 1, all of which stand on the ramp."""

@@ -135,6 +135,8 @@ def fit_rule(
     if date is not None and not isinstance(date, str):
         raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
 
+    if weights is not None and not weights.all():
+        ArrayRows(column, codes, None, meaning).positions(0, len(column))  # rows of weight 0 must be sound too
     column, codes, weights, outcomes = counting_rows(column, codes, weights, outcomes)
     rows = ArrayRows(column, codes, weights, meaning)
     rates = None
@@ -150,7 +152,6 @@ def fit_rule(
         # Nothing to do: the classifier's own decisions stand.
         width = 0.0
         solution = _own_decisions(problem.cutoff, own_rates)
-        summary = _resolved(rows, summary, solution.feet)
         pooled = Ramp(problem.cutoff, 1.0) if pooled else None
     _warn(summary, solution, target_rate == "optimal", rows)
 
@@ -192,7 +193,8 @@ def _numeric_target(target: Any, labels: Floats | None, weights: Floats | None) 
             return None
         if labels is None:
             raise InputError(f"`target_rate={target!r}` needs `labels`, the true outcomes of the rows.")
-        return float(np.average(labels, weights=weights)) if target == "base_rate" else None
+        shares = None if weights is None else weights / weights.max()  # huge weights must not overflow
+        return float(np.average(labels, weights=shares)) if target == "base_rate" else None
     if isinstance(target, str) or target is None:
         words = ", ".join(map(repr, TARGETS))
         raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {target!r}.")
@@ -220,6 +222,8 @@ def counting_rows(
     largest = weights.max()
     if not _SMALLEST_WEIGHT < largest < _LARGEST_WEIGHT:
         weights = np.ldexp(weights, -np.frexp(largest)[1])
+        if not weights.all():
+            raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
     return column, codes, weights, labels
 
 
@@ -255,15 +259,6 @@ def _solve(
         if not (split.any() or average.any()):
             return summary, solution, pooled
         summary = summary.replace(split | average, rows.refine(summary, split, average))
-
-
-def _resolved(rows: ArrayRows, summary: GroupScores, thresholds: Floats) -> GroupScores:
-    """A summary that tells rows above a threshold from rows at it."""
-    while True:
-        split, average = summary.unresolved(thresholds[None], 0.0, thresholds[None])
-        if not split.any():
-            return summary
-        summary = summary.replace(split, rows.refine(summary, split, average))
 
 
 def _solve_pooled(summary: GroupScores, problem: ParityProblem, target: float) -> ParitySolution:

@@ -169,7 +169,7 @@ def _encode_column(column: Any) -> Codes:
     categorical: Any = getattr(column, "cat", None)
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
         labels = [canonical_label(v) for v in categorical.categories]
-        return _ordered(np.asarray(categorical.codes), -1, [None, *labels])
+        return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
     values = column if isinstance(column, list | tuple) else _as_array(column)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
@@ -209,15 +209,21 @@ def _encode_integers(values: npt.NDArray[Any]) -> Codes:
     ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
     low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
-        codes = Codes(values, low, tuple(range(low, high + 1)))
-        seen = None if high - low < _DIRECT_RANGE else codes.occurring()
-        if seen is None or seen.all():
-            return codes
-        place = np.cumsum(seen, dtype=np.int32) - 1
-        found = tuple((np.flatnonzero(seen) + low).tolist())
-        return Codes(place[codes.block(0, len(values))], 0, found)
+        return _occurring(Codes(values, low, tuple(range(low, high + 1))))
     labels, inverse = np.unique(values, return_inverse=True)
     return Codes(inverse, 0, tuple(labels.tolist()))
+
+
+def _occurring(codes: Codes) -> Codes:
+    """Codes without labels that no row has; a few such labels do no harm and are left."""
+    if len(codes.labels) <= _DIRECT_RANGE:
+        return codes
+    seen = codes.occurring()
+    if seen.all():
+        return codes
+    place = np.cumsum(seen, dtype=np.int32) - 1
+    found = tuple(codes.labels[i] for i in np.flatnonzero(seen).tolist())
+    return Codes(place[codes.block(0, len(codes))], 0, found)
 
 
 def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:

@@ -31,6 +31,8 @@ __all__ = ["ArrayRows"]
 
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
+#: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
+SORTED_PER_GROUP = 1 << 8
 #: Bins per group in the first pass, at most.
 MAX_BINS = 1 << 13
 #: Wide bins per group with which a summary starts; what its fingerprint needs.
@@ -100,7 +102,7 @@ class ArrayRows:
     def summarize(self) -> GroupScores:
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
         n_rows = len(self.scores)
-        if n_rows <= SORTED_ROWS:
+        if n_rows <= max(SORTED_ROWS, SORTED_PER_GROUP * len(self.codes.labels)):
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
             return GroupScores.of_occurring(self.codes.labels, points)
         self._count()
@@ -200,7 +202,7 @@ class ArrayRows:
             binned = to_bins[rows.point]
             return rows.take(~binned), finer.sums(rows.take(binned))
 
-        results = map_blocks(look, len(self.scores))
+        results = map_blocks(look, len(self.scores), 4 * finer.n_cells)
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
         return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
@@ -295,7 +297,7 @@ class _FinerBins:
     def __init__(self, bins: Points, parts: Integers) -> None:
         self._bins = bins
         self._offset = np.cumsum(parts) - parts
-        self._n_cells = int(parts.sum())
+        self.n_cells = int(parts.sum())
         self._is_cut = bool(np.any(parts > 1))
         self._first = _ordinal(bins.lower)
         span = _ordinal(bins.upper) - self._first
@@ -315,7 +317,7 @@ class _FinerBins:
             cell += (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
         w, distance = rows.weight, rows.position - self._bins.lower[rows.point]
         values = [None, distance] if w is None else [None, w * distance, w, w * w]
-        return [np.bincount(cell, value, minlength=self._n_cells) for value in values]
+        return [np.bincount(cell, value, minlength=self.n_cells) for value in values]
 
     def points(self, sums: list[npt.NDArray[Any]]) -> Points:
         """Those parts that have rows, with their means."""

@@ -49,7 +49,7 @@ class Scale:
         if cutoff is None:
             return self.default_cutoff
         low, high = self.score_range
-        return check_number("cutoff", cutoff, max(low, -700.0), min(high, 700.0))
+        return check_number("cutoff", cutoff, max(low, -700.0), min(high, 700.0)) + 0.0  # −0.0 is 0.0
 
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores as positions, in float64."""

@@ -192,7 +192,8 @@ class GroupScores:
     def fingerprint(self, lowest: float, highest: float) -> str:
         """SHA-256 of the rows per group and part of the score range, whatever their order."""
         parts = resolution(int(self.rows.sum()), len(self.labels))
-        index = np.floor((self.points.lower - lowest) * (parts / (highest - lowest))).astype(np.intp)
+        per_unit = parts / (highest - lowest)  # a power of two, so that no product is rounded
+        index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
         cells = self.points.group * (parts + 1) + index
         counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
         digest = hashlib.sha256(json.dumps([parts, self.labels]).encode())
@@ -228,7 +229,7 @@ class GroupScores:
         width : float
             Their width.
         edges : floats of shape (l, K)
-            Scores at which the rows at or above must be counted exactly.
+            Scores at which rows at and rows above must be told apart.
 
         Returns
         -------
@@ -245,11 +246,12 @@ class GroupScores:
                 split |= (p.lower <= foot) & (foot < p.upper)
                 continue
             top = foot + width
-            split |= ((p.lower < foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
+            # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
+            split |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
             meets |= (p.lower < top) & (p.upper > foot)
         for row in edges:
             edge = row[p.group]
-            split |= (p.lower < edge) & (edge < p.upper)
+            split |= (p.lower <= edge) & (edge < p.upper)
         split &= coarse
         return split, meets & coarse & ~split & ~p.averaged
 
