@@ -160,12 +160,8 @@ class Audit:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
-        return {
-            f.name: {g.name: getattr(v, g.name) for g in fields(v)} if isinstance(v, Selection) else v
-            for f in fields(self)
-            for v in [getattr(self, f.name)]
-        }
+        """Everything as plain values, ready for JSON; what no row tells is None."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def gaps(self) -> Table:
         """Gap and impact ratio with their limits, before and after."""
@@ -383,6 +379,14 @@ def _scale_and_cutoff(rule: Rule | None, scale: str | None, cutoff: float | None
         return SCALES[rule.scale], rule.cutoff
     meaning = SCALES[check_option("scale", "probability" if scale is None else scale, SCALES)]
     return meaning, meaning.checked_cutoff(cutoff)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Selection):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and value != value else value
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

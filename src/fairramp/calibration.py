@@ -70,10 +70,13 @@ class LabelledScores:
         return GroupScores(self.scores.labels, join_points([points]))
 
     def most_accurate_rates(self, max_gap: float) -> Floats:
-        """Each group's selection rate in the most accurate decisions with that gap.
+        """Each group's rate in the most accurate decisions with that gap that never fall with the score.
 
         A group's decisions depend only on its rate and the order of its scores, so that calibrating the scores
-        group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates.
+        group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates. A rule
+        then selects by the raw scores; where a rate falls inside a block of scores that the regression pooled,
+        that is a little less accurate on the fit rows (0.3 points of 200 rows, 0.03 of 20,000) than the best
+        threshold there, which follows their noise.
         """
         problem = ParityProblem(max_gap=max_gap, target_rate=None, cutoff=0.5, ramp_width=0.0, offset=0.5)
         return solve_parity(self.calibrated.distribution(), self.calibrated.shares, problem).rates

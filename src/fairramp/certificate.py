@@ -172,7 +172,9 @@ def _beta(s: _Sample, confidence: float) -> Certificate:
         (s.from_threshold, s.rows + 1 - s.from_threshold), (upper, s.rows + 1 - upper), confidence
     )
     text = "Assumes independent fit rows that the model was not trained on"
-    text += ", and nothing else." if s.exact else "; exact without ties, weights, ramp or estimated target."
+    text += (
+        ", from a law without ties." if s.exact else "; exact without ties, weights, ramp or estimated target."
+    )
     return _certificate(gap, "beta", s.exact, confidence, text)
 
 

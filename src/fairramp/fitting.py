@@ -216,7 +216,7 @@ def counting_rows(
         lost = np.flatnonzero(before & ~codes.occurring())
         if len(lost):
             raise InputError(
-                f"`sample_weight` is 0 in every row of group {codes.labels[lost[0]]!r}; "
+                f"`sample_weight` is zero in every row of group {codes.labels[lost[0]]!r}; "
                 "give its rows weight or leave them out."
             )
     largest = weights.max()
