@@ -152,6 +152,7 @@ def fit_rule(
         # Nothing to do: the classifier's own decisions stand.
         width = 0.0
         solution = _own_decisions(problem.cutoff, own_rates)
+        summary = _resolved(rows, summary, solution.feet)
         pooled = Ramp(problem.cutoff, 1.0) if pooled else None
     _warn(summary, solution, target_rate == "optimal", rows)
 
@@ -259,6 +260,15 @@ def _solve(
         if not (split.any() or average.any()):
             return summary, solution, pooled
         summary = summary.replace(split | average, rows.refine(summary, split, average))
+
+
+def _resolved(rows: ArrayRows, summary: GroupScores, thresholds: Floats) -> GroupScores:
+    """A summary that tells rows above a threshold from rows at it."""
+    while True:
+        split, average = summary.unresolved(thresholds[None], 0.0, thresholds[None])
+        if not split.any():
+            return summary
+        summary = summary.replace(split, rows.refine(summary, split, average))
 
 
 def _solve_pooled(summary: GroupScores, problem: ParityProblem, target: float) -> ParitySolution:

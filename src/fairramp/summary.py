@@ -229,7 +229,7 @@ class GroupScores:
         width : float
             Their width.
         edges : floats of shape (l, K)
-            Scores at which rows at and rows above must be told apart.
+            Scores at which the rows at or above must be counted exactly.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class GroupScores:
             meets |= (p.lower < top) & (p.upper > foot)
         for row in edges:
             edge = row[p.group]
-            split |= (p.lower <= edge) & (edge < p.upper)
+            split |= (p.lower < edge) & (edge < p.upper)
         split &= coarse
         return split, meets & coarse & ~split & ~p.averaged
 
