@@ -16,6 +16,7 @@ always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massa
 """
 
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +38,7 @@ _CUTS = 1024
 _MAX_EXACT_GROUPS = 512
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """A bound on the population's gap.
 
@@ -89,7 +90,7 @@ class Certificate:
             }
         )
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         proven = self.proven
         text = (
             f"With {self.confidence:.0%} confidence no two groups' selection rates differ by more than "
@@ -99,7 +100,7 @@ class Certificate:
             text += "; nothing is proven for weighted rows"
         elif proven.kind != self.kind:
             text += f"; proven: {proven.gap:.4f} ({proven.kind})"
-        return f"{text}.\n{self.assumptions}"
+        return "\n".join(textwrap.fill(part, 80) for part in (f"{text}.", self.assumptions))
 
 
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:

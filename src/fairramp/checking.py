@@ -10,6 +10,7 @@ and if lower > g, the gap has left what was promised. While nothing has changed,
 2δ at most: the certificate may be wrong (δ), or the new limits (δ).
 """
 
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from fairramp.rule import Rule
 __all__ = ["Check", "check"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Check:
     """What new rows say about a rule's promise.
 
@@ -65,14 +66,18 @@ class Check:
     false_alarm_rate: float
     detectable_gap: float
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         low, high = self.gap_interval
         verdict = "has left" if self.has_drifted else "is within"
-        return (
+        found = (
             f"The gap {verdict} what was promised: {self.gap:.4f} ({low:.4f} to {high:.4f}) on the new rows, "
-            f"promised {self.promised:.4f}.\nFalse alarms: at most {self.false_alarm_rate:.0%}. Rows as many as "
-            f"these find a gap of {self.detectable_gap:.3f} nine times in ten."
+            f"promised {self.promised:.4f}."
         )
+        power = (
+            f"False alarms: at most {self.false_alarm_rate:.0%}. Rows as many as these find a gap of "
+            f"{self.detectable_gap:.3f} nine times in ten."
+        )
+        return "\n".join(textwrap.fill(part, 80) for part in (found, power))
 
 
 def check(rule: Rule, scores: Any, groups: Any, *, sample_weight: Any = None, confidence: float = 0.95) -> Check:
