@@ -45,9 +45,7 @@ def main() -> None:
     seconds = 2.0 if options.quick else 6.0
 
     print(f"{options.groups} integer-coded groups; ratios to scores.sum(); groups.sum()")
-    print(
-        f"{'rows':>12}  {'floor ms':>9}  {'fit ms':>9}  {'fit':>6}  {'apply ms':>9}  {'apply':>6}  {'gap':>7}"
-    )
+    print(f"{'rows':>12}  {'floor ms':>9}  {'fit ms':>9}  {'fit':>6}  {'apply ms':>9}  {'apply':>6}  {'gap':>7}")
     for n_rows in sizes:
         print(measured(n_rows, options.groups, seconds))
 
