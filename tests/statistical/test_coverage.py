@@ -110,7 +110,7 @@ class Case:
         """Whether certificates of all replicates are nearly the same."""
         if self.max_gap > 0 or (self.law == "tied" and self.ramp_width == 0):
             return False
-        return not isinstance(self.target, str) or self.law == "continuous"
+        return not isinstance(self.target, str) or (self.law == "continuous" and self.target != "accuracy")
 
     @property
     def cutoff(self):
