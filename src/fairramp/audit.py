@@ -27,7 +27,7 @@ from fairramp.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
-from fairramp.table import Table
+from fairramp.table import Table, name_column
 
 __all__ = ["Audit", "Selection", "audit"]
 
@@ -130,10 +130,8 @@ class Audit:
 
     def table(self) -> Table:
         """One row per group."""
-        names = np.empty(len(self.groups), dtype=object)
-        names[:] = self.groups
         s = self.selection
-        columns: dict[str, Any] = {"group": names, "n": self.rows}
+        columns: dict[str, Any] = {"group": name_column(self.groups), "n": self.rows}
         if self.after:
             columns["rate_before"] = self.before.rate
         columns |= {"rate": s.rate, "rate_from": s.lower, "rate_to": s.upper}
@@ -146,11 +144,9 @@ class Audit:
         s = self.selection
         if s.accuracy is None:
             raise InputError("Error rates need `labels`, the true outcomes of the rows.")
-        names = np.empty(len(self.groups), dtype=object)
-        names[:] = self.groups
         return Table(
             {
-                "group": names,
+                "group": name_column(self.groups),
                 "accuracy": s.accuracy,
                 "true_positive_rate": s.true_positive_rate,
                 "false_positive_rate": s.false_positive_rate,
@@ -231,7 +227,7 @@ def audit(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
     column = as_scores(scores)
-    codes = encode_groups(groups, rule_columns(rule))
+    codes = encode_groups(groups, rule.group_columns if rule else None)
     n = len(column)
     check_length("groups", len(codes), n)
     weights = None if sample_weight is None else as_weights(sample_weight, n)
@@ -276,17 +272,12 @@ def mean_chances(rule: Rule, scores: Any, groups: Any, sample_weight: Any) -> Me
     """What a rule does to each group of new rows."""
     chances = rule.probabilities(scores, groups)
     weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
-    sums, labels = _sums(encode_groups(groups, rule_columns(rule)), weights, len(chances))
+    sums, labels = _sums(encode_groups(groups, rule.group_columns), weights, len(chances))
     h = chances if weights is None else chances[weights > 0]
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     plain = np.bincount(sums.group, minlength=sums.n_groups)
     effective = plain.astype(np.float64) if weights is None else sums.effective_rows(h, rates)
     return MeanChances(labels, tuple(plain.tolist()), rates, effective)
-
-
-def rule_columns(rule: Rule | None) -> tuple[str, ...] | None:
-    """Names of the group columns a rule was fitted on."""
-    return rule.record.group_columns if rule is not None and rule.record is not None else None
 
 
 def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[_Sums, tuple[Label, ...]]":

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from fairramp.criteria.parity import ParityProblem, solve_parity
-from fairramp.distribution import Floats
+from fairramp.distribution import Floats, sort_keys
 from fairramp.groups import Codes
 from fairramp.summary import GroupScores, Points, join_points
 
@@ -43,7 +43,7 @@ class LabelledScores:
         """Summarise labelled rows; labels are 0.0 and 1.0."""
         group = codes.block(0, len(codes))
         points = Points.from_rows(group, positions, weights)
-        index = np.searchsorted(points.group + 1j * points.place, group + 1j * (positions + 0.0))
+        index = np.searchsorted(sort_keys(points.group, points.place), sort_keys(group, positions + 0.0))
         w = 1.0 if weights is None else weights
         positives, squares = (
             np.bincount(index, v * labels, minlength=len(points)).astype(np.float64) for v in (w, w * w)

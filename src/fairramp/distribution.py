@@ -88,7 +88,8 @@ class ScoreDistribution:
         return running
 
 
-def _keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
+def sort_keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
+    """Keys that NumPy orders by group and, within a group, by value."""
     keys = np.empty(np.broadcast_shapes(groups.shape, values.shape), dtype=np.complex128)
     keys.real = groups
     keys.imag = values
@@ -114,17 +115,17 @@ class RateCurve:
         falling = self._total[group] - below[j]
         fallen = self._total[group] - below[j + 1]
         if width > 0:
-            points = _keys(d.group, d.scores)
-            i = np.searchsorted(points, _keys(group, x - width), side="right")
+            points = sort_keys(d.group, d.scores)
+            i = np.searchsorted(points, sort_keys(group, x - width), side="right")
             falling += self._ramp_weight(i, j, x - width)
-            i = np.searchsorted(points, _keys(group, x + width), side="left")
+            i = np.searchsorted(points, sort_keys(group, x + width), side="left")
             fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
         self.falling = falling / self._total[group]
         self.fallen = fallen / self._total[group]
         # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
         levels = np.full((2, len(d.group)), np.inf)
         levels[0, j], levels[1, j] = -self.fallen, -self.falling
-        keys = _keys(np.stack([d.group, d.group + len(d.first)]), levels)
+        keys = sort_keys(np.stack([d.group, d.group + len(d.first)]), levels)
         # Rounding, magnified by a narrow ramp, must not undo the order among scores that nearly tie. The first
         # of them to fall and the last to have fallen are exact: errors are pushed to the others.
         keys[0] = np.minimum.accumulate(keys[0, ::-1])[::-1]

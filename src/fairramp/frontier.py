@@ -25,6 +25,7 @@ from fairramp.inputs import (
     check_number,
     check_option,
     checked_width,
+    split_validation,
 )
 from fairramp.intervals import normal_quantile
 from fairramp.rows import ArrayRows
@@ -142,11 +143,7 @@ def frontier(
     fit, names = _labelled(scores, groups, labels, sample_weight, meaning)
     measured = fit
     if validation is not None:
-        if not isinstance(validation, tuple) or len(validation) not in (3, 4):
-            raise InputError("`validation` must be a tuple (scores, groups, labels) or with a fourth, weights.")
-        new_scores, new_groups, new_labels, *new_weights = validation
-        weights = new_weights[0] if new_weights else None
-        measured, _ = _labelled(new_scores, new_groups, new_labels, weights, meaning, names)
+        measured, _ = _labelled(*split_validation(validation), meaning, names)
     seat = _seats(measured, fit)
 
     own = (measured.scores.points.place >= cut).astype(np.float64)

@@ -20,6 +20,7 @@ __all__ = [
     "check_option",
     "checked_width",
     "is_real",
+    "split_validation",
 ]
 
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
@@ -107,6 +108,14 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
+    """Scores, groups, labels and weights (or None) of validation rows."""
+    if not isinstance(validation, tuple) or len(validation) not in (3, 4):
+        raise InputError("`validation` must be a tuple (scores, groups, labels) or with a fourth, weights.")
+    scores, groups, labels, *weights = validation
+    return scores, groups, labels, weights[0] if weights else None
 
 
 def check_length(name: str, length: int, n_rows: int) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
-from fairramp.distribution import Floats, Integers
+from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes
 from fairramp.scales import Scale
@@ -210,9 +210,9 @@ class ArrayRows:
     def _opened(self, wide: Points) -> Points:
         """The narrow bins of wide ones."""
         assert self._narrow is not None
-        keys = self._narrow.group + 1j * self._narrow.lower
-        first = np.searchsorted(keys, wide.group + 1j * wide.lower)
-        stop = np.searchsorted(keys, wide.group + 1j * wide.upper)
+        keys = sort_keys(self._narrow.group, self._narrow.lower)
+        first = np.searchsorted(keys, sort_keys(wide.group, wide.lower))
+        stop = np.searchsorted(keys, sort_keys(wide.group, wide.upper))
         inside = np.zeros(len(keys) + 1, dtype=np.intp)
         np.add.at(inside, first, 1)
         np.add.at(inside, stop, -1)
@@ -221,8 +221,8 @@ class ArrayRows:
     def _cells_of(self, points: Points) -> Integers:
         """The cell in which each point lies."""
         assert self._narrow is not None
-        keys = self._narrow.group + 1j * self._narrow.lower
-        return self._cells[np.searchsorted(keys, points.group + 1j * points.lower, side="right") - 1]
+        keys = sort_keys(self._narrow.group, self._narrow.lower)
+        return self._cells[np.searchsorted(keys, sort_keys(points.group, points.lower), side="right") - 1]
 
 
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
@@ -235,7 +235,7 @@ class _Owner:
 
     def __init__(self, chosen: Points, cells: Integers, n_cells: int) -> None:
         self._chosen = chosen
-        self._keys = cells + 1j * chosen.lower  # ordered lexicographically
+        self._keys = sort_keys(cells, chosen.lower)
         self._cells = cells
         self._first = np.zeros(n_cells, dtype=np.intp)
         self._first[cells[::-1]] = np.arange(len(cells))[::-1]
@@ -248,7 +248,7 @@ class _Owner:
         if self._alone:
             point = self._first[rows.point]
         else:
-            point = np.searchsorted(self._keys, rows.point + 1j * rows.position, side="right") - 1
+            point = np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
         inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
         inside &= self._cells[point] == rows.point
         return rows._replace(point=point).take(inside)

@@ -24,7 +24,7 @@ from fairramp.groups import Codes, Label, canonical_label, encode_groups, label_
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
-from fairramp.table import Table
+from fairramp.table import Table, name_column
 
 if TYPE_CHECKING:
     from fairramp.certificate import Certificate
@@ -223,6 +223,11 @@ class Rule:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    @property
+    def group_columns(self) -> tuple[str, ...] | None:
+        """Names of the group columns of the fit, where they had any."""
+        return self.record.group_columns if self.record else None
+
     # Deciding ---------------------------------------------------------------------------------
 
     def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
@@ -247,7 +252,7 @@ class Rule:
         array([0.3, 1. ])
         """
         column = as_scores(scores)
-        codes = encode_groups(groups, self.record.group_columns if self.record else None)
+        codes = encode_groups(groups, self.group_columns)
         check_length("groups", len(codes), len(column))
         ramps, original = self._ramps_of(codes)
         thresholds = np.array([ramp.threshold for ramp in ramps])
@@ -346,7 +351,7 @@ class Rule:
         """
         thresholds = np.array([ramp.threshold for ramp in self.ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
-        columns: dict[str, Any] = {"group": self.groups}
+        columns: dict[str, Any] = {"group": name_column(self.groups)}
         if self.record:
             columns["n"] = self.record.rows
         columns["threshold"] = thresholds
@@ -357,12 +362,8 @@ class Rule:
         if self.record:
             columns["rate_before"] = self.record.rate_before
             columns["rate_after"] = self.record.rate_after
-        # Labels of one group may themselves be numbers; they are names here, not quantities.
-        column = np.empty(len(self.groups), dtype=object)
-        column[:] = self.groups
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
-        names = self.record.group_columns if self.record else None
-        return Table({**columns, "group": column}, decimals, {"group": " / ".join(names or ["group"])})
+        return Table(columns, decimals, {"group": " / ".join(self.group_columns or ["group"])})
 
     def __repr__(self) -> str:
         n = len(self.groups)

@@ -25,7 +25,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.distribution import Floats, Integers, ScoreDistribution
+from fairramp.distribution import Floats, Integers, ScoreDistribution, sort_keys
 from fairramp.groups import Label, label_key
 
 __all__ = ["MAX_RESOLUTION", "GroupScores", "Points", "concatenated", "join_points", "resolution"]
@@ -259,5 +259,5 @@ class GroupScores:
         """The same rows with some bins exchanged for finer points."""
         kept = self.points.take(~which)
         points = concatenated([kept, finer])
-        keys = points.group + 1j * points.place  # ordered lexicographically: two runs to be merged
+        keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
         return GroupScores(self.labels, points.take(np.argsort(keys, kind="stable")))

@@ -4,7 +4,7 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 """
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table"]
+__all__ = ["Table", "name_column"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
@@ -170,6 +170,13 @@ class Table:
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
+    """A column of names, which stay names in text also if they are numbers or tuples."""
+    column = np.empty(len(names), dtype=object)
+    column[:] = names
+    return column
+
+
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -182,8 +189,7 @@ def _column(values: Any) -> npt.NDArray[Any]:
         if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
             column = np.array(values)
         else:
-            column = np.empty(len(values), dtype=object)
-            column[:] = values
+            column = name_column(values)
     column.flags.writeable = False
     return column
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fairramp.exceptions import InputError
 from fairramp.fitting import fit_rule
-from fairramp.inputs import as_labels, as_weights
+from fairramp.inputs import as_labels, as_weights, split_validation
 from fairramp.rule import Rule
 from fairramp.table import Table
 
@@ -106,17 +106,15 @@ def tune(
     >>> len(tuned.grid), round(tuned.score, 2)
     (25, 0.84)
     """
-    if not isinstance(validation, tuple) or len(validation) not in (3, 4):
-        raise InputError("`validation` must be a tuple (scores, groups, labels) or with a fourth, weights.")
+    other_scores, other_groups, other_labels, other_weights = split_validation(validation)
     if not len(ramp_widths):
         raise InputError("`ramp_widths` is empty; pass at least one width.")
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
     if target_rates is None:
         base = float(np.average(as_labels(labels, len(labels)), weights=weights))
         target_rates = sorted({min(max(base + step, 0.001), 0.999) for step in RATE_STEPS})
-    other_scores, other_groups, other_labels, *rest = validation
     truth = as_labels(other_labels, len(other_labels))
-    other_weights = as_weights(rest[0], len(truth)) if rest and rest[0] is not None else np.ones(len(truth))
+    other_weights = np.ones(len(truth)) if other_weights is None else as_weights(other_weights, len(truth))
 
     rules, rows = [], []
     for width in ramp_widths:
