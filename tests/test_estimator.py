@@ -826,6 +826,8 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "ramp": "centered",
         "target_rate": "accuracy",
         "cutoff": 0.5,
+        "solver": "exact",
+        "criterion": None,
         "cv": 5,
         "predict_method": "auto",
         "sensitive_columns": None,

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fairramp import datasets
+from fairramp import baselines, bounds, datasets
 from fairramp._version import __version__
 from fairramp.audit import Audit, Selection, audit
 from fairramp.certificate import Certificate, rows_needed
 from fairramp.checking import Check
+from fairramp.criteria.covariance import Covariance
+from fairramp.criteria.sgd import SGD
 from fairramp.decisions import draws
 from fairramp.exceptions import (
     FairrampError,
@@ -17,7 +19,9 @@ from fairramp.exceptions import (
 )
 from fairramp.fitting import fit_rule
 from fairramp.frontier import Frontier, frontier
+from fairramp.hidden import HiddenSplit, hidden_split
 from fairramp.rule import FitRecord, Ramp, Rule
+from fairramp.streaming import StreamingFit
 from fairramp.table import Table
 from fairramp.tuning import Tuned, tune
 
@@ -25,28 +29,35 @@ if TYPE_CHECKING:
     from fairramp.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
+    "SGD",
     "Audit",
     "Certificate",
     "Check",
+    "Covariance",
     "FairrampError",
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "HiddenSplit",
     "InputError",
     "Ramp",
     "RandomizedThresholdOptimizer",
     "Rule",
     "RuleFormatError",
     "Selection",
+    "StreamingFit",
     "Table",
     "Tuned",
     "UnseenGroupError",
     "__version__",
     "audit",
+    "baselines",
+    "bounds",
     "datasets",
     "draws",
     "fit_rule",
     "frontier",
+    "hidden_split",
     "rows_needed",
     "tune",
 ]

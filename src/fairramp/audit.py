@@ -13,20 +13,22 @@ effective rows n_eff = r (1 − r) (Σw)² / Σ w² (h − r)², and Newcombe's 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from fairramp.calibration import LabelledScores
-from fairramp.distribution import Floats
+from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
-from fairramp.groups import Codes, Label, encode_groups
+from fairramp.groups import Codes, Label
 from fairramp.inputs import as_labels, as_scores, as_weights, check_length, check_number, check_option
 from fairramp.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
+from fairramp.strata import encode_cells, largest_gap, stratum_index, worst_stratum
 from fairramp.table import Table, name_column
 
 __all__ = ["Audit", "Selection", "audit"]
@@ -191,6 +193,7 @@ def audit(
     labels: Any = None,
     *,
     rule: Rule | None = None,
+    strata: Any = None,
     sample_weight: Any = None,
     confidence: float = 0.95,
     cutoff: float | None = None,
@@ -208,6 +211,8 @@ def audit(
         True outcomes.
     rule : Rule, optional
         Adds what the rule makes of the scores.
+    strata : labels of shape (n,), or several columns, optional
+        Compares groups within strata: the gap is the largest of two groups of one stratum.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows.
     confidence : float, default 0.95
@@ -227,19 +232,20 @@ def audit(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
     column = as_scores(scores)
-    codes = encode_groups(groups, rule.group_columns if rule else None)
+    codes = rule.encode(groups, strata) if rule else encode_cells(groups, strata)[0]
     n = len(column)
     check_length("groups", len(codes), n)
     weights = None if sample_weight is None else as_weights(sample_weight, n)
     counts = np.ones(n, dtype=bool) if weights is None else weights > 0
     sums, names = _sums(codes, weights, n)
+    of = None if strata is None else stratum_index(names)
     outcomes = None if labels is None else as_labels(labels, n)[counts]
     positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
     own = (positions >= meaning.position(np.array([cut]))[0]).astype(np.float64)
-    before, after, changed, randomised = _selection(sums, own, outcomes, confidence), None, None, None
+    before, after, changed, randomised = _selection(sums, own, outcomes, confidence, of), None, None, None
     if rule is not None:
-        h = rule.probabilities(column, groups)[counts]
-        after = _selection(sums, h, outcomes, confidence)
+        h = rule.probabilities(column, groups, strata)[counts]
+        after = _selection(sums, h, outcomes, confidence, of)
         changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
         drawn = ((h > 0) & (h < 1)).astype(np.float64)
         randomised = float(sums.weights @ drawn / sums.weights.sum())
@@ -268,11 +274,11 @@ class MeanChances:
     effective_rows: Floats
 
 
-def mean_chances(rule: Rule, scores: Any, groups: Any, sample_weight: Any) -> MeanChances:
+def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
     """What a rule does to each group of new rows."""
-    chances = rule.probabilities(scores, groups)
+    chances = rule.probabilities(scores, groups, strata)
     weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
-    sums, labels = _sums(encode_groups(groups, rule.group_columns), weights, len(chances))
+    sums, labels = _sums(rule.encode(groups, strata), weights, len(chances))
     h = chances if weights is None else chances[weights > 0]
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     plain = np.bincount(sums.group, minlength=sums.n_groups)
@@ -323,7 +329,9 @@ class _Sums:
         return effective
 
 
-def _selection(sums: _Sums, h: Floats, labels: Floats | None, confidence: float) -> Selection:
+def _selection(
+    sums: _Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
+) -> Selection:
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     rows = sums.effective_rows(h, rates)
     lower, upper = wilson_interval(rates, rows, confidence)
@@ -347,12 +355,34 @@ def _selection(sums: _Sums, h: Floats, labels: Floats | None, confidence: float)
         rate=_floats(rates),
         lower=_floats(lower),
         upper=_floats(upper),
-        gap=float(rates.max() - rates.min()),
-        gap_interval=gap_interval(rates, rows, confidence),
-        ratio=float(rates.min() / rates.max()) if rates.max() > 0 else 1.0,
-        ratio_interval=ratio_interval(rates, rows, confidence),
+        gap=largest_gap(rates, strata),
+        gap_interval=_limits(gap_interval, max, rates, rows, confidence, strata),
+        ratio=-worst_stratum(lambda r: -float(r.min() / r.max()) if r.max() > 0 else -1.0, strata, rates),
+        ratio_interval=_limits(ratio_interval, min, rates, rows, confidence, strata),
         **errors,
     )
+
+
+def _limits(
+    interval: Callable[[Floats, Floats, float], tuple[float, float]],
+    worst: Callable[[list[float]], float],
+    rates: Floats,
+    rows: Floats,
+    confidence: float,
+    strata: Integers | None,
+) -> tuple[float, float]:
+    """Limits of a gap or ratio; with strata, each gets its share of the error."""
+    if strata is None:
+        return interval(rates, rows, confidence)
+    cells = [strata == stratum for stratum in range(int(strata[-1]) + 1)]
+    pairs = np.array([c.sum() * (c.sum() - 1) / 2 for c in cells])
+    shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
+    found = [
+        interval(rates[c], rows[c], 1 - (1 - confidence) * share)
+        for c, share in zip(cells, shares, strict=True)
+        if share > 0
+    ] or [interval(rates[:1], rows[:1], confidence)]
+    return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
 def _calibration_errors(

@@ -14,8 +14,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from fairramp.criteria.covariance import solve_covariance
 from fairramp.criteria.parity import ParityProblem, solve_parity
-from fairramp.distribution import Floats, sort_keys
+from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.groups import Codes
 from fairramp.summary import GroupScores, Points, join_points
 
@@ -69,8 +70,10 @@ class LabelledScores:
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return GroupScores(self.scores.labels, join_points([points]))
 
-    def most_accurate_rates(self, max_gap: float) -> Floats:
+    def most_accurate_rates(self, max_gap: float, strata: Integers | None = None) -> Floats:
         """Each group's rate in the most accurate decisions with that gap that never fall with the score.
+
+        With `strata`, the index of each cell's stratum, the gap is one within strata.
 
         A group's decisions depend only on its rate and the order of its scores, so that calibrating the scores
         group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates. A rule
@@ -79,6 +82,8 @@ class LabelledScores:
         threshold there, which follows their noise.
         """
         problem = ParityProblem(max_gap=max_gap, target_rate=None, cutoff=0.5, ramp_width=0.0, offset=0.5)
+        if strata is not None:
+            return solve_covariance(self.calibrated, strata, problem).rates
         return solve_parity(self.calibrated.distribution(), self.calibrated.shares, problem).rates
 
     def accuracy(self, chances: Floats) -> tuple[float, float]:

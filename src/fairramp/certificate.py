@@ -15,7 +15,6 @@ Each says whether it is a theorem in the case at hand. Independent fit rows that
 always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massart 1990 for dkw.
 """
 
-import math
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,14 +22,16 @@ from functools import partial
 
 import numpy as np
 
+from fairramp.bounds import theorem_1_bound
 from fairramp.distribution import Floats
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.rule import FitRecord, Rule
+from fairramp.strata import worst_stratum
 from fairramp.table import Table
 
-__all__ = ["Certificate", "certify", "rows_needed", "theorem_1_bound", "theorem_2_bound", "widest"]
+__all__ = ["Certificate", "certify", "rows_needed", "widest"]
 
 #: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
 _CUTS = 1024
@@ -108,19 +109,26 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     record = rule.record
     if record is None:
-        raise FairrampError("A rule written by hand has no fit rows, so nothing certifies its gap.")
+        raise FairrampError(
+            "A rule written by hand or learned from a stream has no fit rows on record, so nothing certifies it."
+        )
     if record.cross_fitted:
         raise FairrampError(
             "No certificate: the rule was fitted on cross-fitted scores, and the model that decides was refitted "
             "on other rows; freeze a trained model and fit the rule on fresh rows to get one."
         )
     sample = _Sample.of(rule, record)
-    found = [
-        _beta(sample, confidence),
-        _kl(sample, confidence),
-        _dkw(sample, confidence),
-        *_theorem_1(sample, confidence),
-    ]
+    if record.solver == "sgd":
+        found = [_dkw(sample, confidence)]  # the others need thresholds that meet the target exactly
+    elif sample.strata is not None:
+        found = [_beta(sample, confidence), _kl(sample, confidence), _dkw(sample, confidence)]
+    else:
+        found = [
+            _beta(sample, confidence),
+            _kl(sample, confidence),
+            _dkw(sample, confidence),
+            *_theorem_1(sample, confidence),
+        ]
     others = tuple(sorted(found[1:], key=lambda c: c.gap))
     main = found[0]
     return Certificate(main.gap, main.kind, main.is_theorem, main.confidence, main.assumptions, others)
@@ -138,6 +146,7 @@ class _Sample:
     numeric_target: bool
     plain: bool  # unit weights
     exact: bool  # no ramp, no ties, no slack: the Beta law is exact
+    strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
 
     @classmethod
     def of(cls, rule: Rule, record: FitRecord) -> "_Sample":
@@ -160,6 +169,7 @@ class _Sample:
             numeric_target=numeric,
             plain=not record.weighted,
             exact=exact,
+            strata=record.strata,
         )
 
 
@@ -169,8 +179,14 @@ def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, tex
 
 def _beta(s: _Sample, confidence: float) -> Certificate:
     upper = np.where(s.on_a_score, s.from_threshold, s.from_threshold + 1)
-    gap = _range_quantile(
-        (s.from_threshold, s.rows + 1 - s.from_threshold), (upper, s.rows + 1 - upper), confidence
+    # Strata are independent: with confidence^(1/S) for each of S, all hold together.
+    each = confidence if s.strata is None else confidence ** (1 / (s.strata[-1] + 1))
+    gap = worst_stratum(
+        lambda m, n, m_upper: _range_quantile((m, n + 1 - m), (m_upper, n + 1 - m_upper), each),
+        s.strata,
+        s.from_threshold,
+        s.rows,
+        upper,
     )
     text = "Assumes independent fit rows that the model was not trained on"
     text += (
@@ -185,14 +201,15 @@ def _kl(s: _Sample, confidence: float) -> Certificate:
     is_theorem = s.numeric_target and s.plain
     text = "Assumes independent fit rows that the model was not trained on"
     text += "." if is_theorem else ", and a numeric target rate and unit weights, which this rule does not have."
-    return _certificate(widest(lower, upper), "kl", is_theorem, confidence, text)
+    return _certificate(worst_stratum(widest, s.strata, lower, upper), "kl", is_theorem, confidence, text)
 
 
 def _dkw(s: _Sample, confidence: float) -> Certificate:
     half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
     text = "Assumes independent fit rows that the model was not trained on; holds for every threshold at once"
     text += "." if s.plain else ", but for unit weights, which this rule does not have."
-    return _certificate(widest(s.rates - half, s.rates + half), "dkw", s.plain, confidence, text)
+    gap = worst_stratum(widest, s.strata, s.rates - half, s.rates + half)
+    return _certificate(gap, "dkw", s.plain, confidence, text)
 
 
 def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
@@ -221,33 +238,6 @@ def widest(lower: Floats, upper: Floats) -> float:
     first, second = lower[order[0]], lower[order[1]]
     others = np.where(np.arange(len(lower)) == order[0], second, first)
     return float(np.max(upper - others))
-
-
-def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) -> float:
-    """ε + 8·√(2·ln(eN/2)/N) + 2·√(ln(2K/δ)/N), the paper's bound on the population's gap."""
-    complexity = 8 * math.sqrt(2 * math.log(math.e * n_rows / 2) / n_rows)
-    return max_gap + complexity + 2 * math.sqrt(math.log(2 * n_groups / delta) / n_rows)
-
-
-def theorem_2_bound(
-    n_rows: float, n_groups: int, ramp_width: float, miscalibration: float, delta: float
-) -> float:
-    """2γ + 8(2 + 1/γ)/N^⅓ + E|2η − 1 − f| + 4·√((2K + 2·ln(2/δ))/N): the paper's bound on excess error.
-
-    Parameters
-    ----------
-    n_rows, n_groups : int
-        N and K.
-    ramp_width : float
-        In units of probabilities; γ is twice that.
-    miscalibration : float
-        E|2η − 1 − f|, the mean distance of the signed score from the truth, which no sample shows.
-    delta : float
-        1 − confidence.
-    """
-    gamma = 2 * ramp_width
-    statistical = 4 * math.sqrt((2 * n_groups + 2 * math.log(2 / delta)) / n_rows)
-    return 2 * gamma + 8 * (2 + 1 / gamma) / math.cbrt(n_rows) + miscalibration + statistical
 
 
 def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float) -> float:

@@ -22,6 +22,7 @@ from fairramp.distribution import Floats
 from fairramp.groups import Label
 from fairramp.intervals import kl_interval
 from fairramp.rule import Rule
+from fairramp.strata import largest_gap, stratum_index, worst_stratum
 
 __all__ = ["Check", "check"]
 
@@ -80,24 +81,35 @@ class Check:
         return "\n".join(textwrap.fill(part, 80) for part in (found, power))
 
 
-def check(rule: Rule, scores: Any, groups: Any, *, sample_weight: Any = None, confidence: float = 0.95) -> Check:
+def check(
+    rule: Rule,
+    scores: Any,
+    groups: Any,
+    *,
+    strata: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> Check:
     """Compare a rule's gap on new rows with its certificate."""
     certificate = certify(rule, confidence)
     promised = (certificate.proven or certificate).gap
-    seen = mean_chances(rule, scores, groups, sample_weight)
+    seen = mean_chances(rule, scores, groups, strata, sample_weight)
+    of = stratum_index(seen.groups) if rule.criterion == "covariance" else None
     delta = 1 - confidence
     lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
-    low = max(narrowest(lower, upper), 0.0)
+    low = max(worst_stratum(narrowest, of, lower, upper), 0.0)
     return Check(
         has_drifted=low > promised,
-        gap=float(seen.rates.max() - seen.rates.min()),
-        gap_interval=(low, widest(lower, upper)),
+        gap=largest_gap(seen.rates, of),
+        gap_interval=(low, worst_stratum(widest, of, lower, upper)),
         promised=promised,
         groups=seen.groups,
         rows=seen.rows,
         rates=tuple(seen.rates.tolist()),
         false_alarm_rate=2 * delta,
-        detectable_gap=_detectable(seen.effective_rows, promised, delta),
+        detectable_gap=-worst_stratum(
+            lambda rows: -_detectable(rows, promised, delta / len(seen.rates)), of, seen.effective_rows
+        ),
     )
 
 
@@ -109,10 +121,13 @@ def narrowest(lower: Floats, upper: Floats) -> float:
 
 
 def _detectable(rows: Floats, promised: float, delta: float) -> float:
-    """Gap between the two largest groups, around a rate of ½, that is found nine times in ten."""
+    """Gap between the two largest groups, around a rate of ½, that is found nine times in ten.
+
+    Limits miss on either side with probability δ/2.
+    """
     if len(rows) == 1:
         return 1.0
     n = np.sort(rows)[-2:]
     # Limits are about √(ln(1/δ') r (1 − r) 2/n) wide; nine times in ten the gap is seen 1.28 s.e. lower.
-    limits = np.sqrt(np.log(2 * len(rows) / delta) / (2 * n)).sum()
+    limits = np.sqrt(np.log(2 / delta) / (2 * n)).sum()
     return float(min(promised + limits + 1.2816 * np.sqrt((0.25 / n).sum()), 1.0))

@@ -11,6 +11,7 @@ All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups an
 """
 # ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
 
+import copy
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -31,12 +32,14 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
 
+from fairramp.criteria.covariance import Covariance
 from fairramp.decisions import decide
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.fitting import fit_rule
-from fairramp.groups import Codes, encode_groups
+from fairramp.fitting import checked_solver, checked_strata, fit_rule
+from fairramp.groups import Codes, appended, encode_groups
 from fairramp.inputs import as_weights, check_number, check_option, checked_width
 from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, Rule
+from fairramp.streaming import StreamingFit
 
 __all__ = ["RandomizedThresholdOptimizer"]
 
@@ -66,6 +69,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     cutoff : float, default 0.5
         Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
         logit(cutoff), so that 0.5 means 0.
+    solver : "exact", "sgd" or SGD, default "exact"
+        As in `fit_rule`. With "sgd" `partial_fit` goes on descending from row to row and keeps none of them.
+    criterion : Covariance, optional
+        As in `fit_rule`, but ``Covariance(strata=…)`` names the columns of X that hold the strata, like
+        `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
         How rows are left out for cross-fitting, by default in 5 stratified parts; every row must be tested
         exactly once. Unused for a FrozenEstimator.
@@ -94,7 +102,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     Notes
     -----
     For `partial_fit` the fitted object, and a pickle of it, keeps score, group, label and weight of each fit
-    row. ``rule_`` holds none of them.
+    row (not with ``solver="sgd"``). ``rule_`` holds none of them.
 
     Under ``sklearn.set_config(enable_metadata_routing=True)`` pipelines, `cross_val_score` with its default
     scorer and ``GridSearchCV.fit`` pass `sensitive_features` on without any request calls. Scorers by name,
@@ -130,6 +138,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         ramp: str = "centered",
         target_rate: str | float = "accuracy",
         cutoff: float = 0.5,
+        solver: Any = "exact",
+        criterion: Any = None,
         cv: Any = 5,
         predict_method: str = "auto",
         sensitive_columns: Any = None,
@@ -142,6 +152,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.ramp = ramp
         self.target_rate = target_rate
         self.cutoff = cutoff
+        self.solver = solver
+        self.criterion = criterion
         self.cv = cv
         self.predict_method = predict_method
         self.sensitive_columns = sensitive_columns
@@ -186,9 +198,14 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 f"`estimator` must be a binary classifier, got {_kind(model)} with {len(classes)} classes."
             )
         labels = None if y is None else _labels(y, classes)
-        rows = _Rows.of(scores, codes, codes.names, labels, weights)
+        rows = _Rows.of(scores, codes, self._strata(X), labels, weights)
         rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
-        self.estimator_, self.classes_, self.rule_, self._rows = model, classes, rule, rows
+        self.estimator_, self.classes_, self.rule_ = model, classes, rule
+        self._rows: _Rows | None = rows
+        self._stream: StreamingFit | None = None
+        solver = checked_solver(self.solver)
+        if solver is not None:
+            self._rows, self._stream = None, StreamingFit.from_rule(rule, iterate=solver.iterate)
         return self
 
     def partial_fit(
@@ -196,8 +213,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     ) -> Self:
         """Learn the rule from more rows; the classifier stays as it is.
 
-        The rule is the one that all rows so far would give together. New rows are scored by ``estimator_``,
-        so they should be rows that it was not trained on.
+        The rule is the one that all rows so far would give together; with ``solver="sgd"`` each new row is one
+        more step of the descent. New rows are scored by ``estimator_``, so they should be rows that it was not
+        trained on.
 
         Parameters
         ----------
@@ -210,11 +228,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_is_fitted(self)
         self._check_settings()
         scores = self._score_rows(X)
-        codes = self._codes(X, sensitive_features, len(scores), self._rows.names)
+        codes = self._codes(X, sensitive_features, len(scores), self.rule_.group_columns)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
         labels = None if y is None else _labels(y, self.classes_)
-        more = _Rows.of(scores, codes, self._rows.names, labels, weights)
-        rows = self._rows.with_rows(more)
+        if self._stream is not None:
+            if weights is not None:
+                raise InputError(
+                    "`sample_weight` cannot be used in `partial_fit` with solver='sgd'; leave it out."
+                )
+            stream = copy.deepcopy(self._stream)  # a bad row must leave the fitted rule as it was
+            self.rule_, self._stream = stream.partial_fit(scores, codes).rule(), stream
+            return self
+        assert self._rows is not None
+        strata = self._strata(X, self.rule_.strata_columns)
+        rows = self._rows.with_rows(_Rows.of(scores, codes, strata, labels, weights))
         frozen = isinstance(self.estimator_, FrozenEstimator)
         rule = self._learn(rows, self.rule_.scale, cross_fitted=not frozen)
         self.rule_, self._rows = rule, rows
@@ -227,7 +254,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         cutoff = float(self.cutoff)
         rule = fit_rule(
             rows.scores,
-            rows.groups(),
+            rows.codes,
             rows.labels if needs_labels else None,
             max_gap=self.max_gap,
             ramp_width=self.ramp_width,
@@ -237,6 +264,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             scale=scale,
             sample_weight=rows.weights,
             unseen_group=self.unseen_group,
+            criterion=None if rows.strata is None else Covariance(rows.strata),
+            solver=self.solver,
         )
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
@@ -249,6 +278,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        checked_solver(self.solver)
         if isinstance(self.target_rate, str):
             check_option("target_rate", self.target_rate, TARGETS)
         else:
@@ -298,13 +328,21 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 "The groups came twice: pass either `sensitive_features` here or `sensitive_columns` to the "
                 "constructor."
             )
-        return _columns_of(X, self.sensitive_columns)
+        return _columns_of(X, self.sensitive_columns, "sensitive_columns")
 
     def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
         codes = encode_groups(self._groups(X, sensitive_features), names)
         if len(codes) != n_rows:
             raise InputError(f"`sensitive_features` has {len(codes)} rows and `X` {n_rows}; they must match.")
         return codes
+
+    def _strata(self, X: Any, names: tuple[str, ...] | None = None) -> Codes | None:
+        """The strata, out of X; None for parity."""
+        wanted = checked_strata(self.criterion)
+        if wanted is None:
+            return None
+        columns = _columns_of(X, wanted, "strata")
+        return encode_groups(columns, names)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -328,7 +366,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self)
         scores = self._score_rows(X)
-        chances = self.rule_.probabilities(scores, self._groups(X, sensitive_features))
+        strata = self._strata(X, self.rule_.strata_columns)
+        chances = self.rule_.probabilities(scores, self._groups(X, sensitive_features), strata)
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
@@ -402,16 +441,14 @@ class _Rows:
     Attributes
     ----------
     scores : numbers of shape (n,)
-    columns : list of arrays of shape (n,)
-        Group labels: one array for each name, or a single one.
-    names : tuple of str, or None
-        Names of the group columns.
+    codes, strata : Codes
+        Groups, and strata for the criterion that has them.
     labels, weights : floats of shape (n,), or None
     """
 
     scores: npt.NDArray[Any]
-    columns: list[npt.NDArray[Any]]
-    names: tuple[str, ...] | None
+    codes: Codes
+    strata: Codes | None
     labels: npt.NDArray[np.float64] | None
     weights: npt.NDArray[np.float64] | None
 
@@ -420,31 +457,25 @@ class _Rows:
         cls,
         scores: npt.NDArray[Any],
         codes: Codes,
-        names: tuple[str, ...] | None,
+        strata: Codes | None,
         labels: npt.NDArray[np.float64] | None,
         weights: npt.NDArray[np.float64] | None,
     ) -> Self:
-        """Keep rows whose groups are coded; `names` are those of the first rows."""
+        """Keep rows; what belongs to the user is copied."""
         check_consistent_length(scores, labels)
-        parts: list[Any] = [codes.labels]
-        if names and len(names) > 1:
-            if any(not isinstance(label, tuple) or len(label) != len(names) for label in codes.labels):
-                raise InputError(
-                    f"`sensitive_features` must have the {len(names)} columns {list(names)}, as in `fit`."
-                )
-            parts = list(zip(*codes.labels, strict=True))
-        place = codes.block(0, len(codes))
-        columns = [np.fromiter(part, dtype=object, count=len(part))[place] for part in parts]
-        own_weights = None if weights is None else weights.copy()
-        return cls(scores, columns, names, labels, own_weights)
-
-    def groups(self) -> Any:
-        """The groups as `fit_rule` takes them."""
-        return dict(zip(self.names, self.columns, strict=True)) if self.names else self.columns[0]
+        own = replace(codes, values=codes.values.copy())
+        return cls(scores, own, strata, labels, None if weights is None else weights.copy())
 
     def with_rows(self, more: Self) -> Self:
         """These rows and more; labels only if all have them, weights of 1 where there were none."""
-        labels = weights = None
+        n_columns, n_more = (
+            {len(label) if isinstance(label, tuple) else 1 for label in rows.codes.labels}
+            for rows in (self, more)
+        )
+        if n_columns != n_more:
+            names = f" {list(self.codes.names)}" if self.codes.names else ""
+            raise InputError(f"`sensitive_features` must have the {max(n_columns)} columns{names}, as in `fit`.")
+        labels = weights = strata = None
         if self.labels is not None and more.labels is not None:
             labels = np.concatenate([self.labels, more.labels])
         if self.weights is not None or more.weights is not None:
@@ -452,10 +483,14 @@ class _Rows:
                 rows.weights if rows.weights is not None else np.ones(len(rows.scores)) for rows in (self, more)
             )
             weights = np.concatenate(list(both))
+        if self.strata is not None and more.strata is not None:
+            strata = appended(self.strata, more.strata)
+        scores = np.concatenate([self.scores, more.scores])
         return replace(
             self,
-            scores=np.concatenate([self.scores, more.scores]),
-            columns=[np.concatenate(pair) for pair in zip(self.columns, more.columns, strict=True)],
+            scores=scores,
+            codes=appended(self.codes, more.codes),
+            strata=strata,
             labels=labels,
             weights=weights,
         )
@@ -532,35 +567,35 @@ def _labels(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return positive.astype(np.float64)
 
 
-def _columns_of(X: Any, wanted: Any) -> Any:
-    """The group columns out of X, by name or position."""
+def _columns_of(X: Any, wanted: Any, argument: str) -> Any:
+    """Columns out of X, by name or position; `argument` is what asked for them."""
     single = isinstance(wanted, str | int | np.integer)
     chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
     if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError(f"`sensitive_columns` must be names or positions of columns, got {wanted!r}.")
+        raise InputError(f"`{argument}` must be names or positions of columns, got {wanted!r}.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names, columns = frame.columns, list(frame.iter_columns())
         for name in chosen:
             if isinstance(name, str) and name not in names:
-                raise InputError(f"`sensitive_columns` names {name!r}, but X has the columns {names}.")
-        places = [names.index(c) if isinstance(c, str) else _position(c, len(names)) for c in chosen]
+                raise InputError(f"`{argument}` names {name!r}, but X has the columns {names}.")
+        places = [names.index(c) if isinstance(c, str) else _position(c, len(names), argument) for c in chosen]
         return {str(names[place]): columns[place].to_native() for place in places}
     if any(isinstance(c, str) for c in chosen):
         raise InputError(
-            f"`sensitive_columns` has names, {chosen}, but X came as {type(X).__name__} without column names; "
+            f"`{argument}` has names, {chosen}, but X came as {type(X).__name__} without column names; "
             "pass positions, or X as a data frame."
         )
     table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim != 2:
         raise InputError(f"`X` must have rows and columns, got shape {table.shape}.")
-    parts = [table[:, [_position(c, table.shape[1])]] for c in chosen]
+    parts = [table[:, [_position(c, table.shape[1], argument)]] for c in chosen]
     return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
 
 
-def _position(position: int, n_columns: int) -> int:
+def _position(position: int, n_columns: int, argument: str) -> int:
     if not -n_columns <= position < n_columns:
-        raise InputError(f"`sensitive_columns` has position {position}, but X has {n_columns} columns.")
+        raise InputError(f"`{argument}` has position {position}, but X has {n_columns} columns.")
     return int(position)
 
 

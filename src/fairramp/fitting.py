@@ -6,18 +6,21 @@ The loop ends when, at the solution, every end of every ramp lies in points that
 (see `summary`). Then every selection rate is exact, and so is the rule.
 """
 
+import sys
 import warnings
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairramp._version import __version__
 from fairramp.calibration import LabelledScores
+from fairramp.criteria.covariance import Covariance, CovarianceSolution, solve_covariance
 from fairramp.criteria.parity import ParityProblem, ParitySolution, place_ramps, solve_parity
-from fairramp.distribution import RATE_TOLERANCE, Floats
+from fairramp.criteria.sgd import SGD, descend
+from fairramp.distribution import RATE_TOLERANCE, Floats, Integers
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.groups import Codes, column_name, encode_groups
+from fairramp.groups import Codes, Label, column_name, label_key
 from fairramp.inputs import (
     as_labels,
     as_scores,
@@ -29,10 +32,20 @@ from fairramp.inputs import (
 )
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
-from fairramp.scales import SATURATION, SCALES
-from fairramp.summary import GroupScores
+from fairramp.scales import SATURATION, SCALES, Scale
+from fairramp.strata import encode_cells, largest_gap, stratum_index
+from fairramp.summary import GroupScores, Points
 
-__all__ = ["counting_rows", "fit_rule"]
+__all__ = [
+    "Names",
+    "Request",
+    "Rows",
+    "checked_solver",
+    "checked_strata",
+    "counting_rows",
+    "fit_rows",
+    "fit_rule",
+]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
@@ -53,6 +66,8 @@ def fit_rule(
     scale: str = "probability",
     sample_weight: Any = None,
     unseen_group: str = "error",
+    criterion: Covariance | None = None,
+    solver: str | SGD = "exact",
     date: str | None = None,
 ) -> Rule:
     """Learn one threshold ramp per group that makes selection rates equal up to `max_gap`.
@@ -94,6 +109,11 @@ def fit_rule(
     unseen_group : {"error", "pooled", "original"}, default "error"
         What the rule does with a group that the fit did not see: refuse; use the threshold at which all
         fit rows together reach the band; or keep the classifier's own decision.
+    criterion : Covariance, optional
+        Equal rates of two groups within each stratum instead of over all rows; see `fairramp.Covariance`.
+    solver : "exact", "sgd" or SGD, default "exact"
+        "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
+        comparison. See `fairramp.SGD`.
     date : str, optional
         Stored in the rule's record as it is. Nothing is stored otherwise: the same data give the same file.
 
@@ -117,57 +137,207 @@ def fit_rule(
     (0.168, 0.02)
     """
     column = as_scores(scores)
-    codes = encode_groups(groups)
+    codes, strata_columns = encode_cells(groups, checked_strata(criterion))
     check_length("groups", len(codes), len(column))
-    meaning = SCALES[check_option("scale", scale, SCALES)]
-    check_option("ramp", ramp, OFFSETS)
-    check_option("unseen_group", unseen_group, UNSEEN_POLICIES)
-    cutoff = meaning.checked_cutoff(cutoff)
     weights = None if sample_weight is None else as_weights(sample_weight, len(column))
     outcomes = None if labels is None else as_labels(labels, len(column))
-    problem = ParityProblem(
-        max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
-        target_rate=_numeric_target(target_rate, outcomes, weights),
-        cutoff=float(meaning.position(np.array([cutoff]))[0]),
-        ramp_width=checked_width(ramp_width),
-        offset=OFFSETS[ramp],
+    request = Request.checked(
+        max_gap=max_gap,
+        ramp_width=ramp_width,
+        ramp=ramp,
+        target_rate=target_rate,
+        cutoff=cutoff,
+        scale=scale,
+        unseen_group=unseen_group,
+        stratified=criterion is not None,
+        solver=solver,
+        date=date,
     )
-    if date is not None and not isinstance(date, str):
-        raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
+    if request.needs_labels and outcomes is None:
+        raise InputError(f"`target_rate={target_rate!r}` needs `labels`, the true outcomes of the rows.")
 
     if weights is not None and not weights.all():
-        ArrayRows(column, codes, None, meaning).positions(0, len(column))  # rows of weight 0 must be sound too
+        ArrayRows(column, codes, None, request.scale).positions(0, len(column))  # rows of weight 0 must be sound
     column, codes, weights, outcomes = counting_rows(column, codes, weights, outcomes)
-    rows = ArrayRows(column, codes, weights, meaning)
-    rates = None
-    if target_rate == "accuracy":
+    rows = ArrayRows(column, codes, weights, request.scale)
+    labelled = None
+    if request.needs_labels:
         assert outcomes is not None
-        labelled = LabelledScores.from_rows(codes, rows.positions(0, len(column)), outcomes, weights)
-        rates = labelled.most_accurate_rates(problem.max_gap)
-    summary, solution, pooled = _solve(rows, problem, rates, pool=unseen_group == "pooled")
+        if request.target == "base_rate":
+            shares = None if weights is None else weights / weights.max()  # huge weights must not overflow
+            request = request.aiming_at(float(np.average(outcomes, weights=shares)))
+        else:
+            labelled = LabelledScores.from_rows(codes, rows.positions(0, len(column)), outcomes, weights)
+    names = Names(column_name(scores), codes.names, strata_columns)
+    rule = fit_rows(rows, request, names, weighted=weights is not None, labelled=labelled)
+    tied = int((column > SATURATION).sum()) if request.scale.name == "logit" else 0
+    if tied:
+        _warn_user(f"{tied:,} logits above {SATURATION:.1f} have probability 1.0 and are tied.")
+    return rule
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the columns, where they have any."""
+
+    score: str | None
+    groups: tuple[str, ...] | None
+    strata: tuple[str, ...] | None
+
+
+class Rows(Protocol):
+    """What a fit asks of its rows, wherever they are."""
+
+    def summarize(self) -> GroupScores:
+        """All rows in coarse points."""
+
+    def refine(self, summary: GroupScores, split: Any, average: Any) -> Points:
+        """Finer points for chosen bins of the summary."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a fit, checked.
+
+    Attributes
+    ----------
+    problem : ParityProblem
+        In positions; its target rate is None where it is to be found.
+    target : str or float
+        The target rate as it was asked for.
+    ramp, scale, cutoff, unseen_group, date
+        As in `fit_rule`.
+    stratified : bool
+        Whether groups are cells of strata.
+    sgd : SGD or None
+        None for the exact solver.
+    """
+
+    problem: ParityProblem
+    target: str | float
+    ramp: str
+    scale: Scale
+    cutoff: float
+    unseen_group: str
+    stratified: bool
+    sgd: SGD | None
+    date: str | None
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        max_gap: Any,
+        ramp_width: Any,
+        ramp: Any,
+        target_rate: Any,
+        cutoff: Any,
+        scale: Any,
+        unseen_group: Any,
+        stratified: bool = False,
+        solver: Any = "exact",
+        date: Any = None,
+    ) -> "Request":
+        """Check every setting by itself and with the others."""
+        meaning = SCALES[check_option("scale", scale, SCALES)]
+        check_option("ramp", ramp, OFFSETS)
+        check_option("unseen_group", unseen_group, UNSEEN_POLICIES)
+        cutoff = meaning.checked_cutoff(cutoff)
+        target = _checked_target(target_rate)
+        problem = ParityProblem(
+            max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
+            target_rate=None if isinstance(target, str) else target,
+            cutoff=float(meaning.position(np.array([cutoff]))[0]),
+            ramp_width=checked_width(ramp_width),
+            offset=OFFSETS[ramp],
+        )
+        if date is not None and not isinstance(date, str):
+            raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
+        sgd = checked_solver(solver)
+        if sgd is not None:
+            _check_sgd(problem, target, stratified)
+        if stratified and target not in ("optimal", "accuracy"):
+            raise InputError(
+                "With `criterion=Covariance(…)` each stratum has a target rate of its own: `target_rate` must be "
+                f"'optimal' or 'accuracy', got {target_rate!r}."
+            )
+        if stratified and unseen_group == "pooled":
+            raise InputError(
+                "With `criterion=Covariance(…)` strata have no band in common: `unseen_group` must be 'error' or "
+                "'original', got 'pooled'."
+            )
+        return cls(problem, target, ramp, meaning, cutoff, unseen_group, stratified, sgd, date)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the target depends on the true outcomes."""
+        return self.target in ("accuracy", "base_rate")
+
+    @property
+    def signed_per_unit(self) -> float:
+        """Signed scores, from −1 to 1, per unit of the positions."""
+        return 2 / (self.scale.highest - self.scale.lowest)
+
+    @property
+    def signed_problem(self) -> ParityProblem:
+        """The problem in signed scores, as the published algorithm has it."""
+        return replace(self.problem, cutoff=0.0, ramp_width=self.problem.ramp_width * self.signed_per_unit)
+
+    def aiming_at(self, target_rate: float) -> "Request":
+        """The same request with its target as a number."""
+        return replace(self, problem=replace(self.problem, target_rate=target_rate))
+
+
+def fit_rows(
+    rows: Rows, request: Request, names: Names, *, weighted: bool, labelled: LabelledScores | None = None
+) -> Rule:
+    """Fit a rule to rows that are checked, coded and have weight.
+
+    `labelled` brings the labels for the target "accuracy".
+    """
+    problem = request.problem
+    summary = rows.summarize()
+    strata = stratum_index(summary.labels) if request.stratified else None
+    if strata is not None:
+        _check_strata(summary.labels, strata)
+    rates = labelled.most_accurate_rates(problem.max_gap, strata) if labelled else None
+    trace = None
+    if request.sgd is not None:
+        summary, solution, trace = _descend(rows, summary, request)
+        pooled = None
+        if request.unseen_group == "pooled":
+            summary, _, pooled = _solve(rows, summary, problem, None, None, pool=True)
+    else:
+        summary, solution, pooled = _solve(
+            rows, summary, problem, rates, strata, pool=request.unseen_group == "pooled"
+        )
     own_rates = summary.distribution().rates_from(np.full(len(summary.labels), problem.cutoff))
     width = problem.ramp_width
-    own_gap = own_rates.max() - own_rates.min()
-    if target_rate == "optimal" and ramp == "centered" and own_gap <= problem.max_gap + RATE_TOLERANCE:
+    may_stand = request.target == "optimal" and request.ramp == "centered"
+    if may_stand and largest_gap(own_rates, strata) <= problem.max_gap + RATE_TOLERANCE:
         # Nothing to do: the classifier's own decisions stand.
         width = 0.0
         solution = _own_decisions(problem.cutoff, own_rates)
-        summary = _resolved(rows, summary, solution.feet)
+        summary = _resolved(rows, summary, solution.feet, 0.0)
         pooled = Ramp(problem.cutoff, 1.0) if pooled else None
-    _warn(summary, solution, target_rate == "optimal", rows)
+    _warn(summary, solution, request.target == "optimal")
 
     record = FitRecord(
         **_per_group(summary, solution, width),
         rate_before=tuple(own_rates.tolist()),
-        target=target_rate if isinstance(target_rate, str) else float(target_rate),
+        strata=None if strata is None else tuple(strata.tolist()),
+        target=request.target,
         ramp_width=problem.ramp_width,
-        weighted=weights is not None,
+        weighted=weighted,
         cross_fitted=False,
-        score_column=column_name(scores),
-        group_columns=codes.names,
-        fingerprint=summary.fingerprint(meaning.lowest, meaning.highest),
+        solver="exact" if request.sgd is None else "sgd",
+        trace=trace,
+        score_column=names.score,
+        group_columns=names.groups,
+        strata_columns=names.strata,
+        fingerprint=summary.fingerprint(request.scale.lowest, request.scale.highest),
         version=__version__,
-        date=date,
+        date=request.date,
     )
     return Rule(
         groups=summary.labels,
@@ -176,30 +346,76 @@ def fit_rule(
             for t, tie in zip(solution.thresholds.tolist(), solution.tie_chances.tolist(), strict=True)
         ),
         ramp_width=width,
-        ramp=ramp,
-        scale=meaning.name,
-        cutoff=cutoff,
+        ramp=request.ramp,
+        scale=request.scale.name,
+        cutoff=request.cutoff,
         max_gap=problem.max_gap,
-        target_rate=solution.target_rate,
-        unseen_group=unseen_group,
+        target_rate=None if request.stratified else solution.target_rate,
+        unseen_group=request.unseen_group,
         pooled=pooled,
+        criterion="covariance" if request.stratified else "parity",
         record=record,
     )
 
 
-def _numeric_target(target: Any, labels: Floats | None, weights: Floats | None) -> float | None:
-    """The target as a number; None where it is to be found."""
+def checked_strata(criterion: Any) -> Any:
+    """The strata of a criterion; None for parity."""
+    if criterion is None:
+        return None
+    if not isinstance(criterion, Covariance):
+        raise InputError(
+            "`criterion` must be None for statistical parity or fairramp.Covariance(strata=…), got "
+            f"{criterion!r}."
+        )
+    if criterion.strata is None:
+        raise InputError("`Covariance` needs `strata`, one label per row; without strata it is parity itself.")
+    return criterion.strata
+
+
+def checked_solver(solver: Any) -> SGD | None:
+    """The stochastic solver's settings; None for the exact one."""
+    if isinstance(solver, SGD):
+        return solver
+    if not isinstance(solver, str) or solver not in ("exact", "sgd"):
+        raise InputError(f"`solver` must be 'exact', 'sgd' or a fairramp.SGD, got {solver!r}.")
+    return SGD() if solver == "sgd" else None
+
+
+def _checked_target(target: Any) -> str | float:
     if isinstance(target, str) and target in TARGETS:
-        if target == "optimal":
-            return None
-        if labels is None:
-            raise InputError(f"`target_rate={target!r}` needs `labels`, the true outcomes of the rows.")
-        shares = None if weights is None else weights / weights.max()  # huge weights must not overflow
-        return float(np.average(labels, weights=shares)) if target == "base_rate" else None
+        return target
     if isinstance(target, str) or target is None:
         words = ", ".join(map(repr, TARGETS))
         raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {target!r}.")
     return check_number("target_rate", target, 0.0, 1.0)
+
+
+def _check_sgd(problem: ParityProblem, target: str | float, stratified: bool) -> None:
+    """Refuse what the published algorithm is not made for."""
+    if stratified:
+        raise InputError("`solver='sgd'` is for parity alone; leave it out to fit within strata.")
+    if target in ("optimal", "accuracy"):
+        raise InputError(
+            f"`solver='sgd'` needs `target_rate` as a number, or 'base_rate' with labels, got {target!r}; the "
+            "exact solver finds the best rate itself."
+        )
+    if problem.ramp_width == 0:
+        raise InputError("`solver='sgd'` needs a `ramp_width` above 0, got 0; the exact solver needs none.")
+
+
+def _check_strata(labels: tuple[Label, ...], strata: Integers) -> None:
+    """Covariance is of a binary attribute; a stratum with one value has nothing to equalise."""
+    values = {label_key(label[1]): label[1] for label in labels if isinstance(label, tuple)}
+    if len(values) > 2:
+        shown = ", ".join(map(repr, list(values.values())[:5])) + ", …" * (len(values) > 5)
+        raise InputError(
+            f"`criterion=Covariance(…)` compares two groups, got {len(values)} ({shown}); fit a rule per stratum "
+            "to equalise more."
+        )
+    alone = [label[0] for label, n in zip(labels, np.bincount(strata)[strata], strict=True) if n == 1]  # type: ignore[index]
+    if alone and len(values) > 1:
+        shown = ", ".join(map(repr, alone[:5])) + (f" and {len(alone) - 5:,} more" if len(alone) > 5 else "")
+        _warn_user(f"Strata with one single group, where nothing is equalised: {shown}.")
 
 
 def counting_rows(
@@ -229,21 +445,31 @@ def counting_rows(
 
 
 def _solve(
-    rows: ArrayRows, problem: ParityProblem, rates: Floats | None = None, *, pool: bool
+    rows: Rows,
+    summary: GroupScores,
+    problem: ParityProblem,
+    rates: Floats | None,
+    strata: Integers | None,
+    *,
+    pool: bool,
 ) -> tuple[GroupScores, ParitySolution, Ramp | None]:
     """Solve, look closer, and solve again until the solution rests on exact points alone.
 
-    With `rates` each group's selection rate is given and only its ramp is looked for.
+    With `rates` each group's selection rate is given and only its ramp is looked for; with `strata` gaps are
+    those within strata.
     """
-    summary = rows.summarize()
-    near = None
+    near: Any = None
     while True:
         n_groups = len(summary.labels)
-        if rates is None:
+        solution: ParitySolution
+        if rates is not None:
+            solution = place_ramps(summary.distribution(), rates, problem)
+        elif strata is not None:
+            solution = solve_covariance(summary, strata, problem, near)
+            near = solution.targets
+        else:
             solution = solve_parity(summary.distribution(), summary.shares, problem, near)
             near = solution.target_rate
-        else:
-            solution = place_ramps(summary.distribution(), rates, problem)
         feet = [solution.feet]
         edges = np.full((1, n_groups), problem.cutoff)
         if problem.target_rate is None and rates is None:
@@ -262,13 +488,42 @@ def _solve(
         summary = summary.replace(split | average, rows.refine(summary, split, average))
 
 
-def _resolved(rows: ArrayRows, summary: GroupScores, thresholds: Floats) -> GroupScores:
-    """A summary that tells rows above a threshold from rows at it."""
+def _resolved(rows: Rows, summary: GroupScores, feet: Floats, width: float) -> GroupScores:
+    """A summary that is exact for ramps at the given feet, and at the edges of ramps of width 0."""
+    edges = feet[None] if width == 0 else np.empty((0, len(feet)))
     while True:
-        split, average = summary.unresolved(thresholds[None], 0.0, thresholds[None])
-        if not split.any():
+        split, average = summary.unresolved(feet[None], width, edges)
+        if not (split.any() or average.any()):
             return summary
-        summary = summary.replace(split, rows.refine(summary, split, average))
+        summary = summary.replace(split | average, rows.refine(summary, split, average))
+
+
+def _descend(
+    rows: Rows, summary: GroupScores, request: Request
+) -> tuple[GroupScores, ParitySolution, tuple[tuple[float, ...], ...]]:
+    """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
+    if not isinstance(rows, ArrayRows):
+        raise InputError("`solver='sgd'` needs the rows in memory; collect the table first.")
+    assert request.sgd is not None
+    problem, n_groups = request.problem, len(summary.labels)
+    per_unit = request.signed_per_unit
+    signed = (rows.positions(0, len(rows.scores)) - problem.cutoff) * per_unit
+    group = (np.cumsum(rows.codes.occurring()) - 1)[rows.codes.block(0, len(rows.codes))]
+    found = descend(signed, group, rows.weights, n_groups, request.signed_problem, request.sgd)
+    thresholds = problem.cutoff + found.thresholds / per_unit
+    feet = thresholds - problem.offset * problem.ramp_width
+    edges = np.full(n_groups, problem.cutoff)
+    summary = _resolved(rows, _resolved(rows, summary, feet, problem.ramp_width), edges, 0.0)
+    solution = ParitySolution(
+        target_rate=float(problem.target_rate or 0.0),
+        feet=feet,
+        thresholds=thresholds,
+        tie_chances=np.full(n_groups, problem.offset),
+        rates=summary.distribution().rates(feet, problem.ramp_width),
+        multiplier_feet=np.stack([feet, feet]),
+    )
+    trace = problem.cutoff + found.trace / per_unit
+    return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 
 def _solve_pooled(summary: GroupScores, problem: ParityProblem, target: float) -> ParitySolution:
@@ -320,27 +575,40 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
     }
 
 
-def _warn(summary: GroupScores, solution: ParitySolution, optimal: bool, rows: ArrayRows) -> None:
-    def warn(text: str) -> None:
-        warnings.warn(text, FairrampWarning, stacklevel=4)
+def _warn_user(text: str) -> None:
+    """Warn at the line that called the library."""
+    warnings.warn(text, FairrampWarning, stacklevel=_outside())
 
+
+def _outside() -> int:
+    """How many frames up the caller of the library is, as `warnings.warn` counts from `_warn_user`."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "fairramp":
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _warn(summary: GroupScores, solution: ParitySolution, optimal: bool) -> None:
     if len(summary.labels) == 1:
-        warn(f"There is one single group, {summary.labels[0]!r}: nothing to equalise.")
+        _warn_user(f"There is one single group, {summary.labels[0]!r}: nothing to equalise.")
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
         shown = ", ".join(f"{summary.labels[i]!r} (n = {summary.rows[i]})" for i in small[:5])
         more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
-        warn(
+        _warn_user(
             f"Groups below {SMALL_GROUP} rows: {shown}{more}. Their selection rates on new rows can be "
             "far from those on the fit rows."
         )
-    if optimal and solution.target_rate in (0.0, 1.0):
+    if isinstance(solution, CovarianceSolution):
+        n_empty = int(np.isin(solution.targets, (0.0, 1.0)).sum())
+        if optimal and n_empty:
+            _warn_user(
+                f"In {n_empty:,} of {len(solution.targets):,} strata the best equal rate is 0 or 1, so that all "
+                "are decided alike. If that is not wanted, set `cutoff` to where the classifier says yes."
+            )
+    elif optimal and solution.target_rate in (0.0, 1.0):
         who = "nobody" if solution.target_rate == 0 else "everybody"
-        warn(
+        _warn_user(
             f"The best equal rate is {solution.target_rate:.0f}: {who} is selected. If that is not "
             "wanted, set `cutoff` to where the classifier says yes, or `target_rate` to a number."
         )
-    if rows.scale.name == "logit":
-        tied = int((rows.scores > SATURATION).sum())
-        if tied:
-            warn(f"{tied:,} logits above {SATURATION:.1f} have probability 1.0 and are tied.")

@@ -9,7 +9,7 @@ that a rule does not depend on the order of the rows.
 Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import zip_longest
@@ -21,7 +21,17 @@ import numpy.typing as npt
 from fairramp.blocks import map_blocks
 from fairramp.exceptions import InputError
 
-__all__ = ["Codes", "Label", "canonical_label", "column_name", "encode_groups", "label_key", "show_label"]
+__all__ = [
+    "Codes",
+    "Label",
+    "appended",
+    "canonical_label",
+    "column_name",
+    "cross",
+    "encode_groups",
+    "label_key",
+    "show_label",
+]
 
 Label = str | int | bool | None | tuple["Label", ...]
 
@@ -98,6 +108,8 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     names : tuple of str, optional
         The columns that are wanted, in their order, where columns have names at all.
     """
+    if isinstance(groups, Codes):
+        return groups
     columns, found = _columns(groups)
     if not columns:
         raise InputError("`groups` has no column.")
@@ -114,7 +126,7 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     if len(codes) == 1:
         return replace(codes[0], names=found)
     singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
-    return replace(reduce(_cross, singles), names=found)
+    return replace(reduce(lambda left, right: cross(left, right, _joined), singles), names=found)
 
 
 def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -313,8 +325,20 @@ def _ordered(values: npt.NDArray[Any], offset: int, labels: Iterable[Label]) -> 
     return Codes(codes, 0, tuple(unique[key] for key in order))
 
 
-def _cross(left: Codes, right: Codes) -> Codes:
-    """Intersections of two coded columns, only those that occur."""
+def appended(first: Codes, second: Codes) -> Codes:
+    """The rows of both, one after the other; names are those of the first."""
+    labels = {label_key(label): label for label in (*first.labels, *second.labels)}
+    order = sorted(labels)
+    rank = {key: i for i, key in enumerate(order)}
+    values = [
+        np.array([rank[label_key(label)] for label in part.labels], dtype=np.intp)[part.block(0, len(part))]
+        for part in (first, second)
+    ]
+    return Codes(np.concatenate(values), 0, tuple(labels[key] for key in order), first.names)
+
+
+def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:
+    """Intersections of two coded columns, only those that occur, labelled by `join`."""
     n_right = len(right.labels)
     pairs = left.block(0, len(left)) * n_right + right.block(0, len(right))
     if len(left.labels) * n_right <= _DENSE_RANGE:
@@ -324,10 +348,12 @@ def _cross(left: Codes, right: Codes) -> Codes:
         codes = place[pairs]
     else:
         found, codes = np.unique(pairs, return_inverse=True)
-    labels = tuple(
-        (*_parts(left.labels[i // n_right]), *_parts(right.labels[i % n_right])) for i in found.tolist()
-    )
+    labels = tuple(join(left.labels[i // n_right], right.labels[i % n_right]) for i in found.tolist())
     return Codes(codes, 0, labels)
+
+
+def _joined(left: Label, right: Label) -> Label:
+    return (*_parts(left), *_parts(right))
 
 
 def _parts(label: Label) -> tuple[Label, ...]:

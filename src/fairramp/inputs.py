@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fairramp.exceptions import InputError
 
 __all__ = [
+    "as_column",
     "as_labels",
     "as_scores",
     "as_weights",
@@ -45,12 +46,26 @@ def as_scores(values: Any) -> npt.NDArray[Any]:
     return column
 
 
-def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
-    """Row weights in float64: finite, none negative, not all 0."""
+def as_column(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """One column of finite numbers, in float64."""
+    column = _as_numbers(values, name).astype(np.float64, copy=False)
+    if column.ndim != 1:
+        what = f"shape {column.shape}" if column.ndim else f"{values!r}"
+        raise InputError(f"`{name}` must be one column of numbers, got {what}.")
+    if not len(column):
+        raise InputError(f"`{name}` is empty; pass at least one row.")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise InputError(f"`{name}` must be finite numbers, got {float(column[bad[0]])} in row {bad[0]}.")
+    return column
+
+
+def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
+    """Row weights in float64: finite, none negative, not all 0; as many as the column `of` has rows."""
     weights = _as_numbers(values, "sample_weight").astype(np.float64, copy=False)
     if weights.ndim != 1:
         raise InputError(f"`sample_weight` must be one column, got shape {weights.shape}.")
-    check_length("sample_weight", len(weights), n_rows)
+    check_length("sample_weight", len(weights), n_rows, of)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise InputError(
@@ -61,8 +76,8 @@ def as_weights(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
     return weights
 
 
-def as_labels(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
-    """Labels as 0.0 and 1.0."""
+def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
+    """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
     labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
     if labels.ndim == 0:
         raise InputError(
@@ -71,7 +86,7 @@ def as_labels(values: Any, n_rows: int) -> npt.NDArray[np.float64]:
         )
     if labels.ndim != 1:
         raise InputError(f"`labels` must be one column, got shape {labels.shape}.")
-    check_length("labels", len(labels), n_rows)
+    check_length("labels", len(labels), n_rows, of)
     bad = np.flatnonzero((labels != 0) & (labels != 1))
     if len(bad):
         raise InputError(f"`labels` must be 0 or 1, got {float(labels[bad[0]])!r} in row {bad[0]}.")
@@ -118,10 +133,10 @@ def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
     return scores, groups, labels, weights[0] if weights else None
 
 
-def check_length(name: str, length: int, n_rows: int) -> None:
-    """Refuse a column that does not match the scores."""
+def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> None:
+    """Refuse a column that does not match another, usually the scores."""
     if length != n_rows:
-        raise InputError(f"`{name}` has {length} rows and `scores` {n_rows}; they must match.")
+        raise InputError(f"`{name}` has {length} rows and `{of}` {n_rows}; they must match.")
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:

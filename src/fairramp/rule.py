@@ -20,22 +20,24 @@ import numpy.typing as npt
 from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
 from fairramp.exceptions import InputError, UnseenGroupError
-from fairramp.groups import Codes, Label, canonical_label, encode_groups, label_key
+from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
+from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.table import Table, name_column
 
 if TYPE_CHECKING:
     from fairramp.certificate import Certificate
     from fairramp.checking import Check
 
-__all__ = ["OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
+__all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
 
 #: c, the chance at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
+CRITERIA = ("parity", "covariance")
 UNSEEN_POLICIES = ("error", "pooled", "original")
 
 
@@ -82,6 +84,8 @@ class FitRecord:
         of width 0, above the threshold and equal to it.
     rate_before, rate_after : tuple of float
         Selection rate of the classifier's own decisions and of the rule.
+    strata : tuple of int, or None
+        Index of each cell's stratum, for rules that equalise within strata.
     target : str or float
         The target rate that was asked for.
     ramp_width : float
@@ -90,10 +94,16 @@ class FitRecord:
         Whether rows had weights.
     cross_fitted : bool
         Whether the scores came from models other than the one that decides; then nothing is certified.
+    solver : {"exact", "sgd"}
+        How the thresholds were found.
+    trace : tuple of tuple of float, or None
+        For "sgd", the thresholds of the running iterate after each epoch.
     score_column : str or None
         Name of the score column, where it had one.
     group_columns : tuple of str, or None
         Names of the group columns, where they had any.
+    strata_columns : tuple of str, or None
+        Names of the strata's columns, where they had any.
     fingerprint : str
         SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for
         many small groups): tells samples apart, whatever the order of their rows.
@@ -116,25 +126,32 @@ class FitRecord:
     rows_inside: tuple[int, ...]
     rate_before: tuple[float, ...]
     rate_after: tuple[float, ...]
+    strata: tuple[int, ...] | None
     target: str | float
     ramp_width: float
     weighted: bool
     cross_fitted: bool
+    solver: str
+    trace: tuple[tuple[float, ...], ...] | None
     score_column: str | None
     group_columns: tuple[str, ...] | None
+    strata_columns: tuple[str, ...] | None
     fingerprint: str
     version: str
     date: str | None
 
     @property
     def gap_before(self) -> float:
-        """Largest difference of two groups' selection rates under the classifier's own decisions."""
-        return max(self.rate_before) - min(self.rate_before)
+        """Largest difference of two groups' selection rates under the classifier's own decisions.
+
+        For rules that equalise within strata, of two groups of one stratum.
+        """
+        return largest_gap(self.rate_before, self.strata)
 
     @property
     def gap_after(self) -> float:
-        """Largest difference of two groups' selection rates under the rule."""
-        return max(self.rate_after) - min(self.rate_after)
+        """Largest difference of two groups' selection rates under the rule, as in `gap_before`."""
+        return largest_gap(self.rate_after, self.strata)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -146,7 +163,7 @@ class Rule:
     Attributes
     ----------
     groups : tuple
-        Labels of the fitted groups.
+        Labels of the fitted groups; (stratum, group) for the criterion "covariance".
     ramps : tuple of Ramp
         One for each group.
     ramp_width : float
@@ -158,11 +175,14 @@ class Rule:
     cutoff : float
         Where the classifier itself says yes, as a score.
     max_gap, target_rate : float
-        The band that holds every group's selection rate: target_rate ± max_gap/2.
+        The band that holds every group's selection rate: target_rate ± max_gap/2. For the criterion
+        "covariance" each stratum has a band of its own and `target_rate` is None.
     unseen_group : {"error", "pooled", "original"}
         What happens to a group that the fit did not see.
     pooled : Ramp or None
         The ramp for unseen groups under the policy "pooled".
+    criterion : {"parity", "covariance"}
+        Whether rates are equal over all rows or within strata.
     record : FitRecord or None
         What the fit saw; None for a rule written by hand.
 
@@ -181,9 +201,10 @@ class Rule:
     scale: str = "probability"
     cutoff: float = 0.5
     max_gap: float = 0.0
-    target_rate: float = 0.5
+    target_rate: float | None = 0.5
     unseen_group: str = "error"
     pooled: Ramp | None = None
+    criterion: str = "parity"
     record: FitRecord | None = None
 
     def __post_init__(self) -> None:
@@ -207,14 +228,31 @@ class Rule:
             "ramp_width": checked_width(self.ramp_width),
             "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
-            "target_rate": check_number("target_rate", self.target_rate, 0.0, 1.0),
         }
+        if check_option("criterion", self.criterion, CRITERIA) == "parity":
+            numbers["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
+        else:
+            self._check_cells()
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
         if (self.pooled is None) == (self.unseen_group == "pooled"):
             raise InputError("A rule has a pooled ramp if and only if `unseen_group` is 'pooled'.")
         if self.record is not None and len(self.record.rows) != len(self.groups):
             raise InputError("The record of a rule must have one entry per group.")
+
+    def _check_cells(self) -> None:
+        """What must hold of a rule that equalises within strata."""
+        if self.target_rate is not None:
+            raise InputError("A rule with strata has no `target_rate` in common; it must be None.")
+        if self.unseen_group == "pooled":
+            raise InputError("A rule with strata cannot have `unseen_group='pooled'`: there is no common band.")
+        if not all(isinstance(label, tuple) and len(label) == 2 for label in self.groups):
+            raise InputError("The groups of a rule with strata must be pairs (stratum, group).")
+        keys = [label_key(label) for label in self.groups]
+        if sorted(keys) != keys:
+            raise InputError("The groups of a rule with strata must be in order, stratum by stratum.")
+        if self.record is not None and self.record.strata != tuple(stratum_index(self.groups).tolist()):
+            raise InputError("The strata of a rule's record must be those of its groups.")
 
     def __eq__(self, other: object) -> bool:
         # As text, because Python holds a group labelled True equal to one labelled 1.
@@ -228,9 +266,25 @@ class Rule:
         """Names of the group columns of the fit, where they had any."""
         return self.record.group_columns if self.record else None
 
+    @property
+    def strata_columns(self) -> tuple[str, ...] | None:
+        """Names of the strata's columns of the fit, where they had any."""
+        return self.record.strata_columns if self.record else None
+
     # Deciding ---------------------------------------------------------------------------------
 
-    def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
+    def encode(self, groups: Any, strata: Any = None) -> Codes:
+        """Groups of new rows as integer codes; with strata for the criterion "covariance", and only then."""
+        if self.criterion == "parity" and strata is not None:
+            raise InputError(
+                "`strata` are not known to this rule, which equalises over all rows; leave them out."
+            )
+        if self.criterion == "covariance" and strata is None:
+            columns = f" ({', '.join(self.strata_columns)})" if self.strata_columns else ""
+            raise InputError(f"This rule equalises within strata: pass `strata`{columns}, one label per row.")
+        return encode_cells(groups, strata, self.group_columns, self.strata_columns)[0]
+
+    def probabilities(self, scores: Any, groups: Any, strata: Any = None) -> npt.NDArray[np.float64]:
         """Probability of the positive decision for each row; the same every time.
 
         Parameters
@@ -239,6 +293,8 @@ class Rule:
             On the scale the rule was fitted with.
         groups : labels of shape (n,), or several columns
             As in the fit.
+        strata : labels of shape (n,), or several columns
+            As in the fit, for a rule that equalises within strata.
 
         Returns
         -------
@@ -252,7 +308,7 @@ class Rule:
         array([0.3, 1. ])
         """
         column = as_scores(scores)
-        codes = encode_groups(groups, self.group_columns)
+        codes = self.encode(groups, strata)
         check_length("groups", len(codes), len(column))
         ramps, original = self._ramps_of(codes)
         thresholds = np.array([ramp.threshold for ramp in ramps])
@@ -286,6 +342,7 @@ class Rule:
         scores: Any,
         groups: Any,
         *,
+        strata: Any = None,
         ids: Any = None,
         key: str | None = None,
         random_state: int | np.random.Generator | None = None,
@@ -294,7 +351,7 @@ class Rule:
 
         Parameters
         ----------
-        scores, groups
+        scores, groups, strata
             As for `probabilities`.
         ids : sequence of str or int
             Who each row is. The same id and key get the same answer in any order, batch or subset.
@@ -310,7 +367,7 @@ class Rule:
         >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array([0, 1], dtype=int8)
         """
-        chances = self.probabilities(scores, groups)
+        chances = self.probabilities(scores, groups, strata)
         return decide(chances, ids=ids, key=key, random_state=random_state)
 
     def _ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
@@ -352,6 +409,14 @@ class Rule:
         thresholds = np.array([ramp.threshold for ramp in self.ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
         columns: dict[str, Any] = {"group": name_column(self.groups)}
+        headings = {"group": " / ".join(self.group_columns or ["group"])}
+        if self.criterion == "covariance":
+            cells = [label for label in self.groups if isinstance(label, tuple)]
+            columns = {
+                "stratum": name_column([stratum for stratum, _ in cells]),
+                "group": name_column([group for _, group in cells]),
+            }
+            headings["stratum"] = " / ".join(self.strata_columns or ["stratum"])
         if self.record:
             columns["n"] = self.record.rows
         columns["threshold"] = thresholds
@@ -363,14 +428,18 @@ class Rule:
             columns["rate_before"] = self.record.rate_before
             columns["rate_after"] = self.record.rate_after
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
-        return Table(columns, decimals, {"group": " / ".join(self.group_columns or ["group"])})
+        return Table(columns, decimals, headings)
 
     def __repr__(self) -> str:
         n = len(self.groups)
-        low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
-        goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
-        if self.max_gap == 0:
+        if self.target_rate is None:
+            goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
+            goal += f" within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata"
+        elif self.max_gap == 0:
             goal = f"a selection rate of {self.target_rate:.4f} in each"
+        else:
+            low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
+            goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
         if self.record and self.ramp_width == 0 < self.record.ramp_width:
             goal = "the classifier's own decisions already comply"
         lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
@@ -400,7 +469,15 @@ class Rule:
 
         return certify(self, confidence)
 
-    def check(self, scores: Any, groups: Any, *, sample_weight: Any = None, confidence: float = 0.95) -> "Check":
+    def check(
+        self,
+        scores: Any,
+        groups: Any,
+        *,
+        strata: Any = None,
+        sample_weight: Any = None,
+        confidence: float = 0.95,
+    ) -> "Check":
         """Ask of new rows whether the gap has left what the certificate promised; see `fairramp.Check`.
 
         Examples
@@ -413,7 +490,7 @@ class Rule:
         """
         from fairramp.checking import check
 
-        return check(self, scores, groups, sample_weight=sample_weight, confidence=confidence)
+        return check(self, scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
 
     # Keeping ----------------------------------------------------------------------------------
 

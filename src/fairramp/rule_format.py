@@ -2,7 +2,7 @@
 
     {"format": "fairramp.rule", "version": 1,
      "ramp_width": …, "ramp": …, "scale": …, "cutoff": …, "max_gap": …, "target_rate": …,
-     "unseen_group": …, "pooled": null or {"threshold": …, "tie_chance": …},
+     "unseen_group": …, "criterion": …, "pooled": null or {"threshold": …, "tie_chance": …},
      "groups": [{"label": …, "threshold": …, "tie_chance": …}, …],
      "record": null or what `FitRecord` holds}
 
@@ -30,7 +30,7 @@ __all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 FORMAT = "fairramp.rule"
 VERSION = 1
 
-_SETTINGS = ("ramp_width", "ramp", "scale", "cutoff", "max_gap", "target_rate", "unseen_group")
+_SETTINGS = ("ramp_width", "ramp", "scale", "cutoff", "max_gap", "target_rate", "unseen_group", "criterion")
 
 
 def to_dict(rule: Rule) -> dict[str, Any]:
@@ -135,8 +135,11 @@ def from_json(text: str) -> Rule:
             scale=_text(content["scale"], '"scale"'),
             cutoff=_number(content["cutoff"], '"cutoff"'),
             max_gap=_share(content["max_gap"], '"max_gap"'),
-            target_rate=_share(content["target_rate"], '"target_rate"'),
+            target_rate=None
+            if content["target_rate"] is None
+            else _share(content["target_rate"], '"target_rate"'),
             unseen_group=_text(content["unseen_group"], '"unseen_group"'),
+            criterion=_text(content["criterion"], '"criterion"'),
             pooled=None if content["pooled"] is None else _ramp(content["pooled"], '"pooled"'),
             record=None if record is None else _record(record),
         )
@@ -215,10 +218,6 @@ def _text(value: Any, where: str) -> str:
     return value
 
 
-def _optional_text(value: Any, where: str) -> str | None:
-    return None if value is None else _text(value, where)
-
-
 def _truth(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise RuleFormatError(f"{where} must be true or false, got {_shown(value)}.")
@@ -270,8 +269,14 @@ def _target(value: Any, where: str) -> str | float:
     return _share(value, where)
 
 
-def _names(value: Any, where: str) -> tuple[str, ...] | None:
-    return None if value is None else _many(_text)(value, where)
+def _optional(kind: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    return lambda value, where: None if value is None else kind(value, where)
+
+
+def _solver(value: Any, where: str) -> str:
+    if value not in ("exact", "sgd"):
+        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {_shown(value)}.')
+    return str(value)
 
 
 _RECORD: dict[str, Callable[[Any, str], Any]] = {
@@ -281,15 +286,19 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
     "rows_inside": _many(_whole),
     "rate_before": _many(_share),
     "rate_after": _many(_share),
+    "strata": _optional(_many(_whole)),
     "target": _target,
     "ramp_width": _nonnegative,
     "weighted": _truth,
     "cross_fitted": _truth,
-    "score_column": _optional_text,
-    "group_columns": _names,
+    "solver": _solver,
+    "trace": _optional(_many(_many(_number))),
+    "score_column": _optional(_text),
+    "group_columns": _optional(_many(_text)),
+    "strata_columns": _optional(_many(_text)),
     "fingerprint": _text,
     "version": _text,
-    "date": _optional_text,
+    "date": _optional(_text),
 }
 
 
@@ -299,6 +308,9 @@ def _record(content: Any) -> FitRecord:
     lengths = {len(read[name]) for name in list(_RECORD)[:6]}
     if len(lengths) > 1:
         raise RuleFormatError("The lists of the record differ in length.")
+    for name, found in (("strata", [read["strata"]]), ("trace", read["trace"] or [])):
+        if any(values is not None and len(values) not in lengths for values in found):
+            raise RuleFormatError(f'"{name}" of the record must have one entry per group.')
     for n, above, inside in zip(read["rows"], read["rows_above"], read["rows_inside"], strict=True):
         if above + inside > n:
             raise RuleFormatError(f'"rows_above" and "rows_inside" are {above + inside} of only {n} rows.')

@@ -1,0 +1,61 @@
+"""Strata: parts of the population within which groups are compared.
+
+A *cell* is one group in one stratum, labelled (stratum, group). Cells are coded like groups, so that everything
+that works group by group works cell by cell; only a gap is one of two cells of the same stratum.
+
+    gap = max over strata of (largest − smallest rate of its cells)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fairramp.distribution import Floats, Integers
+from fairramp.exceptions import InputError
+from fairramp.groups import Codes, Label, cross, encode_groups, label_key
+
+__all__ = ["encode_cells", "largest_gap", "stratum_index", "worst_stratum"]
+
+
+def encode_cells(
+    groups: Any,
+    strata: Any = None,
+    names: tuple[str, ...] | None = None,
+    strata_names: tuple[str, ...] | None = None,
+) -> tuple[Codes, tuple[str, ...] | None]:
+    """Code groups, or cells where there are strata; and the names of the strata's columns."""
+    codes = encode_groups(groups, names)
+    if strata is None:
+        return codes, None
+    try:
+        outer = encode_groups(strata, strata_names)
+    except InputError as error:  # the same reader serves both arguments
+        raise InputError(str(error).replace("`groups`", "`strata`").replace("group label", "stratum")) from None
+    if len(outer) != len(codes):
+        raise InputError(f"`strata` has {len(outer):,} rows and `groups` {len(codes):,}; they must match.")
+    return replace(cross(outer, codes, lambda stratum, group: (stratum, group)), names=codes.names), outer.names
+
+
+def stratum_index(labels: Sequence[Label]) -> Integers:
+    """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""
+    keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
+    new = [i > 0 and key != keys[i - 1] for i, key in enumerate(keys)]
+    return np.cumsum(new, dtype=np.intp)
+
+
+def largest_gap(rates: Any, strata: Any = None) -> float:
+    """Largest difference between two rates, of one stratum if there are strata."""
+    rates = np.asarray(rates, dtype=np.float64)
+    return worst_stratum(lambda part: float(part.max() - part.min()), strata, rates)
+
+
+def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats) -> float:
+    """Largest value of a measure of cells over the strata; of all cells at once without strata."""
+    if strata is None:
+        return measure(*per_cell)
+    strata = np.asarray(strata)
+    borders = [0, *(np.flatnonzero(np.diff(strata)) + 1).tolist(), len(strata)]
+    return max(measure(*(values[start:stop] for values in per_cell)) for start, stop in pairwise(borders))
