@@ -135,6 +135,45 @@ def solve_convex(
     return Optimum(h=h_rows, objective=value, target_rate=float(centre.value))
 
 
+def solve_covariance_convex(
+    scores: Floats,
+    attribute: Codes,
+    strata: Codes,
+    weights: Floats,
+    *,
+    max_gap: float,
+    cutoff: float,
+    ramp_width: float,
+    offset: float,
+) -> Floats:
+    """h of Appendix D.1, with a covariance constraint per stratum and no target rate anywhere; γ > 0.
+
+        minimise    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
+        subject to  0 ≤ h ≤ 1,   |Σ_{i in k} w_i z_i h_i / W_k| ≤ ε · r_k (1 − r_k),   z = 1_S − r_k
+
+    where r_k is the weighted share of the attribute in stratum k.
+    """
+    w, f, gamma = weights / weights.sum(), 2 * (scores - cutoff), 2 * ramp_width
+    totals = np.bincount(strata, w)
+    r = np.bincount(strata, w * attribute) / totals
+    covariances = np.zeros((len(r), len(w)))
+    covariances[strata, np.arange(len(w))] = w * (attribute - r[strata]) / totals[strata]
+
+    h = cp.Variable(len(w))
+    cost = cp.sum_squares(cp.multiply(np.sqrt(w * gamma / 2), h - offset)) - (w * f) @ h
+    constraints = [h >= 0, h <= 1]
+    if max_gap > 0:
+        constraints += [cp.abs(covariances @ h) <= max_gap * r * (1 - r)]
+    else:
+        mixed = (r > 0) & (r < 1)
+        constraints += [covariances[mixed] @ h == 0]
+    problem = cp.Problem(cp.Minimize(cost), constraints)
+    problem.solve(solver=cp.CLARABEL, **dict.fromkeys(["tol_gap_abs", "tol_gap_rel", "tol_feas"], QP_TOLERANCE))
+    if problem.status != cp.OPTIMAL:
+        raise AssertionError(f"The convex solver stopped with status {problem.status!r}.")
+    return np.asarray(h.value)
+
+
 def kkt_residual(
     h: Floats,
     scores: Floats,

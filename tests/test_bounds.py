@@ -99,20 +99,20 @@ ROW = st.tuples(st.floats(0, 1), st.integers(0, 1), st.floats(0.01, 100))
 def test_impossibility_bound_in_exact_fractions(rows):
     membership, decisions, weights = zip(*rows, strict=True)
     expected = impossibility_by_hand(membership, decisions, weights)
-    assert impossibility_bound(membership, decisions, sample_weight=weights) == pytest.approx(expected, abs=1e-13)
+    assert impossibility_bound(decisions, membership, sample_weight=weights) == pytest.approx(expected, abs=1e-13)
 
 
 @given(st.lists(ROW, min_size=1, max_size=30))
 def test_impossibility_bound_never_exceeds_an_eighth(rows):
     # E|q − q̄| ≤ ½ and min{E h, 1 − E h} ≤ ½
     membership, decisions, weights = zip(*rows, strict=True)
-    assert 0 <= impossibility_bound(membership, decisions, sample_weight=weights) <= 1 / 8 + 1e-12
+    assert 0 <= impossibility_bound(decisions, membership, sample_weight=weights) <= 1 / 8 + 1e-12
 
 
 def test_huge_and_tiny_weights_are_as_good_as_others():
-    expected = impossibility_bound([0.2, 0.4, 0.9], [0, 1, 1], sample_weight=[1, 2, 1])
+    expected = impossibility_bound([0, 1, 1], [0.2, 0.4, 0.9], sample_weight=[1, 2, 1])
     for unit in (1e307, 1e-307):
-        found = impossibility_bound([0.2, 0.4, 0.9], [0, 1, 1], sample_weight=[unit, 2 * unit, unit])
+        found = impossibility_bound([0, 1, 1], [0.2, 0.4, 0.9], sample_weight=[unit, 2 * unit, unit])
         assert found == pytest.approx(expected)
 
 
@@ -138,15 +138,15 @@ def test_huge_and_tiny_weights_are_as_good_as_others():
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, []), r"`multipliers` is empty; pass at least one row\."),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, [0, math.inf]), r"`multipliers` .* got inf in row 1\."),
         (
-            lambda: impossibility_bound([0.5, 1.5], [0, 1]),
+            lambda: impossibility_bound([0, 1], [0.5, 1.5]),
             r"`membership` must be in \[0, 1\], got 1\.5 in row 1\.",
         ),
         (
-            lambda: impossibility_bound([0.5], [0, 1]),
+            lambda: impossibility_bound([0, 1], [0.5]),
             r"`membership` has 1 rows and `decisions` 2; they must match\.",
         ),
         (
-            lambda: impossibility_bound([0.5, 1], [0, 2]),
+            lambda: impossibility_bound([0, 2], [0.5, 1]),
             r"`decisions` must be 0 or 1, got 2\.0 in row 1; .*decide\.",
         ),
     ],

@@ -122,7 +122,7 @@ def proposition_1_bound(
     return (1 + target_rate + max_gap) ** 2 * alpha + float(t @ t) / (2 * _whole("steps", steps) * alpha)
 
 
-def impossibility_bound(membership: Any, decisions: Any, *, sample_weight: Any = None) -> float:
+def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any = None) -> float:
     """½·E|q − E q|·min{E h, 1 − E h}: what some split of the rows in two has at least.
 
     Hard decisions h cannot be unbiased in all parts of the population: some split in two has, as the mean over
@@ -131,17 +131,17 @@ def impossibility_bound(membership: Any, decisions: Any, *, sample_weight: Any =
 
     Parameters
     ----------
-    membership : numbers of shape (n,)
-        q, the probability P(S = 1 | x) of being in the sensitive group; 0 or 1 where it is known.
     decisions : 0 or 1 of shape (n,)
         h.
+    membership : numbers of shape (n,)
+        q, the probability P(S = 1 | x) of being in the sensitive group; 0 or 1 where it is known.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows.
 
     Examples
     --------
     >>> from fairramp.bounds import impossibility_bound
-    >>> impossibility_bound([1, 1, 0, 0], [1, 0, 1, 0])
+    >>> impossibility_bound([1, 0, 1, 0], [1, 1, 0, 0])
     0.125
     """
     h, q, share = split_rows(decisions, membership, sample_weight)

@@ -149,7 +149,7 @@ def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) 
     against, along = (_numbers(h[on], q[on], share[on]) for on in (~sides, sides))
     shares, rates, covariances = zip(against, along, strict=True)
     return HiddenSplit(
-        bound=impossibility_bound(q, h, sample_weight=share),
+        bound=impossibility_bound(h, q, sample_weight=share),
         covariance=sum(s * abs(c) for s, c in zip(shares, covariances, strict=True)),
         sides=sides,
         rows=(int(np.count_nonzero(share[~sides])), int(np.count_nonzero(share[sides]))),

@@ -6,7 +6,7 @@ With signed scores f in [−1, 1] and their ramp width γ, minimise over λ, μ 
 
 where ξ' (w) = clip(c + w/γ, 0, 1) is the chance of a yes. Algorithm 1 of the paper:
 
-    1.  Start from λ = μ = 0 and sample a row.
+    1.  Start from λ = μ = 0 and take a row.
     2.  With g = clip(c + (f − λ_k + μ_k)/γ, 0, 1) and the learning rate α,
             λ_k ← [λ_k − α (ε/2 + ρ − g)]⁺        μ_k ← [μ_k − α (ε/2 − ρ + g)]⁺
     3.  Repeat T times; α = 0.1 √(K/T) in the experiments. The ramp stands at t_k = λ_k − μ_k.
@@ -19,7 +19,8 @@ Departures from the paper
 -------------------------
 - c is ½ for the centered ramp; the published one is c = 0.
 - F has ε/2 where the paper's equation for F prints ε: its updates and its proof have ε/2.
-- Rows are sampled with replacement, with probability proportional to their weights.
+- An epoch takes every row once, in a new random order, instead of sampling rows independently: after as many
+  steps the running iterate is about three times nearer the optimum. A row's weight multiplies its gradient.
 - A minibatch of b rows makes one step; a group's gradient is the sum over its rows divided by b.
 - Proposition 1 bounds F at the *average* iterate, Figure 1(b) shows the running one. The running one is far
   nearer the optimum after a few epochs and the default; both are offered.
@@ -51,8 +52,6 @@ __all__ = [
 
 #: Which iterate becomes the rule.
 ITERATES = ("last", "average")
-#: Rows drawn at once.
-_DRAWN = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class SGD:
     Attributes
     ----------
     epochs : int
-        How often as many rows are sampled as there are.
+        How often every row is taken.
     batch_size : int
         Rows per step.
     learning_rate : float or None
@@ -70,7 +69,7 @@ class SGD:
     iterate : {"last", "average"}
         Which iterate becomes the rule.
     random_state : int
-        Seed of the samples.
+        Seed of the order of the rows.
 
     Examples
     --------
@@ -144,18 +143,18 @@ class DualDescent:
         self.upper, self.lower = np.maximum(thresholds, 0.0).tolist(), np.maximum(-thresholds, 0.0).tolist()
         self.steps, self._since = steps, [0] * len(thresholds)
 
-    def step(self, score: float, group: int, rate: float) -> None:
-        """Steps 1 and 2 with one row."""
+    def step(self, score: float, group: int, rate: float, weight: float = 1.0) -> None:
+        """Step 2 with one row."""
         chance = min(max(self._offset + (score - self.upper[group] + self.lower[group]) / self._width, 0.0), 1.0)
-        self._move(group, 1.0, chance, rate)
+        self._move(group, weight, weight * chance, rate)
         self.steps += 1
 
-    def batch(self, scores: Floats, groups: Integers, rate: float) -> None:
-        """Steps 1 and 2 with the mean gradient of several rows."""
+    def batch(self, scores: Floats, groups: Integers, rate: float, weights: Floats) -> None:
+        """Step 2 with several rows; the weights are those of a mean."""
         thresholds = self.last
         chances = np.clip(self._offset + (scores - thresholds[groups]) / self._width, 0.0, 1.0)
-        share = np.bincount(groups, minlength=len(thresholds)) / len(groups)
-        chosen = np.bincount(groups, chances, minlength=len(thresholds)) / len(groups)
+        share = np.bincount(groups, weights, minlength=len(thresholds))
+        chosen = np.bincount(groups, weights * chances, minlength=len(thresholds))
         for group in np.flatnonzero(share).tolist():
             self._move(group, float(share[group]), float(chosen[group]), rate)
         self.steps += 1
@@ -228,40 +227,27 @@ def descend(
     settings: SGD,
 ) -> Descent:
     """Run Algorithm 1 on rows in signed units."""
-    n = len(scores)
-    batches = -(-n // settings.batch_size)
-    steps = batches * settings.epochs
+    n, size = len(scores), settings.batch_size
+    steps = -(-n // size) * settings.epochs
     rate = settings.learning_rate or published_rate(n_groups, steps)
     rng = np.random.default_rng(settings.random_state)
-    places = None if weights is None else np.cumsum(weights / weights.max())
+    weight = np.ones(n) if weights is None else weights / np.mean(weights)
     state = DualDescent(problem, n_groups)
     trace = np.empty((settings.epochs, n_groups))
     for epoch in range(settings.epochs):
-        left = batches * settings.batch_size
-        while left:
-            drawn = min(max(_DRAWN // settings.batch_size, 1) * settings.batch_size, left)
-            rows = _sample(rng, n, places, drawn)
-            left -= drawn
-            x, k = scores[rows], groups[rows]
-            if settings.batch_size == 1:
-                for score, group in zip(x.tolist(), k.tolist(), strict=True):
-                    state.step(score, group, rate)
-            else:
-                for start in range(0, drawn, settings.batch_size):
-                    stop = start + settings.batch_size
-                    state.batch(x[start:stop], k[start:stop], rate)
+        order = rng.permutation(n)
+        x, k, w = scores[order], groups[order], weight[order]
+        if size == 1:
+            for score, group, heavy in zip(x.tolist(), k.tolist(), w.tolist(), strict=True):
+                state.step(score, group, rate, heavy)
+        else:
+            for start in range(0, n, size):
+                rows = slice(start, start + size)
+                state.batch(x[rows], k[rows], rate, w[rows] / size)
         trace[epoch] = state.last
     upper, lower = state.averages
     chosen = state.last if settings.iterate == "last" else state.average
     return Descent(chosen, trace, upper, lower, rate, steps)
-
-
-def _sample(rng: np.random.Generator, n: int, places: Floats | None, size: int) -> Integers:
-    """Rows drawn with replacement; `places` are running sums of the weights."""
-    if places is None:
-        return rng.integers(n, size=size)
-    drawn: Integers = np.searchsorted(places, rng.random(size) * places[-1], side="right")
-    return np.minimum(drawn, n - 1)
 
 
 def dual_objective(

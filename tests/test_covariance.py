@@ -1,0 +1,321 @@
+"""Covariance within strata: Appendix D.1 against a convex solver, and against parity stratum by stratum."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import fairramp
+import oracles
+from fairramp import Covariance, FairrampWarning, InputError, Rule, RuleFormatError, UnseenGroupError
+from samples import KEY, gap, quiet_fit
+
+
+def departments(n_rows=600, n_strata=3, seed=0, decimals=None):
+    """Scores whose two groups differ in each stratum by something else."""
+    rng = np.random.default_rng(seed)
+    stratum, sex = rng.integers(n_strata, size=n_rows), rng.integers(2, size=n_rows)
+    scores = rng.beta(2.0 + sex * (1 + stratum), 2.5, n_rows)
+    return (scores if decimals is None else scores.round(decimals)), sex, stratum
+
+
+def fit(scores, sex, stratum, **settings):
+    return quiet_fit(scores, sex, criterion=Covariance(stratum), **settings)
+
+
+SETTINGS = [
+    {"max_gap": max_gap, "ramp": ramp, "ramp_width": width}
+    for max_gap in (0.0, 0.03, 0.1)
+    for ramp in ("centered", "paper")
+    for width in (0.0, 0.01, 0.2)
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_covariance_is_parity_with_its_best_target_in_each_stratum(settings, decimals):
+    scores, sex, stratum = departments(decimals=decimals)
+    found = fit(scores, sex, stratum, **settings).probabilities(scores, sex, stratum)
+    for part in (stratum == k for k in range(3)):
+        alone = quiet_fit(scores[part], sex[part], **settings)
+        assert alone.record.gap_before > settings["max_gap"]  # so that there is something to do everywhere
+        np.testing.assert_allclose(found[part], alone.probabilities(scores[part], sex[part]), atol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [s for s in SETTINGS if s["ramp_width"] > 0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_covariance_solves_the_problem_of_the_appendix(settings, weighted):
+    scores, sex, stratum = departments(240, 3, seed=1)
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, 240) if weighted else np.ones(240)
+    rule = fit(scores, sex, stratum, sample_weight=weights, **settings)
+    ramp = {
+        "cutoff": 0.5,
+        "ramp_width": settings["ramp_width"],
+        "offset": 0.5 if settings["ramp"] == "centered" else 0.0,
+    }
+    expected = oracles.solve_covariance_convex(scores, sex, stratum, weights, max_gap=settings["max_gap"], **ramp)
+    found = rule.probabilities(scores, sex, stratum)
+    cost, best = (oracles.objective(h, scores, weights, **ramp) for h in (found, expected))
+    assert cost <= best + 1e-7 * weights.sum()
+    assert rule.record.gap_after <= settings["max_gap"] + 1e-9
+    np.testing.assert_allclose(found, expected, atol=2e-4)  # as near as the convex solver's own tolerance brings
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.05])
+def test_the_two_thresholds_of_a_stratum_balance(max_gap):
+    """t (1 − r) and −t r: weighted by r and 1 − r their multipliers add up to 0."""
+    scores, sex, stratum = departments(3000, 3, seed=3)
+    rule = fit(scores, sex, stratum, max_gap=max_gap)
+    shift = np.array([ramp.threshold - 0.5 for ramp in rule.ramps]).reshape(3, 2)
+    rows = np.array(rule.record.rows).reshape(3, 2)
+    np.testing.assert_allclose((shift * rows).sum(axis=1) / rows.sum(axis=1), 0, atol=1e-9)
+    assert (shift[:, 1] > shift[:, 0]).all()
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("n_rows", [600, 200_000])
+def test_gaps_within_strata_never_exceed_max_gap(max_gap, n_rows):
+    scores, sex, stratum = departments(n_rows, 5, seed=4)
+    rule = fit(scores, sex, stratum, max_gap=max_gap)
+    chances = rule.probabilities(scores, sex, strata=stratum)
+    found = max(gap(chances[stratum == k], sex[stratum == k]) for k in range(5))
+    assert found <= max_gap + 1e-9
+    assert rule.record.gap_after == pytest.approx(found, abs=1e-9)
+
+
+def test_rates_of_different_strata_may_differ():
+    scores, sex, stratum = departments(3000)
+    rates = np.array(fit(scores, sex, stratum).record.rate_after).reshape(3, 2)
+    np.testing.assert_allclose(rates[:, 0], rates[:, 1], atol=1e-9)
+    assert np.ptp(rates[:, 0]) > 0.05
+
+
+def test_label_aware_rates_are_those_of_each_stratum_alone():
+    scores, sex, stratum = departments(3000, 3, seed=5)
+    labels = (np.random.default_rng(6).random(3000) < scores**2).astype(int)
+    rule = fit(scores, sex, stratum, labels=labels, target_rate="accuracy", max_gap=0.02)
+    found = rule.probabilities(scores, sex, stratum)
+    for part in (stratum == k for k in range(3)):
+        alone = quiet_fit(scores[part], sex[part], labels[part], target_rate="accuracy", max_gap=0.02)
+        np.testing.assert_allclose(found[part], alone.probabilities(scores[part], sex[part]), atol=1e-9)
+
+
+def test_own_decisions_stand_if_they_comply_in_every_stratum():
+    scores, sex, stratum = departments()
+    own_gap = fit(scores, sex, stratum).record.gap_before
+    rule = fit(scores, sex, stratum, max_gap=own_gap)
+    np.testing.assert_array_equal(rule.probabilities(scores, sex, stratum), scores >= 0.5)
+    assert "own decisions already comply" in repr(rule)
+
+
+def test_a_stratum_with_one_group_keeps_its_cut_off_and_is_warned_of():
+    scores, sex, stratum = departments(900)
+    sex[stratum == 1] = 0
+    with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalised: 1\.$"):
+        rule = fairramp.fit_rule(scores, sex, criterion=Covariance(stratum))
+    assert dict(zip(rule.groups, rule.ramps, strict=True))[1, 0].threshold == 0.5
+
+
+def test_more_than_two_groups_are_refused():
+    scores, _, stratum = departments()
+    three = np.arange(len(scores)) % 3
+    with pytest.raises(InputError, match=r"compares two groups, got 3 \(0, 1, 2\); fit a rule per stratum"):
+        fairramp.fit_rule(scores, three, criterion=Covariance(stratum))
+
+
+def test_json_keeps_a_rule_with_strata_bit_for_bit():
+    scores, sex, stratum = departments()
+    rule = fit(scores, sex, stratum, max_gap=0.02)
+    again = Rule.from_json(rule.to_json())
+    assert again == rule
+    assert again.criterion == "covariance"
+    assert again.target_rate is None
+    np.testing.assert_array_equal(
+        again.probabilities(scores, sex, stratum), rule.probabilities(scores, sex, stratum)
+    )
+
+
+def test_json_with_strata_is_read_strictly():
+    text = fit(*departments()).to_json()
+    broken = {
+        text.replace('"criterion": "covariance"', '"criterion": "parity"'): "target_rate",
+        text.replace('"criterion": "covariance"', '"criterion": "odds"'): "`criterion` must be",
+        text.replace('"target_rate": null', '"target_rate": 0.5'): "no `target_rate` in common",
+        text.replace('"unseen_group": "error"', '"unseen_group": "pooled"'): "pooled",
+    }
+    for changed, reason in broken.items():
+        assert changed != text
+        with pytest.raises(RuleFormatError, match=reason):
+            Rule.from_json(changed)
+
+
+def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
+    scores, sex, stratum = departments()
+    rule = quiet_fit(scores, sex, criterion=Covariance(pd.Series(stratum, name="department")))
+    with pytest.raises(InputError, match=r"equalises within strata: pass `strata` \(department\)"):
+        rule.probabilities(scores, sex)
+    plain = quiet_fit(scores, sex)
+    for ask in (plain.probabilities, lambda *a, **k: fairramp.audit(*a[:2], rule=plain, strata=a[2])):
+        with pytest.raises(InputError, match="`strata` are not known to this rule"):
+            ask(scores, sex, stratum)
+    with pytest.raises(InputError, match=r"`strata` has 599 rows and `groups` 600"):
+        rule.probabilities(scores, sex, stratum[1:])
+    with pytest.raises(UnseenGroupError, match="Groups not seen in fit"):
+        rule.probabilities(scores, sex, stratum + 1)
+
+
+def test_an_unseen_stratum_may_keep_the_original_decision():
+    scores, sex, stratum = departments()
+    rule = fit(scores, sex, stratum, unseen_group="original")
+    np.testing.assert_array_equal(rule.probabilities(scores, sex, stratum + 7), scores >= 0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"target_rate": 0.3}, "`target_rate` must be 'optimal' or 'accuracy', got 0.3"),
+        ({"target_rate": "base_rate", "labels": np.arange(600) % 2}, "'optimal' or 'accuracy', got 'base_rate'"),
+        ({"unseen_group": "pooled"}, "`unseen_group` must be 'error' or 'original', got 'pooled'"),
+        ({"solver": "sgd"}, "`solver='sgd'` is for parity alone"),
+    ],
+)
+def test_settings_without_meaning_within_strata_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        fit(*departments(), **settings)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "message"),
+    [
+        ("covariance", r"`criterion` must be None for statistical parity or fairramp\.Covariance"),
+        (Covariance(None), "`Covariance` needs `strata`"),
+        (Covariance("department"), "`strata` must be a column with one label per row"),
+        (Covariance(np.arange(600) + 0.5), "stratum must be"),
+    ],
+)
+def test_bad_criteria_are_refused(criterion, message):
+    scores, sex, _ = departments()
+    with pytest.raises(InputError, match=message):
+        fairramp.fit_rule(scores, sex, criterion=criterion)
+
+
+def test_strata_of_several_columns_and_any_library():
+    scores, sex, stratum = departments()
+    region = np.array(["n", "s"])[np.arange(600) % 2]
+    arrays = fit(scores, sex, [stratum, region]).probabilities(scores, sex, [stratum, region])
+    for frame in (pd.DataFrame({"d": stratum, "r": region}), pl.DataFrame({"d": stratum, "r": region})):
+        rule = fit(scores, sex, frame)
+        assert rule.strata_columns == ("d", "r")
+        np.testing.assert_array_equal(rule.probabilities(scores, sex, frame), arrays)
+
+
+def test_an_audit_within_strata_measures_what_the_rule_equalises():
+    scores, sex, stratum = departments(3000)
+    rule = fit(scores, sex, stratum)
+    found = fairramp.audit(scores, sex, rule=rule, strata=stratum)
+    assert found.after.gap < 1e-9
+    assert found.before.gap == pytest.approx(rule.record.gap_before, abs=1e-12)
+    low, high = found.before.gap_interval
+    assert low < found.before.gap < high
+    alone = [fairramp.audit(scores[stratum == k], sex[stratum == k]) for k in range(3)]
+    assert found.before.gap == max(a.gap for a in alone)
+    assert found.before.ratio == min(a.ratio for a in alone)
+    # Three pairs are looked at instead of one, so that each interval is wider.
+    assert high > max(a.before.gap_interval[1] for a in alone)
+
+
+def test_certificates_within_strata_are_the_worst_stratum_at_its_share_of_the_error():
+    scores, sex, stratum = departments(30_000)
+    rule = fit(scores, sex, stratum)
+    kinds = {c.kind: c for c in (rule.certificate(0.95), *rule.certificate(0.95).others)}
+    assert set(kinds) == {"beta", "kl", "dkw"}
+    assert [kind for kind, c in kinds.items() if c.is_theorem] == ["dkw"]
+    alone = [quiet_fit(scores[stratum == k], sex[stratum == k]).certificate(0.95 ** (1 / 3)) for k in range(3)]
+    assert kinds["beta"].gap == pytest.approx(max(c.gap for c in alone), rel=1e-3)
+    assert rule.certificate().proven.kind == "dkw"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_certificates_within_strata_hold(seed):
+    """95 % of 60 certificates cover the population's worst stratum, of which the true rates are known."""
+    from scipy.stats import beta
+
+    rng = np.random.default_rng(seed)
+    covered = 0
+    for _ in range(60):
+        stratum, sex = rng.integers(3, size=1200), rng.integers(2, size=1200)
+        scores = rng.beta(2.0 + sex * (1 + stratum), 2.5)
+        rule = fit(scores, sex, stratum, ramp_width=0)
+        true = [
+            1 - beta.cdf(ramp.threshold, 2.0 + s * (1 + k), 2.5)
+            for (k, s), ramp in zip(rule.groups, rule.ramps, strict=True)
+        ]
+        worst = max(abs(a - b) for a, b in zip(true[::2], true[1::2], strict=True))
+        covered += worst <= rule.certificate(0.95).gap
+    assert covered >= 52
+
+
+def test_a_check_within_strata_looks_at_each_stratum():
+    scores, sex, stratum = departments(30_000)
+    rule = fit(scores, sex, stratum)
+    assert not rule.check(scores, sex, strata=stratum).has_drifted
+    drifted = np.where((stratum == 1) & (sex == 1), scores * 0.6, scores)
+    assert rule.check(drifted, sex, strata=stratum).has_drifted
+
+
+def test_decisions_and_table_know_strata():
+    scores, sex, stratum = departments()
+    rule = quiet_fit(scores, sex, criterion=Covariance(pd.Series(stratum, name="department")))
+    ids = np.arange(600)
+    drawn = rule.decide(scores, sex, strata=stratum, ids=ids, key=KEY)
+    expected = fairramp.draws(ids, KEY) < rule.probabilities(scores, sex, stratum)
+    np.testing.assert_array_equal(drawn, expected)
+    assert list(rule.table().columns)[:2] == ["stratum", "group"]
+    assert "department" in str(rule.table())
+    assert "equal rates within each of 3 strata" in repr(rule)
+
+
+def test_integer_weights_equal_repeated_rows_within_strata():
+    scores, sex, stratum = departments(300)
+    weights = np.random.default_rng(7).integers(1, 4, 300)
+    weighted = fit(scores, sex, stratum, sample_weight=weights)
+    repeated = fit(*(np.repeat(column, weights) for column in (scores, sex, stratum)))
+    np.testing.assert_allclose(
+        weighted.probabilities(scores, sex, stratum), repeated.probabilities(scores, sex, stratum), atol=1e-9
+    )
+
+
+def people(n_rows=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    sex, department = rng.choice(["f", "m"], n_rows), rng.choice(["a", "b", "c"], n_rows)
+    skill = rng.normal(size=n_rows) + 0.8 * (sex == "m")
+    y = (skill + rng.logistic(size=n_rows) > 0.5).astype(int)
+    return pd.DataFrame({"skill": skill, "department": department}), y, sex
+
+
+def test_the_estimator_takes_strata_from_columns_of_x():
+    frame, y, sex = people()
+    inner = LogisticRegression().fit(frame[["skill"]].to_numpy(), y)
+
+    class BySkill(LogisticRegression):
+        def predict_proba(self, x):
+            return inner.predict_proba(x[["skill"]].to_numpy())
+
+    model = FrozenEstimator(BySkill().fit(frame[["skill"]].to_numpy(), y))
+    settings = {"criterion": Covariance(strata="department"), "target_rate": "optimal"}
+    fair = fairramp.RandomizedThresholdOptimizer(model, **settings).fit(frame, y, sensitive_features=sex)
+    scores = inner.predict_proba(frame[["skill"]].to_numpy())[:, 1]
+    direct = fairramp.fit_rule(scores, sex, criterion=Covariance(frame["department"]))
+    np.testing.assert_allclose(
+        fair.predict_proba(frame, sensitive_features=sex)[:, 1],
+        direct.probabilities(scores, sex, frame["department"]),
+        atol=1e-12,
+    )
+    assert fair.rule_.strata_columns == ("department",)
+    more, more_y, more_sex = people(seed=1)
+    fair.partial_fit(more, more_y, sensitive_features=more_sex)
+    assert sum(fair.rule_.record.rows) == 4000
+    with pytest.raises(InputError, match=r"`strata` names 'division', but X has the columns"):
+        fair.set_params(criterion=Covariance(strata="division")).fit(frame, y, sensitive_features=sex)

@@ -1,0 +1,325 @@
+"""The published solver: near the exact one, within its own bound, repeatable; and rows from a stream."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import fairramp
+import oracles
+from fairramp import SGD, InputError, Rule, RuleFormatError, StreamingFit
+from fairramp.bounds import proposition_1_bound
+from fairramp.criteria.parity import ParityProblem
+from fairramp.criteria.sgd import DualDescent, descend, dual_objective, published_rate
+from samples import quiet_fit, rates, sample
+
+ADULT = fairramp.datasets.load_adult_scores()
+PUBLISHED = {"ramp": "paper", "target_rate": 0.2, "ramp_width": 0.05}
+
+
+def thresholds(rule):
+    return np.array([ramp.threshold for ramp in rule.ramps])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("max_gap", [0.0, 0.05])
+def test_after_25_epochs_of_adult_the_last_iterate_is_within_a_hundredth(seed, max_gap):
+    exact = fairramp.fit_rule(ADULT.score, ADULT.sex, max_gap=max_gap, **PUBLISHED)
+    found = fairramp.fit_rule(
+        ADULT.score, ADULT.sex, max_gap=max_gap, solver=SGD(epochs=25, random_state=seed), **PUBLISHED
+    )
+    assert np.abs(thresholds(found) - thresholds(exact)).max() < 0.005  # in signed scores: 0.01
+
+
+def test_the_average_iterate_is_still_far_when_the_last_is_near():
+    exact = thresholds(fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED))
+    last, average = (
+        thresholds(fairramp.fit_rule(ADULT.score, ADULT.sex, solver=SGD(epochs=25, iterate=which), **PUBLISHED))
+        for which in ("last", "average")
+    )
+    assert np.abs(average - exact).max() > 5 * np.abs(last - exact).max()
+
+
+@pytest.mark.parametrize("max_gap", [0.0, 0.1])
+def test_the_average_is_within_proposition_1_over_many_seeds(max_gap):
+    scores, codes = sample(1000, 2)
+    problem = ParityProblem(max_gap=max_gap, target_rate=0.4, cutoff=0.0, ramp_width=0.1, offset=0.0)
+    exact = quiet_fit(scores, codes, ramp="paper", target_rate=0.4, max_gap=max_gap, ramp_width=0.05)
+    t = 2 * (thresholds(exact) - 0.5)
+    signed = 2 * (scores - 0.5)
+    best = dual_objective(signed, codes, np.maximum(t, 0), np.maximum(-t, 0), problem)
+    runs = [descend(signed, codes, None, 2, problem, SGD(epochs=5, random_state=seed)) for seed in range(24)]
+    excess = [dual_objective(signed, codes, run.upper, run.lower, problem) - best for run in runs]
+    bound = proposition_1_bound(0.4, max_gap, runs[0].learning_rate, runs[0].steps, t)
+    assert min(excess) >= -1e-12  # the exact thresholds minimise the dual
+    assert 0 < np.mean(excess) <= bound
+    assert runs[0].learning_rate == 0.1 * np.sqrt(2 / runs[0].steps)
+
+
+def test_sgd_the_exact_solver_and_a_convex_solver_agree():
+    scores, codes = sample(200, 2, seed=3)
+    problem = {"target_rate": 0.35, "max_gap": 0.04, "ramp_width": 0.1}
+    convex = oracles.solve_convex(scores, codes, np.ones(200), cutoff=0.5, offset=0.0, **problem)
+    exact = quiet_fit(scores, codes, ramp="paper", **problem)
+    found = quiet_fit(scores, codes, ramp="paper", solver=SGD(epochs=4000, batch_size=20), **problem)
+    np.testing.assert_allclose(exact.probabilities(scores, codes), convex.h, atol=1e-5)
+    np.testing.assert_allclose(found.probabilities(scores, codes), convex.h, atol=0.02)
+
+
+def test_the_record_shows_how_the_descent_went():
+    rule = quiet_fit(*sample(), ramp="paper", target_rate=0.5, solver=SGD(epochs=7))
+    assert rule.record.solver == "sgd"
+    assert np.array(rule.record.trace).shape == (7, 2)
+    np.testing.assert_allclose(rule.record.trace[-1], thresholds(rule), atol=1e-15)
+    assert quiet_fit(*sample(), target_rate=0.5).record.trace is None
+    assert Rule.from_json(rule.to_json()) == rule
+
+
+def test_a_trace_is_read_strictly():
+    text = quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=1)).to_json()
+    for old, new, reason in (
+        ('"solver": "sgd"', '"solver": "magic"', '"solver" must be "exact" or "sgd"'),
+        ('"trace": [\n', '"trace": [\n   [0.5],\n', '"trace" of the record must have one entry per group'),
+    ):
+        assert old in text
+        with pytest.raises(RuleFormatError, match=reason):
+            Rule.from_json(text.replace(old, new))
+
+
+def test_the_record_has_the_rates_of_the_rule_it_found():
+    scores, codes = sample(50_000)
+    rule = fairramp.fit_rule(scores, codes, target_rate=0.3, solver=SGD(epochs=1))
+    np.testing.assert_allclose(rule.record.rate_after, rates(rule.probabilities(scores, codes), codes), atol=1e-9)
+    np.testing.assert_allclose(rule.record.rate_before, rates(scores >= 0.5, codes), atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_rule_and_another_another():
+    def fit(seed):
+        return quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=2, random_state=seed))
+
+    assert fit(0) == fit(0) == quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=2))
+    assert fit(0) != fit(1)
+
+
+def test_nobody_else_s_random_numbers_are_touched():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002 -- that it is not used is the point
+    quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=1))
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_only_dkw_is_claimed_of_a_rule_that_need_not_meet_its_target():
+    certificate = quiet_fit(*sample(5000), target_rate=0.5, solver="sgd").certificate()
+    assert certificate.kind == "dkw"
+    assert certificate.is_theorem
+    assert certificate.others == ()
+
+
+def test_weights_count_as_in_the_exact_solver():
+    scores, codes = sample(2000)
+    weights = np.where(scores > 0.7, 3.0, 1.0)
+    settings = {"ramp_width": 0.1, "target_rate": 0.4, "sample_weight": weights}
+    exact = fairramp.fit_rule(scores, codes, **settings)
+    found = fairramp.fit_rule(scores, codes, solver=SGD(epochs=200), **settings)
+    assert np.abs(thresholds(found) - thresholds(exact)).max() < 0.02
+
+
+@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+def test_scales_give_the_same_decisions(scale):
+    scores, codes = sample(2000)
+    shown = {"probability": scores, "signed": 2 * scores - 1, "logit": np.log(scores / (1 - scores))}[scale]
+    width = 0.1 if scale == "signed" else 0.05
+    rule = fairramp.fit_rule(shown, codes, scale=scale, ramp_width=width, target_rate=0.4, solver=SGD(epochs=3))
+    plain = fairramp.fit_rule(scores, codes, ramp_width=0.05, target_rate=0.4, solver=SGD(epochs=3))
+    np.testing.assert_allclose(rule.probabilities(shown, codes), plain.probabilities(scores, codes), atol=1e-9)
+
+
+def test_one_step_is_the_published_update():
+    """λ ← [λ − α (ε/2 + ρ − g)]⁺ and μ ← [μ − α (ε/2 − ρ + g)]⁺, worked by hand."""
+    problem = ParityProblem(max_gap=0.1, target_rate=0.4, cutoff=0.0, ramp_width=0.2, offset=0.0)
+    state = DualDescent(problem, 2)
+    state.step(0.12, 1, 0.5)  # g = 0.12 / 0.2 = 0.6
+    assert state.upper == [0.0, pytest.approx(0.5 * (0.6 - 0.4 - 0.05))]
+    assert state.lower == [0.0, 0.0]
+    state.step(-0.3, 0, 0.5)  # g = 0
+    assert state.lower == [pytest.approx(0.5 * (0.4 - 0.05)), 0.0]
+    np.testing.assert_allclose(state.averages[0], [0.0, 0.075])
+    np.testing.assert_allclose(state.averages[1], [0.0875, 0.0])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 2)), min_size=1, max_size=60), st.floats(0, 0.5))
+def test_averages_are_the_means_of_all_iterates(rows, max_gap):
+    problem = ParityProblem(max_gap=max_gap, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.5)
+    state, seen = DualDescent(problem, 3), []
+    for score, group in rows:
+        state.step(score, group, 0.3)
+        seen.append((list(state.upper), list(state.lower)))
+    upper, lower = np.mean(seen, axis=0)
+    np.testing.assert_allclose(state.averages[0], upper, atol=1e-12)
+    np.testing.assert_allclose(state.averages[1], lower, atol=1e-12)
+
+
+def test_a_batch_of_one_row_is_a_step():
+    problem = ParityProblem(max_gap=0.02, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.5)
+    one, other = DualDescent(problem, 2), DualDescent(problem, 2)
+    rng = np.random.default_rng(0)
+    for score, group in zip(rng.uniform(-1, 1, 200), rng.integers(2, size=200), strict=True):
+        one.step(score, group, 0.1)
+        other.batch(np.array([score]), np.array([group]), 0.1, np.ones(1))
+    np.testing.assert_allclose(one.last, other.last, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"solver": "adam"}, r"`solver` must be 'exact', 'sgd' or a fairramp\.SGD, got 'adam'"),
+        (
+            {"solver": "sgd"},
+            "`solver='sgd'` needs `target_rate` as a number, or 'base_rate' with labels, got 'opt",
+        ),
+        ({"solver": "sgd", "target_rate": 0.5, "ramp_width": 0}, "`solver='sgd'` needs a `ramp_width` above 0"),
+    ],
+)
+def test_what_sgd_cannot_do_is_refused(wanted, message):
+    with pytest.raises(InputError, match=message):
+        quiet_fit(*sample(), **wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"epochs": 0}, "`epochs` must be a whole number from 1 on, got 0"),
+        ({"epochs": 2.5}, "`epochs` must be a whole number"),
+        ({"batch_size": True}, "`batch_size` must be a whole number"),
+        ({"random_state": -1}, "`random_state` must be a whole number from 0 on"),
+        ({"random_state": None}, "`random_state` must be a whole number from 0 on"),
+        ({"iterate": "best"}, "`iterate` must be"),
+        ({"learning_rate": 0}, "`learning_rate` must be a positive number or None, got 0"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be a positive number"),
+    ],
+)
+def test_bad_settings_of_sgd_are_refused(wanted, message):
+    with pytest.raises(InputError, match=message):
+        SGD(**wanted)
+
+
+def test_base_rate_is_a_number_once_there_are_labels():
+    scores, codes = sample(1000)
+    labels = (np.arange(1000) % 4 == 0).astype(int)
+    by_word = fairramp.fit_rule(scores, codes, labels, target_rate="base_rate", solver=SGD(epochs=1))
+    by_number = fairramp.fit_rule(scores, codes, target_rate=0.25, solver=SGD(epochs=1))
+    assert by_word.ramps == by_number.ramps
+    assert by_word.record.target == "base_rate"
+
+
+def test_pooled_and_original_policies_work_with_sgd():
+    scores, codes = sample(1000)
+    settings = {"target_rate": 0.4, "ramp_width": 0.1}
+    pooled = fairramp.fit_rule(scores, codes, unseen_group="pooled", solver=SGD(epochs=1), **settings)
+    exact = fairramp.fit_rule(scores, codes, unseen_group="pooled", **settings)
+    assert pooled.pooled == exact.pooled
+    original = fairramp.fit_rule(scores, codes, unseen_group="original", solver=SGD(epochs=1), **settings)
+    np.testing.assert_array_equal(original.probabilities([0.4, 0.6], [9, 9]), [0, 1])
+
+
+# Rows from a stream
+
+
+def test_a_stream_is_the_published_update_row_by_row():
+    scores, codes = sample(300)
+    stream = StreamingFit(target_rate=0.3, ramp="paper", ramp_width=0.1, learning_rate=0.02)
+    stream.partial_fit(scores, codes)
+    problem = ParityProblem(max_gap=0.0, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.0)
+    state = DualDescent(problem, 2)
+    for score, group in zip(2 * (scores - 0.5), codes, strict=True):
+        state.step(score, group, 0.02)
+    np.testing.assert_allclose(thresholds(stream.rule()), 0.5 + state.last / 2, atol=1e-15)
+
+
+def test_how_rows_are_cut_into_parts_does_not_matter_once_all_groups_are_known():
+    scores, codes = sample(500)
+    settings = {"target_rate": 0.3, "ramp_width": 0.05}
+    whole = StreamingFit(**settings).partial_fit(scores, codes)
+    parts = StreamingFit(**settings).partial_fit(scores[:10], codes[:10])
+    for row in range(10, 500):
+        parts.partial_fit(scores[row : row + 1], codes[row : row + 1])
+    assert set(codes[:10]) == {0, 1}
+    assert parts.rule() == whole.rule()
+    assert parts.steps == 500
+
+
+def test_a_stream_comes_near_the_exact_rule():
+    exact = fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED)
+    stream = StreamingFit(**PUBLISHED)
+    for _ in range(10):
+        stream.partial_fit(ADULT.score, ADULT.sex)
+    assert np.abs(thresholds(stream.rule()) - thresholds(exact)).max() < 0.02
+
+
+def test_a_stream_can_go_on_from_a_rule():
+    exact = fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED)
+    start = StreamingFit.from_rule(exact)
+    np.testing.assert_allclose(thresholds(start.rule()), thresholds(exact), atol=1e-15)
+    assert start.steps == len(ADULT.score)
+    moved = start.partial_fit(ADULT.score[:2000], ADULT.sex[:2000]).rule()
+    assert moved.ramps != exact.ramps
+    assert np.abs(thresholds(moved) - thresholds(exact)).max() < 0.05
+
+
+def test_a_bad_row_leaves_a_stream_as_it_was():
+    stream = StreamingFit(target_rate=0.3).partial_fit([0.2, 0.8], ["a", "b"])
+    before = stream.rule()
+    with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
+        stream.partial_fit([0.5, 1.5], ["a", "c"])
+    assert stream.rule() == before
+
+
+def test_a_stream_without_rows_has_no_rule():
+    with pytest.raises(fairramp.FairrampError, match="No row has come yet"):
+        StreamingFit(target_rate=0.5).rule()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"target_rate": "optimal"}, r"`target_rate` must be a number in \[0, 1\] for a stream"),
+        ({"target_rate": 0.5, "ramp_width": 0}, "needs a `ramp_width` above 0"),
+        ({"target_rate": 0.5, "unseen_group": "pooled"}, "`unseen_group` must be"),
+        ({"target_rate": 0.5, "iterate": "best"}, "`iterate` must be"),
+        ({"target_rate": 2}, r"`target_rate` must be a number in \[0, 1\], got 2"),
+    ],
+)
+def test_bad_settings_of_a_stream_are_refused(wanted, message):
+    with pytest.raises(InputError, match=message):
+        StreamingFit(**wanted)
+
+
+def test_the_estimator_goes_on_descending_and_keeps_no_rows():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 4000)
+    x = rng.normal(size=(4000, 2)) + (sex == "m")[:, None]
+    y = (x.sum(axis=1) + rng.logistic(size=4000) > 1).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(x, y))
+    fair = fairramp.RandomizedThresholdOptimizer(
+        model, solver=SGD(epochs=3), target_rate="base_rate", ramp_width=0.05
+    )
+    fair.fit(x[:1000], y[:1000], sensitive_features=sex[:1000])
+    first = fair.rule_
+    assert first.record.solver == "sgd"
+    for start in range(1000, 4000, 500):
+        rows = slice(start, start + 500)
+        fair.partial_fit(x[rows], y[rows], sensitive_features=sex[rows])
+    assert fair.rule_.ramps != first.ramps
+    assert fair._rows is None
+    scores = model.predict_proba(x)[:, 1]
+    assert np.ptp(rates(fair.rule_.probabilities(scores, sex), sex)) < 0.06
+    kept = fair.rule_
+    with pytest.raises(InputError, match="`sample_weight` cannot be used"):
+        fair.partial_fit(x, y, sensitive_features=sex, sample_weight=np.ones(4000))
+    assert fair.rule_ is kept
+
+
+def test_the_published_rate_is_a_tenth_of_the_root_of_groups_per_step():
+    assert published_rate(2, 200) == pytest.approx(0.01)
