@@ -17,7 +17,7 @@ always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massa
 
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -46,7 +46,8 @@ class Certificate:
     Attributes
     ----------
     gap : float
-        With probability `confidence` or more, no two groups' selection rates differ by more.
+        With probability `confidence` or more, no two groups' selection rates differ by more; of one stratum,
+        for rules that equalise within strata.
     kind : str
         Which bound it is: "beta", "kl", "dkw", "theorem_1" or "theorem_1_as_printed".
     is_theorem : bool
@@ -57,6 +58,8 @@ class Certificate:
         What it rests on, in one sentence.
     others : tuple of Certificate
         The other bounds for the same rule, smallest first.
+    within_strata : bool
+        Whether the gap is one within strata.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Certificate:
     confidence: float
     assumptions: str
     others: "tuple[Certificate, ...]" = ()
+    within_strata: bool = False
 
     @property
     def proven(self) -> "Certificate | None":
@@ -94,7 +98,8 @@ class Certificate:
     def __repr__(self) -> str:
         proven = self.proven
         text = (
-            f"With {self.confidence:.0%} confidence no two groups' selection rates differ by more than "
+            f"With {self.confidence:.0%} confidence no two groups' selection rates "
+            f"{'in any stratum ' if self.within_strata else ''}differ by more than "
             f"{self.gap:.4f} in the population ({self.kind}, {'a theorem' if self.is_theorem else 'approximate'})"
         )
         if proven is None:
@@ -131,7 +136,7 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
         ]
     others = tuple(sorted(found[1:], key=lambda c: c.gap))
     main = found[0]
-    return Certificate(main.gap, main.kind, main.is_theorem, main.confidence, main.assumptions, others)
+    return replace(main, others=others, within_strata=sample.strata is not None)
 
 
 @dataclass(frozen=True)
