@@ -140,7 +140,9 @@ def test_json_keeps_a_rule_with_strata_bit_for_bit():
 def test_json_with_strata_is_read_strictly():
     text = fit(*departments()).to_json()
     broken = {
-        text.replace('"criterion": "covariance"', '"criterion": "parity"'): "target_rate",
+        text.replace(
+            '"criterion": "covariance"', '"criterion": "parity"'
+        ): "if and only if `criterion` is 'covariance'",
         text.replace('"criterion": "covariance"', '"criterion": "odds"'): "`criterion` must be",
         text.replace('"target_rate": null', '"target_rate": 0.5'): "no `target_rate` in common",
         text.replace('"unseen_group": "error"', '"unseen_group": "pooled"'): "pooled",
@@ -156,13 +158,11 @@ def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
     rule = quiet_fit(scores, sex, criterion=Covariance(pd.Series(stratum, name="department")))
     with pytest.raises(InputError, match=r"equalises within strata: pass `strata` \(department\)"):
         rule.probabilities(scores, sex)
-    plain = quiet_fit(scores, sex)
-    for ask in (plain.probabilities, lambda *a, **k: fairramp.audit(*a[:2], rule=plain, strata=a[2])):
-        with pytest.raises(InputError, match="`strata` are not known to this rule"):
-            ask(scores, sex, stratum)
+    with pytest.raises(InputError, match="`strata` are not known to this rule"):
+        quiet_fit(scores, sex).probabilities(scores, sex, stratum)
     with pytest.raises(InputError, match=r"`strata` has 599 rows and `groups` 600"):
         rule.probabilities(scores, sex, stratum[1:])
-    with pytest.raises(UnseenGroupError, match="Groups not seen in fit"):
+    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: .* Fit with unseen_group='original'"):
         rule.probabilities(scores, sex, stratum + 1)
 
 
@@ -266,6 +266,59 @@ def test_a_check_within_strata_looks_at_each_stratum():
     assert rule.check(drifted, sex, strata=stratum).has_drifted
 
 
+def test_each_stratum_is_checked_against_its_own_promise():
+    """A small stratum, of which little can be promised, does not hide drift in a large one."""
+    scores, sex, stratum = departments(60_000, 2, seed=8)
+    stratum[:] = 0
+    stratum[:60] = 1
+    rule = fit(scores, sex, stratum)
+    found = rule.check(np.clip(scores + 0.2 * sex * (stratum == 0), 0, 1), sex, strata=stratum)
+    assert found.has_drifted
+    assert found.stratum == 0
+    assert found.promised < 0.05
+    assert "It is that of stratum 0." in repr(found).replace("\n", " ")
+
+
+def test_rows_of_unknown_strata_are_left_out_of_a_check():
+    scores, sex, stratum = departments(6000)
+    rule = fit(scores, sex, stratum, unseen_group="original")
+    found = rule.check(scores, sex, strata=np.where(np.arange(6000) < 3000, stratum, 9))
+    assert sum(found.rows) == 3000
+    with pytest.raises(InputError, match="None of the rows is of a group that the rule was fitted on"):
+        rule.check(scores, sex, strata=stratum + 10)
+
+
+def test_a_rule_for_all_rows_can_be_measured_within_strata():
+    scores, sex, stratum = departments(3000)
+    rule = quiet_fit(scores, sex)
+    within = fairramp.audit(scores, sex, rule=rule, strata=stratum)
+    assert within.after.gap > 0.05 > 1e-9 > fairramp.audit(scores, sex, rule=rule).after.gap
+
+
+def test_one_group_in_every_stratum_is_warned_of():
+    scores, _, stratum = departments()
+    with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalise\.$"):
+        fairramp.fit_rule(scores, np.zeros(600, int), criterion=Covariance(stratum))
+
+
+def test_labels_do_not_move_a_stratum_with_one_group():
+    scores, sex, stratum = departments(3000)
+    sex[stratum == 1] = 0
+    labels = (np.random.default_rng(9).random(3000) < scores**2).astype(int)
+    rule = fit(scores, sex, stratum, labels=labels, target_rate="accuracy")
+    assert dict(zip(rule.groups, rule.ramps, strict=True))[1, 0].threshold == 0.5
+
+
+def test_thousands_of_strata_are_certified_like_few():
+    """The shortcut that leaves most strata out of the exact quantile finds the same worst one."""
+    scores, sex, stratum = departments(6000, 12, seed=10)
+    rule = fit(scores, sex, stratum)
+    alone = [
+        quiet_fit(scores[stratum == k], sex[stratum == k]).certificate(0.95 ** (1 / 12)).gap for k in range(12)
+    ]
+    assert rule.certificate(0.95).gap == pytest.approx(max(alone), rel=1e-3)
+
+
 def test_decisions_and_table_know_strata():
     scores, sex, stratum = departments()
     rule = quiet_fit(scores, sex, criterion=Covariance(pd.Series(stratum, name="department")))
@@ -318,5 +371,16 @@ def test_the_estimator_takes_strata_from_columns_of_x():
     more, more_y, more_sex = people(seed=1)
     fair.partial_fit(more, more_y, sensitive_features=more_sex)
     assert sum(fair.rule_.record.rows) == 4000
+    kept = people(seed=2)[0]
+    kept["department"] = np.arange(2000) % 3
+    fresh = fairramp.RandomizedThresholdOptimizer(model, **settings).fit(kept, y, sensitive_features=sex)
+    kept.loc[:, "department"] = (kept["department"] + 1) % 3
+    before = np.bincount(np.arange(2000) % 3).tolist()
+    fresh.partial_fit(kept, y, sensitive_features=sex)
+    assert [sum(fresh.rule_.record.rows[i : i + 2]) for i in (0, 2, 4)] == [
+        a + b for a, b in zip(before, np.bincount(kept["department"]).tolist(), strict=True)
+    ]
+    with pytest.raises(InputError, match="`criterion` has changed since `fit`"):
+        fair.set_params(criterion=None).partial_fit(more, more_y, sensitive_features=more_sex)
     with pytest.raises(InputError, match=r"`strata` names 'division', but X has the columns"):
         fair.set_params(criterion=Covariance(strata="division")).fit(frame, y, sensitive_features=sex)

@@ -34,7 +34,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from fairramp import FairrampWarning, InputError, UnseenGroupError, fit_rule
+from fairramp import Covariance, FairrampWarning, InputError, UnseenGroupError, fit_rule
 from fairramp.estimator import RandomizedThresholdOptimizer
 from samples import gap
 
@@ -496,8 +496,12 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"ramp": "steep"}, SEX, "`ramp` must be one of 'centered', 'paper', got 'steep'"),
         ({"cutoff": 1.5}, SEX, r"`cutoff` must be a number in \[0, 1\], got 1\.5"),
         ({"unseen_group": "skip"}, SEX, "`unseen_group` must be one of"),
-        ({"target_rate": "best"}, SEX, "`target_rate` must be one of 'optimal', 'accuracy', 'base_rate', got"),
-        ({"target_rate": None}, SEX, "`target_rate` must be a number"),
+        ({"target_rate": "best"}, SEX, "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number in"),
+        ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
+        ({"solver": "sgd"}, SEX, "`solver='sgd'` needs `target_rate` as a number"),
+        ({"criterion": "covariance"}, SEX, "`criterion` must be None"),
+        ({"criterion": Covariance("nope"), "target_rate": "optimal"}, SEX, "`strata` has names"),
+        ({"criterion": Covariance(0), "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
     ]:
         with pytest.raises(InputError, match=sentence):
             optimizer(Untrainable(), **settings).fit(X, Y, sensitive_features=groups)
@@ -704,11 +708,25 @@ def test_more_rows_may_bring_new_groups_and_their_first_weights():
 
 def test_more_rows_have_the_same_group_columns():
     model = optimizer().fit(X, Y, sensitive_features=pd.DataFrame({"sex": SEX, "race": RACE}))
-    with pytest.raises(InputError, match=r"must have the 2 columns \['sex', 'race'\], as in `fit`"):
+    with pytest.raises(InputError, match=r"must have the 2 columns \['sex', 'race'\] of the earlier rows, got 1"):
         model.partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     other = pl.DataFrame({"race": NEW_RACE, "sex": NEW_SEX})
     by_name = model.partial_fit(NEW_X, NEW_Y, sensitive_features=other)
     assert len(by_name.rule_.groups) == 6
+
+
+def test_more_rows_do_not_mix_booleans_and_numbers():
+    model = optimizer(FROZEN, target_rate="optimal").fit(X, Y, sensitive_features=SEX == "f")
+    with pytest.raises(InputError, match="mixes booleans and numbers"):
+        model.partial_fit(NEW_X, NEW_Y, sensitive_features=(NEW_SEX == "f").astype(int))
+
+
+def test_more_rows_may_have_missing_tuple_labels():
+    pairs = np.fromiter(zip(SEX, RACE, strict=True), dtype=object, count=N)
+    some = pairs.copy()
+    some[:100] = None
+    model = optimizer(FROZEN, target_rate="optimal").fit(X, Y, sensitive_features=pairs)
+    assert None in model.partial_fit(X, Y, sensitive_features=some).rule_.groups
 
 
 def test_fitting_again_forgets_all_earlier_rows():

@@ -1,6 +1,7 @@
 """The published solver: near the exact one, within its own bound, repeatable; and rows from a stream."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairramp
 import oracles
-from fairramp import SGD, InputError, Rule, RuleFormatError, StreamingFit
+from fairramp import SGD, Covariance, InputError, Ramp, Rule, RuleFormatError, StreamingFit
 from fairramp.bounds import proposition_1_bound
 from fairramp.criteria.parity import ParityProblem
 from fairramp.criteria.sgd import DualDescent, descend, dual_objective, published_rate
@@ -285,7 +286,8 @@ def test_a_stream_without_rows_has_no_rule():
     ("wanted", "message"),
     [
         ({"target_rate": "optimal"}, r"`target_rate` must be a number in \[0, 1\] for a stream"),
-        ({"target_rate": 0.5, "ramp_width": 0}, "needs a `ramp_width` above 0"),
+        ({"target_rate": 0.5, "ramp_width": 0}, "`ramp_width` must be above 0 for a stream, got 0"),
+        ({"target_rate": None}, r"`target_rate` must be a number in \[0, 1\] for a stream, got None"),
         ({"target_rate": 0.5, "unseen_group": "pooled"}, "`unseen_group` must be"),
         ({"target_rate": 0.5, "iterate": "best"}, "`iterate` must be"),
         ({"target_rate": 2}, r"`target_rate` must be a number in \[0, 1\], got 2"),
@@ -319,6 +321,125 @@ def test_the_estimator_goes_on_descending_and_keeps_no_rows():
     with pytest.raises(InputError, match="`sample_weight` cannot be used"):
         fair.partial_fit(x, y, sensitive_features=sex, sample_weight=np.ones(4000))
     assert fair.rule_ is kept
+
+
+def two_columns(n_rows=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(2, size=n_rows), rng.integers(2, size=n_rows)
+    return rng.beta(2 + a, 2 + 3 * b), pd.DataFrame({"a": a.astype(str), "b": b.astype(str)})
+
+
+def test_a_stream_finds_group_columns_by_name():
+    scores, frame = two_columns()
+    stream = StreamingFit(target_rate=0.3, ramp_width=0.05).partial_fit(scores, frame)
+    rule = stream.rule()
+    np.testing.assert_array_equal(
+        rule.probabilities(scores, frame), rule.probabilities(scores, frame[["b", "a"]])
+    )
+    assert Rule.from_json(rule.to_json()) == rule
+    one, other = (
+        StreamingFit.from_rule(rule, steps=3000).partial_fit(scores, columns).rule()
+        for columns in (frame, frame[["b", "a"]])
+    )
+    assert one == other
+    with pytest.raises(
+        InputError, match=r"`groups` must have the 2 columns \['a', 'b'\] of the earlier rows, got 1"
+    ):
+        stream.partial_fit(scores, frame["a"].to_numpy())
+
+
+def test_a_stream_refuses_booleans_after_numbers():
+    stream = StreamingFit(target_rate=0.3).partial_fit([0.2, 0.8], [0, 1])
+    with pytest.raises(InputError, match="mixes booleans and numbers"):
+        stream.partial_fit([0.2, 0.8], [False, True])
+
+
+def test_the_average_of_a_group_begins_when_it_comes():
+    scores, codes = sample(6000, 2)
+    late = StreamingFit(target_rate=0.3, ramp_width=0.1, iterate="average")
+    late.partial_fit(scores, np.array(["a", "b"])[codes])
+    late.partial_fit(scores[codes == 0], ["c"] * 3000)
+    found = dict(zip(late.rule().groups, thresholds(late.rule()), strict=True))
+    assert abs(found["c"] - found["a"]) < 0.05
+
+
+def test_a_stream_can_be_saved_and_gone_on_with():
+    scores, codes = sample(2000)
+    settings = {"target_rate": 0.3, "ramp_width": 0.05}
+    whole = StreamingFit(**settings).partial_fit(scores, codes)
+    half = StreamingFit(**settings).partial_fit(scores[:1000], codes[:1000])
+    resumed = StreamingFit.from_rule(Rule.from_json(half.rule().to_json()), steps=half.steps)
+    resumed.partial_fit(scores[1000:], codes[1000:])
+    assert resumed.steps == whole.steps
+    # Not the same: a rule holds λ − μ, and not both.
+    np.testing.assert_allclose(thresholds(resumed.rule()), thresholds(whole.rule()), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "message"),
+    [
+        ("x", {}, r"`rule` must be a fairramp\.Rule, got 'x'"),
+        (
+            Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1),
+            {},
+            "`rule` has no record of its fit: pass `steps`",
+        ),
+        (
+            Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1),
+            {"steps": 0},
+            "`steps` must be a whole number",
+        ),
+        (Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0), {"steps": 9}, "`ramp_width` must be above 0"),
+        (quiet_fit(*sample(), criterion=Covariance(np.arange(400) % 3)), {}, "cannot go on within strata"),
+    ],
+)
+def test_rules_that_a_stream_cannot_go_on_from_are_refused(rule, options, message):
+    with pytest.raises(InputError, match=message):
+        StreamingFit.from_rule(rule, **options)
+
+
+def test_the_ramp_for_unseen_groups_stays_where_it_is():
+    scores, codes = sample(2000)
+    rule = fairramp.fit_rule(scores, codes, target_rate=0.3, unseen_group="pooled", ramp_width=0.05)
+    later = StreamingFit.from_rule(rule).partial_fit(scores[:100], codes[:100]).rule()
+    assert later.pooled == rule.pooled
+    assert later.unseen_group == "pooled"
+
+
+def test_averaging_goes_on_from_the_running_iterate_too():
+    scores, codes = sample(2000)
+    rule = fairramp.fit_rule(scores, codes, target_rate=0.3, solver=SGD(epochs=2, iterate="average"))
+    last = StreamingFit.from_rule(rule, iterate="last").rule()
+    average = StreamingFit.from_rule(rule, iterate="average").rule()
+    np.testing.assert_allclose(thresholds(last), rule.record.trace[-1], atol=1e-15)
+    np.testing.assert_allclose(thresholds(average), thresholds(rule), atol=1e-15)
+
+
+def test_a_batch_is_no_larger_than_the_rows():
+    scores, codes = sample(400)
+    exact, more = (
+        quiet_fit(scores, codes, target_rate=0.3, solver=SGD(epochs=5, batch_size=size)) for size in (400, 10**6)
+    )
+    assert exact.ramps == more.ramps
+
+
+def test_the_estimator_remembers_its_columns_and_settings_while_it_descends():
+    scores, frame = two_columns()
+    x = np.log(scores / (1 - scores))[:, None]
+    y = (np.arange(3000) % 3 == 0).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(x, scores > 0.5))
+    fair = fairramp.RandomizedThresholdOptimizer(
+        model, solver=SGD(epochs=2, learning_rate=0.01), target_rate=0.3, ramp_width=0.05
+    )
+    fair.fit(x, y, sensitive_features=frame).partial_fit(x, y, sensitive_features=frame[["b", "a"]])
+    np.testing.assert_array_equal(
+        fair.predict_proba(x, sensitive_features=frame),
+        fair.predict_proba(x, sensitive_features=frame[["b", "a"]]),
+    )
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        fair.partial_fit(x, y[:10], sensitive_features=frame)
+    with pytest.raises(InputError, match="Settings have changed since `fit`"):
+        fair.set_params(target_rate=0.5).partial_fit(x, y, sensitive_features=frame)
 
 
 def test_the_published_rate_is_a_tenth_of_the_root_of_groups_per_step():

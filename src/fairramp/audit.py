@@ -14,7 +14,7 @@ Chances are used as they are: everything here is an expectation over the rule's 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,13 @@ import numpy as np
 from fairramp.calibration import LabelledScores
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
-from fairramp.groups import Codes, Label
+from fairramp.groups import Codes, Label, label_key
 from fairramp.inputs import as_labels, as_scores, as_weights, check_length, check_number, check_option
 from fairramp.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
-from fairramp.strata import encode_cells, largest_gap, stratum_index, worst_stratum
+from fairramp.strata import encode_cells, largest_gap, strata_slices, stratum_index, worst_stratum
 from fairramp.table import Table, name_column
 
 __all__ = ["Audit", "Selection", "audit"]
@@ -232,7 +232,16 @@ def audit(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
     column = as_scores(scores)
-    codes = rule.encode(groups, strata) if rule else encode_cells(groups, strata)[0]
+    if not isinstance(rule, Rule | None):
+        raise InputError(
+            f"`rule` must be a fairramp.Rule, got {type(rule).__name__}; others' decisions are audited as scores."
+        )
+    # A rule that equalises over all rows can be measured within strata too.
+    within = strata if rule and rule.criterion == "covariance" else None
+    if rule:
+        rule.encode(groups, within)  # says what is missing
+    names_of = (rule.group_columns, rule.strata_columns) if rule else (None, None)
+    codes = encode_cells(groups, strata, *names_of)[0]
     n = len(column)
     check_length("groups", len(codes), n)
     weights = None if sample_weight is None else as_weights(sample_weight, n)
@@ -244,7 +253,7 @@ def audit(
     own = (positions >= meaning.position(np.array([cut]))[0]).astype(np.float64)
     before, after, changed, randomised = _selection(sums, own, outcomes, confidence, of), None, None, None
     if rule is not None:
-        h = rule.probabilities(column, groups, strata)[counts]
+        h = rule.probabilities(column, groups, within)[counts]
         after = _selection(sums, h, outcomes, confidence, of)
         changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
         drawn = ((h > 0) & (h < 1)).astype(np.float64)
@@ -275,10 +284,18 @@ class MeanChances:
 
 
 def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
-    """What a rule does to each group of new rows."""
+    """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
     chances = rule.probabilities(scores, groups, strata)
     weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
-    sums, labels = _sums(rule.encode(groups, strata), weights, len(chances))
+    codes = rule.encode(groups, strata)
+    fitted = set(map(label_key, rule.groups))
+    known = np.array([label_key(label) in fitted for label in codes.labels])[codes.block(0, len(codes))]
+    if not known.all():
+        if not known.any():
+            raise InputError("None of the rows is of a group that the rule was fitted on.")
+        codes, chances = replace(codes, values=codes.values[known]), chances[known]
+        weights = None if weights is None else weights[known]
+    sums, labels = _sums(codes, weights, len(chances))
     h = chances if weights is None else chances[weights > 0]
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     plain = np.bincount(sums.group, minlength=sums.n_groups)
@@ -374,8 +391,8 @@ def _limits(
     """Limits of a gap or ratio; with strata, each gets its share of the error."""
     if strata is None:
         return interval(rates, rows, confidence)
-    cells = [strata == stratum for stratum in range(int(strata[-1]) + 1)]
-    pairs = np.array([c.sum() * (c.sum() - 1) / 2 for c in cells])
+    cells = strata_slices(strata, len(strata))
+    pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
     shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
     found = [
         interval(rates[c], rows[c], 1 - (1 - confidence) * share)

@@ -28,10 +28,10 @@ from fairramp.exceptions import FairrampError, InputError
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.rule import FitRecord, Rule
-from fairramp.strata import worst_stratum
+from fairramp.strata import strata_slices, worst_stratum
 from fairramp.table import Table
 
-__all__ = ["Certificate", "certify", "rows_needed", "widest"]
+__all__ = ["Certificate", "certify", "promised_gaps", "rows_needed", "widest"]
 
 #: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
 _CUTS = 1024
@@ -139,6 +139,20 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     return replace(main, others=others, within_strata=sample.strata is not None)
 
 
+def promised_gaps(rule: Rule, confidence: float) -> list[float]:
+    """What is promised of each stratum's gap, all at once, or of the one gap there is: proven where possible."""
+    certificate = certify(rule, confidence)
+    assert rule.record is not None
+    sample = _Sample.of(rule, rule.record)
+    if sample.strata is None:
+        return [(certificate.proven or certificate).gap]
+    if not sample.plain:
+        return [certificate.gap] * (sample.strata[-1] + 1)
+    lower, upper = _dkw_limits(sample, confidence)
+    parts = strata_slices(sample.strata, len(lower))
+    return [min(widest(lower[part], upper[part]), 1.0) for part in parts]
+
+
 @dataclass(frozen=True)
 class _Sample:
     """What the bounds need to know of a fit."""
@@ -184,20 +198,42 @@ def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, tex
 
 def _beta(s: _Sample, confidence: float) -> Certificate:
     upper = np.where(s.on_a_score, s.from_threshold, s.from_threshold + 1)
-    # Strata are independent: with confidence^(1/S) for each of S, all hold together.
-    each = confidence if s.strata is None else confidence ** (1 / (s.strata[-1] + 1))
-    gap = worst_stratum(
-        lambda m, n, m_upper: _range_quantile((m, n + 1 - m), (m_upper, n + 1 - m_upper), each),
-        s.strata,
-        s.from_threshold,
-        s.rows,
-        upper,
-    )
+    gap = max(_beta_gaps(s, upper, confidence))
     text = "Assumes independent fit rows that the model was not trained on"
     text += (
         ", from a law without ties." if s.exact else "; exact without ties, weights, ramp or estimated target."
     )
     return _certificate(gap, "beta", s.exact, confidence, text)
+
+
+def _beta_gaps(s: _Sample, upper: Floats, confidence: float) -> list[float]:
+    """The quantile of each stratum's gap, or of the one gap there is.
+
+    Strata are independent: with confidence^(1/S) for each of S, all hold together. Limits of single groups bound
+    a stratum's gap quickly; the worst is what counts, so the quantile itself is computed from the widest on, and
+    only while it could still be the worst.
+    """
+    parts = strata_slices(s.strata, len(s.rows))
+    each = confidence ** (1 / len(parts))
+    smallest, largest = (s.from_threshold, s.rows + 1 - s.from_threshold), (upper, s.rows + 1 - upper)
+    if len(parts) == 1:
+        return [_range_quantile(smallest, largest, each)]
+
+    def of(law: tuple[Floats, Floats], part: slice) -> tuple[Floats, Floats]:
+        return law[0][part], law[1][part]
+
+    gaps = []
+    for part in parts:
+        tail = (1 - each) / (2 * (part.stop - part.start))
+        lower = _beta_quantile(*of(smallest, part), tail)
+        gaps.append(widest(lower, _beta_quantile(*of(largest, part), 1 - tail)))
+    worst = 0.0
+    for i in np.argsort(gaps)[::-1].tolist():
+        if gaps[i] <= worst:
+            break
+        gaps[i] = _range_quantile(of(smallest, parts[i]), of(largest, parts[i]), each)
+        worst = max(worst, gaps[i])
+    return gaps
 
 
 def _kl(s: _Sample, confidence: float) -> Certificate:
@@ -210,11 +246,15 @@ def _kl(s: _Sample, confidence: float) -> Certificate:
 
 
 def _dkw(s: _Sample, confidence: float) -> Certificate:
-    half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
     text = "Assumes independent fit rows that the model was not trained on; holds for every threshold at once"
     text += "." if s.plain else ", but for unit weights, which this rule does not have."
-    gap = worst_stratum(widest, s.strata, s.rates - half, s.rates + half)
+    gap = worst_stratum(widest, s.strata, *_dkw_limits(s, confidence))
     return _certificate(gap, "dkw", s.plain, confidence, text)
+
+
+def _dkw_limits(s: _Sample, confidence: float) -> tuple[Floats, Floats]:
+    half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
+    return s.rates - half, s.rates + half
 
 
 def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:

@@ -7,22 +7,24 @@ side. So the true gap is, with probability 1 − δ, at least
     lower = max_{k ≠ l} (l_k − u_l)
 
 and if lower > g, the gap has left what was promised. While nothing has changed, that happens with probability
-2δ at most: the certificate may be wrong (δ), or the new limits (δ).
+2δ at most: the certificate may be wrong (δ), or the new limits (δ). Within strata each gap is compared with its
+own stratum's promise, at the same δ for all together. Rows of groups that the rule does not know are left out.
 """
 
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairramp.audit import mean_chances
-from fairramp.certificate import certify, widest
+from fairramp.certificate import promised_gaps, widest
 from fairramp.distribution import Floats
-from fairramp.groups import Label
+from fairramp.groups import Label, label_key, show_label
 from fairramp.intervals import kl_interval
 from fairramp.rule import Rule
-from fairramp.strata import largest_gap, stratum_index, worst_stratum
+from fairramp.strata import largest_gap, strata_slices, stratum_index
 
 __all__ = ["Check", "check"]
 
@@ -43,6 +45,9 @@ class Check:
         The certified gap: the smallest proven one, or the approximate one where weights leave nothing proven.
     groups, rows, rates : tuple
         What the new rows show, group by group.
+    stratum : label or None
+        For rules that equalise within strata, the one that is furthest from its promise: `gap`, `gap_interval`,
+        `promised` and `detectable_gap` are those of it.
     false_alarm_rate : float
         Probability at most of `has_drifted` while nothing has changed.
     detectable_gap : float
@@ -66,6 +71,7 @@ class Check:
     rates: tuple[float, ...]
     false_alarm_rate: float
     detectable_gap: float
+    stratum: Label = None
 
     def __repr__(self) -> str:
         low, high = self.gap_interval
@@ -73,6 +79,7 @@ class Check:
         found = (
             f"The gap {verdict} what was promised: {self.gap:.4f} ({low:.4f} to {high:.4f}) on the new rows, "
             f"promised {self.promised:.4f}."
+            + (f" It is that of stratum {show_label(self.stratum)}." if isinstance(self.groups[0], tuple) else "")
         )
         power = (
             f"False alarms: at most {self.false_alarm_rate:.0%}. Rows as many as these find a gap of "
@@ -91,26 +98,41 @@ def check(
     confidence: float = 0.95,
 ) -> Check:
     """Compare a rule's gap on new rows with its certificate."""
-    certificate = certify(rule, confidence)
-    promised = (certificate.proven or certificate).gap
+    promises = promised_gaps(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
-    of = stratum_index(seen.groups) if rule.criterion == "covariance" else None
     delta = 1 - confidence
     lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
-    low = max(worst_stratum(narrowest, of, lower, upper), 0.0)
+    worst: tuple[float, slice, float] | None = None
+    for part, promised in _parts(rule, seen.groups, promises):
+        excess = max(narrowest(lower[part], upper[part]), 0.0) - promised
+        if worst is None or excess > worst[0]:
+            worst = excess, part, promised
+    assert worst is not None
+    _, part, promised = worst
+    low = max(narrowest(lower[part], upper[part]), 0.0)
+    cell = seen.groups[part.start]
     return Check(
         has_drifted=low > promised,
-        gap=largest_gap(seen.rates, of),
-        gap_interval=(low, worst_stratum(widest, of, lower, upper)),
+        gap=largest_gap(seen.rates[part]),
+        gap_interval=(low, widest(lower[part], upper[part])),
         promised=promised,
         groups=seen.groups,
         rows=seen.rows,
         rates=tuple(seen.rates.tolist()),
         false_alarm_rate=2 * delta,
-        detectable_gap=-worst_stratum(
-            lambda rows: -_detectable(rows, promised, delta / len(seen.rates)), of, seen.effective_rows
-        ),
+        detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seen.rates)),
+        stratum=cell[0] if rule.criterion == "covariance" and isinstance(cell, tuple) else None,
     )
+
+
+def _parts(rule: Rule, seen: tuple[Label, ...], promises: list[float]) -> Iterator[tuple[slice, float]]:
+    """The cells of each stratum that was seen, with its promise; all groups at once for parity."""
+    if rule.criterion == "parity":
+        yield slice(0, len(seen)), promises[0]
+        return
+    of_cell = dict(zip(map(label_key, rule.groups), stratum_index(rule.groups).tolist(), strict=True))
+    for part in strata_slices(stratum_index(seen), len(seen)):
+        yield part, promises[of_cell[label_key(seen[part.start])]]
 
 
 def narrowest(lower: Floats, upper: Floats) -> float:

@@ -35,10 +35,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 from fairramp.criteria.covariance import Covariance
 from fairramp.decisions import decide
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.fitting import checked_solver, checked_strata, fit_rule
-from fairramp.groups import Codes, appended, encode_groups
-from fairramp.inputs import as_weights, check_number, check_option, checked_width
-from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, Rule
+from fairramp.fitting import Request, checked_solver, checked_strata, fit_rule
+from fairramp.groups import Codes, appended, check_columns, encode_groups
+from fairramp.inputs import as_weights, check_number, check_option
+from fairramp.rule import Rule
+from fairramp.strata import encode_strata
 from fairramp.streaming import StreamingFit
 
 __all__ = ["RandomizedThresholdOptimizer"]
@@ -180,6 +181,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         method = self._predict_method()
         n_rows = _num_samples(X)
         codes = self._codes(X, sensitive_features, n_rows)
+        strata = self._strata(X)
         weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
         y = None if y is None else column_or_1d(y, warn=True)
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -198,14 +200,18 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 f"`estimator` must be a binary classifier, got {_kind(model)} with {len(classes)} classes."
             )
         labels = None if y is None else _labels(y, classes)
-        rows = _Rows.of(scores, codes, self._strata(X), labels, weights)
+        rows = _Rows.of(scores, codes, strata, labels, weights)
         rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
         self._rows: _Rows | None = rows
         self._stream: StreamingFit | None = None
         solver = checked_solver(self.solver)
         if solver is not None:
-            self._rows, self._stream = None, StreamingFit.from_rule(rule, iterate=solver.iterate)
+            self._rows = None
+            self._stream = StreamingFit.from_rule(
+                rule, learning_rate=solver.learning_rate, iterate=solver.iterate
+            )
+            self._stream_settings = self._rule_settings()
         return self
 
     def partial_fit(
@@ -214,8 +220,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """Learn the rule from more rows; the classifier stays as it is.
 
         The rule is the one that all rows so far would give together; with ``solver="sgd"`` each new row is one
-        more step of the descent. New rows are scored by ``estimator_``, so they should be rows that it was not
-        trained on.
+        more step of the descent, towards the target rate of `fit`. New rows are scored by ``estimator_``, so they
+        should be rows that it was not trained on.
 
         Parameters
         ----------
@@ -232,6 +238,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
         labels = None if y is None else _labels(y, self.classes_)
         if self._stream is not None:
+            check_consistent_length(scores, labels)
+            if self._rule_settings() != self._stream_settings:
+                raise InputError(
+                    "Settings have changed since `fit`, and solver='sgd' keeps no rows; call `fit` again."
+                )
             if weights is not None:
                 raise InputError(
                     "`sample_weight` cannot be used in `partial_fit` with solver='sgd'; leave it out."
@@ -272,17 +283,24 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     def _check_settings(self) -> None:
         """Refuse bad settings before anything is trained."""
-        check_number("max_gap", self.max_gap, 0.0, 1.0)
-        checked_width(self.ramp_width)
-        check_option("ramp", self.ramp, OFFSETS)
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
-        checked_solver(self.solver)
-        if isinstance(self.target_rate, str):
-            check_option("target_rate", self.target_rate, TARGETS)
-        else:
-            check_number("target_rate", self.target_rate, 0.0, 1.0)
+        Request.checked(
+            max_gap=self.max_gap,
+            ramp_width=self.ramp_width,
+            ramp=self.ramp,
+            target_rate=self.target_rate,
+            cutoff=None,
+            scale="probability",
+            unseen_group=self.unseen_group,
+            stratified=checked_strata(self.criterion) is not None,
+            solver=self.solver,
+        )
+
+    def _rule_settings(self) -> tuple[Any, ...]:
+        """What a descent under way depends on."""
+        names = ("max_gap", "ramp_width", "ramp", "target_rate", "cutoff", "unseen_group", "solver")
+        return tuple(getattr(self, name) for name in names)
 
     def _predict_method(self) -> str:
         """The method of `estimator` that gives the scores."""
@@ -341,8 +359,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         wanted = checked_strata(self.criterion)
         if wanted is None:
             return None
-        columns = _columns_of(X, wanted, "strata")
-        return encode_groups(columns, names)
+        return encode_strata(_columns_of(X, wanted, "strata"), names)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -463,18 +480,15 @@ class _Rows:
     ) -> Self:
         """Keep rows; what belongs to the user is copied."""
         check_consistent_length(scores, labels)
-        own = replace(codes, values=codes.values.copy())
-        return cls(scores, own, strata, labels, None if weights is None else weights.copy())
+        own, own_strata = (c and replace(c, values=c.values.copy()) for c in (codes, strata))
+        assert own is not None
+        return cls(scores, own, own_strata, labels, None if weights is None else weights.copy())
 
     def with_rows(self, more: Self) -> Self:
         """These rows and more; labels only if all have them, weights of 1 where there were none."""
-        n_columns, n_more = (
-            {len(label) if isinstance(label, tuple) else 1 for label in rows.codes.labels}
-            for rows in (self, more)
-        )
-        if n_columns != n_more:
-            names = f" {list(self.codes.names)}" if self.codes.names else ""
-            raise InputError(f"`sensitive_features` must have the {max(n_columns)} columns{names}, as in `fit`.")
+        check_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
+        if (self.strata is None) != (more.strata is None):
+            raise InputError("`criterion` has changed since `fit`; call `fit` again.")
         labels = weights = strata = None
         if self.labels is not None and more.labels is not None:
             labels = np.concatenate([self.labels, more.labels])

@@ -301,6 +301,8 @@ def fit_rows(
     if strata is not None:
         _check_strata(summary.labels, strata)
     rates = labelled.most_accurate_rates(problem.max_gap, strata) if labelled else None
+    if rates is not None and strata is not None:  # nothing to equalise: the cut-off stays
+        rates = np.where(np.bincount(strata)[strata] == 1, np.nan, rates)
     trace = None
     if request.sgd is not None:
         summary, solution, trace = _descend(rows, summary, request)
@@ -320,7 +322,7 @@ def fit_rows(
         solution = _own_decisions(problem.cutoff, own_rates)
         summary = _resolved(rows, summary, solution.feet, 0.0)
         pooled = Ramp(problem.cutoff, 1.0) if pooled else None
-    _warn(summary, solution, request.target == "optimal")
+    _warn(summary, solution, request)
 
     record = FitRecord(
         **_per_group(summary, solution, width),
@@ -413,7 +415,10 @@ def _check_strata(labels: tuple[Label, ...], strata: Integers) -> None:
             "to equalise more."
         )
     alone = [label[0] for label, n in zip(labels, np.bincount(strata)[strata], strict=True) if n == 1]  # type: ignore[index]
-    if alone and len(values) > 1:
+    if len(alone) == len(labels):
+        if len(labels) > 1:  # otherwise there is a warning of one single group already
+            _warn_user("Every stratum has one single group: nothing to equalise.")
+    elif alone:
         shown = ", ".join(map(repr, alone[:5])) + (f" and {len(alone) - 5:,} more" if len(alone) > 5 else "")
         _warn_user(f"Strata with one single group, where nothing is equalised: {shown}.")
 
@@ -588,7 +593,8 @@ def _outside() -> int:
     return level
 
 
-def _warn(summary: GroupScores, solution: ParitySolution, optimal: bool) -> None:
+def _warn(summary: GroupScores, solution: ParitySolution, request: Request) -> None:
+    optimal = request.target == "optimal"
     if len(summary.labels) == 1:
         _warn_user(f"There is one single group, {summary.labels[0]!r}: nothing to equalise.")
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
@@ -606,7 +612,7 @@ def _warn(summary: GroupScores, solution: ParitySolution, optimal: bool) -> None
                 f"In {n_empty:,} of {len(solution.targets):,} strata the best equal rate is 0 or 1, so that all "
                 "are decided alike. If that is not wanted, set `cutoff` to where the classifier says yes."
             )
-    elif optimal and solution.target_rate in (0.0, 1.0):
+    elif optimal and not request.stratified and solution.target_rate in (0.0, 1.0):
         who = "nobody" if solution.target_rate == 0 else "everybody"
         _warn_user(
             f"The best equal rate is {solution.target_rate:.0f}: {who} is selected. If that is not "

@@ -26,10 +26,12 @@ __all__ = [
     "Label",
     "appended",
     "canonical_label",
+    "check_columns",
     "column_name",
     "cross",
     "encode_groups",
     "label_key",
+    "refuse_mixed",
     "show_label",
 ]
 
@@ -55,12 +57,15 @@ class Codes:
         Labels in their order; some may not occur in any row.
     names : tuple of str, or None
         Names of the columns, where they have any.
+    n_columns : int
+        How many columns were coded.
     """
 
     values: npt.NDArray[np.integer[Any]]
     offset: int
     labels: tuple[Label, ...]
     names: tuple[str, ...] | None = None
+    n_columns: int = 1
 
     def __len__(self) -> int:
         return len(self.values)
@@ -126,7 +131,8 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     if len(codes) == 1:
         return replace(codes[0], names=found)
     singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
-    return replace(reduce(lambda left, right: cross(left, right, _joined), singles), names=found)
+    crossed = reduce(lambda left, right: cross(left, right, _joined), singles)
+    return replace(crossed, names=found, n_columns=len(codes))
 
 
 def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -246,14 +252,14 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
         raise InputError(_bad_label(bad)) from None
     labels = [canonical_label(v) for v in seen]
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
-        _refuse_mixed(values)
+        refuse_mixed(values)
     for code, value in enumerate(seen):
         seen[value] = code
     codes = np.fromiter(map(seen.__getitem__, values), dtype=np.intp, count=len(values))
     return _ordered(codes, 0, labels)
 
 
-def _refuse_mixed(values: Iterable[Any]) -> None:
+def refuse_mixed(values: Iterable[Any]) -> None:
     """Refuse booleans beside numbers: Python takes True and 1 for the same key and would merge them."""
     values = list(values)
     kinds = set(map(type, values))
@@ -264,7 +270,7 @@ def _refuse_mixed(values: Iterable[Any]) -> None:
             "`groups` mixes booleans and numbers, which Python cannot tell apart (True == 1); pass one kind."
         )
     for parts in zip_longest(*(v for v in values if isinstance(v, tuple))):
-        _refuse_mixed(parts)
+        refuse_mixed(parts)
 
 
 def _is_hashable(value: Any) -> bool:
@@ -325,8 +331,16 @@ def _ordered(values: npt.NDArray[Any], offset: int, labels: Iterable[Label]) -> 
     return Codes(codes, 0, tuple(unique[key] for key in order))
 
 
+def check_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:
+    """Refuse groups that are not of as many columns as the earlier ones."""
+    if codes.n_columns != n_columns:
+        columns = f"{n_columns} column{'s' if n_columns > 1 else ''}{f' {list(names)}' if names else ''}"
+        raise InputError(f"`{argument}` must have the {columns} of the earlier rows, got {codes.n_columns}.")
+
+
 def appended(first: Codes, second: Codes) -> Codes:
     """The rows of both, one after the other; names are those of the first."""
+    refuse_mixed((*first.labels, *second.labels))
     labels = {label_key(label): label for label in (*first.labels, *second.labels)}
     order = sorted(labels)
     rank = {key: i for i, key in enumerate(order)}
@@ -334,7 +348,7 @@ def appended(first: Codes, second: Codes) -> Codes:
         np.array([rank[label_key(label)] for label in part.labels], dtype=np.intp)[part.block(0, len(part))]
         for part in (first, second)
     ]
-    return Codes(np.concatenate(values), 0, tuple(labels[key] for key in order), first.names)
+    return Codes(np.concatenate(values), 0, tuple(labels[key] for key in order), first.names, first.n_columns)
 
 
 def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:

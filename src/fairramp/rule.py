@@ -184,7 +184,9 @@ class Rule:
     criterion : {"parity", "covariance"}
         Whether rates are equal over all rows or within strata.
     record : FitRecord or None
-        What the fit saw; None for a rule written by hand.
+        What the fit saw; None for a rule written by hand or learned from a stream.
+    columns : tuple of str, or None
+        Names of the group columns of a rule without a record, which otherwise has them.
 
     Examples
     --------
@@ -206,6 +208,7 @@ class Rule:
     pooled: Ramp | None = None
     criterion: str = "parity"
     record: FitRecord | None = None
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", tuple(canonical_label(label) for label in self.groups))
@@ -221,6 +224,12 @@ class Rule:
                 raise InputError(f"A ramp must be a fairramp.Ramp, got {ramp!r}.")
         if not isinstance(self.record, FitRecord | None):
             raise InputError(f"A record must be a fairramp.FitRecord, got {self.record!r}.")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(map(str, self.columns)))
+            if self.record is not None:
+                raise InputError("`columns` are for a rule without a record; the record has their names.")
+        if self.record is not None and (self.record.strata is None) != (self.criterion == "parity"):
+            raise InputError("The record of a rule has strata if and only if `criterion` is 'covariance'.")
         check_option("ramp", self.ramp, OFFSETS)
         check_option("scale", self.scale, SCALES)
         check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
@@ -264,7 +273,7 @@ class Rule:
     @property
     def group_columns(self) -> tuple[str, ...] | None:
         """Names of the group columns of the fit, where they had any."""
-        return self.record.group_columns if self.record else None
+        return self.record.group_columns if self.record else self.columns
 
     @property
     def strata_columns(self) -> tuple[str, ...] | None:
@@ -379,8 +388,9 @@ class Rule:
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
             labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
+            policies = "'pooled' or 'original'" if self.criterion == "parity" else "'original'"
             remedy = (
-                "Fit with unseen_group='pooled' or 'original' to decide them too"
+                f"Fit with unseen_group={policies} to decide them too"
                 if any(ramps)
                 else "None of them is known: check the column, the spelling and the type"
             )

@@ -4,7 +4,8 @@
      "ramp_width": …, "ramp": …, "scale": …, "cutoff": …, "max_gap": …, "target_rate": …,
      "unseen_group": …, "criterion": …, "pooled": null or {"threshold": …, "tie_chance": …},
      "groups": [{"label": …, "threshold": …, "tie_chance": …}, …],
-     "record": null or what `FitRecord` holds}
+     "record": null or what `FitRecord` holds,
+     "columns": null or [names of the group columns, where there is no record]}
 
 Numbers are written in the shortest form that reads back to the same float, so that a rule survives any
 number of round trips byte for byte. Reading is strict: an unknown field, version or value is refused with
@@ -44,6 +45,7 @@ def to_dict(rule: Rule) -> dict[str, Any]:
             {"label": _plain(label), **asdict(ramp)} for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ],
         "record": {k: _plain(v) for k, v in asdict(rule.record).items()} if rule.record else None,
+        "columns": _plain(rule.columns),
     }
 
 
@@ -58,7 +60,7 @@ def to_json(rule: Rule) -> str:
 
 def fingerprint(rule: Rule) -> str:
     """SHA-256 of all that decides."""
-    decisive = {name: value for name, value in to_dict(rule).items() if name != "record"}
+    decisive = {name: value for name, value in to_dict(rule).items() if name not in ("record", "columns")}
     text = json.dumps(decisive, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -122,7 +124,7 @@ def from_json(text: str) -> Rule:
             f"Rule version {_shown(version)} is not understood; this library reads version "
             f"{VERSION}. Update fairramp or fit the rule again."
         )
-    fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record")
+    fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns")
     _check_names(content, fields_, "the rule")
     record = content["record"]
     try:
@@ -142,6 +144,7 @@ def from_json(text: str) -> Rule:
             criterion=_text(content["criterion"], '"criterion"'),
             pooled=None if content["pooled"] is None else _ramp(content["pooled"], '"pooled"'),
             record=None if record is None else _record(record),
+            columns=_optional(_many(_text))(content["columns"], '"columns"'),
         )
     except InputError as error:
         raise RuleFormatError(str(error)) from None
@@ -311,6 +314,8 @@ def _record(content: Any) -> FitRecord:
     for name, found in (("strata", [read["strata"]]), ("trace", read["trace"] or [])):
         if any(values is not None and len(values) not in lengths for values in found):
             raise RuleFormatError(f'"{name}" of the record must have one entry per group.')
+    if (read["trace"] is None) != (read["solver"] == "exact"):
+        raise RuleFormatError('A record has a "trace" if and only if its "solver" is "sgd".')
     for n, above, inside in zip(read["rows"], read["rows_above"], read["rows_inside"], strict=True):
         if above + inside > n:
             raise RuleFormatError(f'"rows_above" and "rows_inside" are {above + inside} of only {n} rows.')

@@ -17,7 +17,7 @@ from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes, Label, cross, encode_groups, label_key
 
-__all__ = ["encode_cells", "largest_gap", "stratum_index", "worst_stratum"]
+__all__ = ["encode_cells", "encode_strata", "largest_gap", "strata_slices", "stratum_index", "worst_stratum"]
 
 
 def encode_cells(
@@ -30,13 +30,18 @@ def encode_cells(
     codes = encode_groups(groups, names)
     if strata is None:
         return codes, None
-    try:
-        outer = encode_groups(strata, strata_names)
-    except InputError as error:  # the same reader serves both arguments
-        raise InputError(str(error).replace("`groups`", "`strata`").replace("group label", "stratum")) from None
+    outer = encode_strata(strata, strata_names)
     if len(outer) != len(codes):
         raise InputError(f"`strata` has {len(outer):,} rows and `groups` {len(codes):,}; they must match.")
     return replace(cross(outer, codes, lambda stratum, group: (stratum, group)), names=codes.names), outer.names
+
+
+def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
+    """Code strata as groups are coded; only the messages differ."""
+    try:
+        return encode_groups(strata, names)
+    except InputError as error:
+        raise InputError(str(error).replace("`groups`", "`strata`").replace("group label", "stratum")) from None
 
 
 def stratum_index(labels: Sequence[Label]) -> Integers:
@@ -52,10 +57,15 @@ def largest_gap(rates: Any, strata: Any = None) -> float:
     return worst_stratum(lambda part: float(part.max() - part.min()), strata, rates)
 
 
+def strata_slices(strata: Any, n_cells: int) -> list[slice]:
+    """Where each stratum's cells are; all cells at once without strata."""
+    if strata is None:
+        return [slice(0, n_cells)]
+    borders = [0, *(np.flatnonzero(np.diff(strata)) + 1).tolist(), n_cells]
+    return [slice(start, stop) for start, stop in pairwise(borders)]
+
+
 def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats) -> float:
     """Largest value of a measure of cells over the strata; of all cells at once without strata."""
-    if strata is None:
-        return measure(*per_cell)
-    strata = np.asarray(strata)
-    borders = [0, *(np.flatnonzero(np.diff(strata)) + 1).tolist(), len(strata)]
-    return max(measure(*(values[start:stop] for values in per_cell)) for start, stop in pairwise(borders))
+    parts = strata_slices(strata, len(per_cell[0]))
+    return max(measure(*(values[part] for values in per_cell)) for part in parts)

@@ -9,6 +9,7 @@ The rule comes near the optimum and its rates near the target; what is exact abo
 is not exact here, and nothing is certified: check the rule on rows it has not seen.
 """
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -16,8 +17,8 @@ import numpy as np
 from fairramp.criteria.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.fitting import Request
-from fairramp.groups import Label, encode_groups, label_key
-from fairramp.inputs import as_scores, check_length, check_option
+from fairramp.groups import Label, check_columns, encode_groups, label_key, refuse_mixed
+from fairramp.inputs import as_scores, check_length, check_option, checked_width
 from fairramp.rows import ArrayRows
 from fairramp.rule import Ramp, Rule
 
@@ -64,8 +65,10 @@ class StreamingFit:
         learning_rate: float | None = None,
         iterate: str = "last",
     ) -> None:
-        if isinstance(target_rate, str):
+        if isinstance(target_rate, str) or target_rate is None:
             raise InputError(f"`target_rate` must be a number in [0, 1] for a stream, got {target_rate!r}.")
+        if checked_width(ramp_width) == 0:
+            raise InputError("`ramp_width` must be above 0 for a stream, got 0; fit_rule needs none.")
         check_option("unseen_group", unseen_group, ("error", "original"))
         self._request = Request.checked(
             max_gap=max_gap,
@@ -81,34 +84,56 @@ class StreamingFit:
         self._iterate = check_option("iterate", iterate, ITERATES)
         self._labels: list[Label] = []
         self._places: dict[Any, int] = {}
+        self._names: tuple[str, ...] | None = None
+        self._n_columns: int | None = None
+        self._pooled: Ramp | None = None
         self._descent = DualDescent(self._request.signed_problem, 0)
 
     @classmethod
-    def from_rule(cls, rule: Rule, *, learning_rate: float | None = None, iterate: str = "last") -> Self:
-        """Go on from a rule for parity, with its settings, as after one step per row of its fit.
+    def from_rule(
+        cls, rule: Rule, *, steps: int | None = None, learning_rate: float | None = None, iterate: str = "last"
+    ) -> Self:
+        """Go on from a rule for parity, with its settings.
 
-        A rule fitted by SGD counts the rows of all its epochs.
+        Parameters
+        ----------
+        rule : Rule
+            With a ramp; the ramp for unseen groups, if there is one, stays where it is.
+        steps : int, optional
+            Steps that the rule stands for; the more, the less a row moves it. By default the rows of its fit,
+            those of all epochs for SGD. A rule without a record, such as that of another stream, needs it.
+        learning_rate, iterate
+            As for the class.
         """
+        if not isinstance(rule, Rule):
+            raise InputError(f"`rule` must be a fairramp.Rule, got {rule!r}.")
         if rule.target_rate is None:
             raise InputError("`rule` must equalise over all rows; a stream cannot go on within strata.")
+        record = rule.record
         stream = cls(
             target_rate=rule.target_rate,
             max_gap=rule.max_gap,
-            ramp_width=rule.ramp_width,
+            ramp_width=record.ramp_width if record else rule.ramp_width,
             ramp=rule.ramp,
             cutoff=rule.cutoff,
             scale=rule.scale,
-            unseen_group="error" if rule.unseen_group == "pooled" else rule.unseen_group,
+            unseen_group="error" if rule.pooled else rule.unseen_group,
             learning_rate=learning_rate,
             iterate=iterate,
         )
-        steps = 0
-        if rule.record is not None:
-            steps = sum(rule.record.rows) * (1 if rule.record.trace is None else len(rule.record.trace))
-        request = stream._request
-        thresholds = np.array([ramp.threshold for ramp in rule.ramps])
-        stream._codes(rule.groups)
-        stream._descent.start((thresholds - request.problem.cutoff) * request.signed_per_unit, steps)
+        if steps is None:
+            if record is None:
+                raise InputError("`rule` has no record of its fit: pass `steps`, how many rows it stands for.")
+            steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
+        elif not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
+            raise InputError(f"`steps` must be a whole number from 1 on, got {steps!r}.")
+        request, average = stream._request, np.array([ramp.threshold for ramp in rule.ramps])
+        last = average if record is None or record.trace is None else np.array(record.trace[-1])
+        stream._names, stream._pooled = rule.group_columns, rule.pooled
+        stream._n_columns = len(stream._names) if stream._names else None
+        stream._add_groups(rule.groups)
+        cutoff, per_unit = request.problem.cutoff, request.signed_per_unit
+        stream._descent.resume((last - cutoff) * per_unit, (average - cutoff) * per_unit, int(steps))
         return stream
 
     def partial_fit(self, scores: Any, groups: Any) -> Self:
@@ -119,34 +144,39 @@ class StreamingFit:
         scores : numbers of shape (n,)
             On the scale that was given; rows that the classifier was not trained on.
         groups : labels of shape (n,), or several columns
-            As in `fit_rule`.
+            As in `fit_rule`; the columns of the first rows.
         """
         column = as_scores(scores)
-        codes = encode_groups(groups)
+        codes = encode_groups(groups, self._names)
         check_length("groups", len(codes), len(column))
+        if self._n_columns is not None:
+            check_columns(codes, self._n_columns, self._names, "groups")
         request = self._request
         positions = ArrayRows(column, codes, None, request.scale).positions(0, len(column))
         signed = (positions - request.problem.cutoff) * request.signed_per_unit
-        places = self._codes([codes.labels[i] for i in np.flatnonzero(codes.occurring())])
-        group_of = [places.get(label_key(label), -1) for label in codes.labels]
+        came = [codes.labels[i] for i in np.flatnonzero(codes.occurring())]
+        refuse_mixed((*self._labels, *came))
+        # From here on nothing can fail, so that a bad row leaves the stream as it was.
+        if self._n_columns is None:
+            self._names, self._n_columns = codes.names, codes.n_columns
+        self._add_groups(came)
+        group_of = [self._places.get(label_key(label), -1) for label in codes.labels]
         descent, n_groups = self._descent, len(self._labels)
         for score, code in zip(signed.tolist(), codes.block(0, len(codes)).tolist(), strict=True):
             rate = self._learning_rate or published_rate(n_groups, descent.steps + 1)
             descent.step(score, group_of[code], rate)
         return self
 
-    def _codes(self, labels: Any) -> dict[Any, int]:
-        """Places of all groups so far, new ones added."""
+    def _add_groups(self, labels: Iterable[Label]) -> None:
         for label in labels:
             if label_key(label) not in self._places:
                 self._places[label_key(label)] = len(self._labels)
                 self._labels.append(label)
         self._descent.grow(len(self._labels))
-        return self._places
 
     @property
     def steps(self) -> int:
-        """Rows so far."""
+        """Rows so far, and those that a rule it went on from stands for."""
         return self._descent.steps
 
     def rule(self) -> Rule:
@@ -166,5 +196,7 @@ class StreamingFit:
             cutoff=request.cutoff,
             max_gap=request.problem.max_gap,
             target_rate=request.problem.target_rate,
-            unseen_group=request.unseen_group,
+            unseen_group="pooled" if self._pooled else request.unseen_group,
+            pooled=self._pooled,
+            columns=self._names,
         )

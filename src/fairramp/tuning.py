@@ -93,7 +93,8 @@ def tune(
     sample_weight : optional
         Weights of the fit rows.
     **options
-        Anything else that `fit_rule` takes, such as `max_gap`.
+        Anything else that `fit_rule` takes, such as `max_gap`; but not `criterion`, whose strata find their own
+        rates.
 
     Examples
     --------
@@ -107,6 +108,8 @@ def tune(
     (25, 0.84)
     """
     other_scores, other_groups, other_labels, other_weights = split_validation(validation)
+    if options.get("criterion") is not None:
+        raise InputError("`criterion` cannot be tuned: each stratum finds its own rate; use fit_rule.")
     if not len(ramp_widths):
         raise InputError("`ramp_widths` is empty; pass at least one width.")
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))

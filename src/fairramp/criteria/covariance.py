@@ -25,6 +25,7 @@ import numpy as np
 
 from fairramp.criteria.parity import ParityProblem, ParitySolution, solve_parity
 from fairramp.distribution import Floats, Integers, ScoreDistribution
+from fairramp.strata import strata_slices
 from fairramp.summary import GroupScores
 
 __all__ = ["Covariance", "CovarianceSolution", "solve_covariance"]
@@ -39,6 +40,11 @@ class Covariance:
     strata : labels of shape (n,), or several columns
         Department, region, job family …, one label per row, as for groups; for an estimator the columns of X
         that hold them, by name or position. Several columns make intersections.
+
+    Notes
+    -----
+    The classifier's own decisions stand if they comply in every stratum; otherwise every stratum with two groups
+    gets ramps. A stratum with one group keeps the classifier's cut-off.
 
     Examples
     --------
@@ -86,9 +92,8 @@ def solve_covariance(
     points, weights = scores.points, scores.weights
     ends = np.cumsum(scores.sizes)
     solutions = []
-    for stratum in range(int(strata[-1]) + 1):
-        cells = np.flatnonzero(strata == stratum)
-        part = slice(ends[cells[0]] - scores.sizes[cells[0]], ends[cells[-1]])
+    for stratum, cells in enumerate(strata_slices(strata, len(strata))):
+        part = slice(ends[cells.start] - scores.sizes[cells.start], ends[cells.stop - 1])
         distribution = ScoreDistribution(scores.sizes[cells], points.place[part], points.weight[part])
         shares = weights[cells] / weights[cells].max()
         guess = None if near is None else float(near[stratum])

@@ -131,13 +131,7 @@ def solve_parity(
     """
     curve = RateCurve(distribution, problem.ramp_width)
     own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
-    # The rate of the ramp on the cut-off. At width 0 the ties there are free: any rate from
-    # P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is the upper end.
-    ramp_rates = (
-        distribution.rates(np.full(len(shares), problem.own_foot), problem.ramp_width)
-        if problem.ramp_width > 0
-        else own_rates
-    )
+    ramp_rates = _own_ramp_rates(distribution, problem)
     if problem.target_rate is None:
         own_rate = float(shares @ own_rates)
         near = own_rate if near is None else near
@@ -155,10 +149,28 @@ def solve_parity(
 
 
 def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: ParityProblem) -> ParitySolution:
-    """Thresholds at which each group has a rate of its own that was chosen elsewhere."""
+    """Thresholds at which each group has a rate of its own that was chosen elsewhere.
+
+    A group whose rate is not a number stays on the classifier's own cut-off.
+    """
     curve = RateCurve(distribution, problem.ramp_width)
+    own = np.isnan(rates)
+    if own.any():
+        rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
     none = np.zeros(len(rates), dtype=bool)
-    return _place(curve, rates, problem, float(rates.max() + rates.min()) / 2, own=none, free=none)
+    return _place(curve, rates, problem, float(rates.max() + rates.min()) / 2, own=own, free=none)
+
+
+def _own_ramp_rates(distribution: ScoreDistribution, problem: ParityProblem) -> Floats:
+    """The rate of each group's ramp on the cut-off.
+
+    At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
+    the upper end.
+    """
+    n_groups = len(distribution.first)
+    if problem.ramp_width > 0:
+        return distribution.rates(np.full(n_groups, problem.own_foot), problem.ramp_width)
+    return distribution.rates_from(np.full(n_groups, problem.cutoff))
 
 
 def _place(

@@ -130,18 +130,26 @@ class DualDescent:
         self._upper_sum: list[float] = []
         self._lower_sum: list[float] = []
         self._since: list[int] = []  # steps that the sums already hold
+        self._start: list[int] = []  # steps before the group came
         self.grow(n_groups)
 
     def grow(self, n_groups: int) -> None:
-        """Start further groups at λ = μ = 0, as if they had been there from the start."""
+        """Start further groups at λ = μ = 0; their averages begin now."""
         for values in (self.upper, self.lower, self._upper_sum, self._lower_sum):
             values.extend([0.0] * (n_groups - len(values)))
-        self._since.extend([0] * (n_groups - len(self._since)))
+        for steps in (self._since, self._start):
+            steps.extend([self.steps] * (n_groups - len(steps)))
 
-    def start(self, thresholds: Floats, steps: int) -> None:
-        """Stand at given λ − μ, as if that had been so for so many steps."""
-        self.upper, self.lower = np.maximum(thresholds, 0.0).tolist(), np.maximum(-thresholds, 0.0).tolist()
-        self.steps, self._since = steps, [0] * len(thresholds)
+    def resume(self, last: Floats, average: Floats, steps: int) -> None:
+        """Stand at given λ − μ after so many steps, of which the average is given too.
+
+        A rule holds only the difference; of all λ and μ with it, those with λ μ = 0 are taken.
+        """
+        self.upper, self.lower = (np.maximum(side, 0.0).tolist() for side in (last, -last))
+        self._upper_sum, self._lower_sum = (
+            (np.maximum(side, 0.0) * steps).tolist() for side in (average, -average)
+        )
+        self.steps, self._since, self._start = steps, [steps] * len(last), [0] * len(last)
 
     def step(self, score: float, group: int, rate: float, weight: float = 1.0) -> None:
         """Step 2 with one row."""
@@ -177,9 +185,9 @@ class DualDescent:
 
     @property
     def averages(self) -> tuple[Floats, Floats]:
-        """Mean λ and mean μ over the iterates after each of the steps."""
+        """Mean λ and mean μ over the iterates after each of the steps since the group came."""
         waited = self.steps - np.array(self._since)
-        steps = max(self.steps, 1)
+        steps = np.maximum(self.steps - np.array(self._start), 1)
         upper = (np.array(self._upper_sum) + waited * np.array(self.upper)) / steps
         lower = (np.array(self._lower_sum) + waited * np.array(self.lower)) / steps
         return upper, lower
@@ -227,7 +235,8 @@ def descend(
     settings: SGD,
 ) -> Descent:
     """Run Algorithm 1 on rows in signed units."""
-    n, size = len(scores), settings.batch_size
+    n = len(scores)
+    size = min(settings.batch_size, n)
     steps = -(-n // size) * settings.epochs
     rate = settings.learning_rate or published_rate(n_groups, steps)
     rng = np.random.default_rng(settings.random_state)
