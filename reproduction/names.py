@@ -1,0 +1,18 @@
+"""What data sets, classifiers and methods are called on the page."""
+
+NAMES = {"adult": "Adult", "dccc": "DCCC", "rf": "RF", "knn": "k-NN", "mlp": "MLP", "lr": "LR"}
+
+TITLES = {
+    "original": "Original",
+    "rto": "RTO, as published",
+    "rto_sgd": "RTO by SGD",
+    "rto_optimal": "RTO, optimal rate",
+    "rto_accuracy": "RTO, label-aware",
+    "hardt_labels": "Hardt, hard labels",
+    "hardt_scores": "Hardt, probabilities",
+    "shift": "Shift inference",
+    "roc": "ROC",
+    "reduction": "Reduction",
+    "error_parity": "error-parity",
+    "holisticai": "holisticai",
+}

@@ -1,0 +1,96 @@
+"""Tasks side by side: each process takes a task, computes what its file lacks, and says so in one line."""
+
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+from reproduction import methods, reductions
+from reproduction.protocol import Scored, Task, train
+from reproduction.store import Result, Store
+
+REDUCTION = "reduction"
+
+
+def all_methods() -> list[str]:
+    """Return the names of all methods, the slow one last."""
+    return [*methods.METHODS, REDUCTION]
+
+
+def key(store: Store, name: str) -> str:
+    """Return the fingerprint of a method's results."""
+    settings = reductions.SETTINGS if name == REDUCTION else methods.METHODS[name].settings
+    return store.key([name, settings])
+
+
+def current(store: Store, task: Task) -> dict[str, Result]:
+    """Return a task's results whose fingerprints are those of today's settings."""
+    found = store.results(task)
+    return {name: found[name] for name in all_methods() if found.get(name, {}).get("key") == key(store, name)}
+
+
+def missing(store: Store, task: Task, names: Iterable[str], again: bool = False) -> list[str]:
+    """Return which methods a task still lacks; a peer that failed is tried again."""
+    done = {} if again else current(store, task)
+    return [name for name in names if name not in done or "failed" in done[name]]
+
+
+def scores(store: Store, task: Task, folder: str | None) -> Scored:
+    """Return the stored scores of a task, or train its classifier."""
+    scored = store.scores(task)
+    if scored is None:
+        scored = train(task, folder, store.settings)
+        store.add_scores(scored)
+    return scored
+
+
+def run_task(store: Store, task: Task, names: Sequence[str], folder: str | None) -> Task:
+    """Compute and store the named methods of one task."""
+    scored = scores(store, task, folder)
+    for name in names:
+        if name == REDUCTION:
+            result = reductions.run(scored, folder, store.settings)
+        else:
+            result = methods.run(name, scored)
+        store.add(task, name, key(store, name), result)
+    return task
+
+
+def run_tasks(
+    store: Store,
+    tasks: Sequence[Task],
+    names: Sequence[str],
+    folder: str | None,
+    jobs: int,
+    again: bool = False,
+) -> None:
+    """Run all tasks that lack something, `jobs` at once."""
+    lacking = {task: missing(store, task, names, again) for task in tasks}
+    todo = {task: lack for task, lack in lacking.items() if lack}
+    what = names[0] if len(names) == 1 else f"{len(names)} methods"
+    print(f"{what}: {len(tasks) - len(todo)} of {len(tasks)} tasks are done", flush=True)
+    if not todo:
+        return
+    start = time.perf_counter()
+    # Fresh processes: a forked one would inherit locks of the libraries' threads.
+    context = get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_quiet_when_stopped) as pool:
+        futures = [pool.submit(run_task, store, task, lack, folder) for task, lack in todo.items()]
+        try:
+            for count, future in enumerate(as_completed(futures), start=1):
+                _say(future.result(), count, len(todo), time.perf_counter() - start)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _quiet_when_stopped() -> None:
+    """Let Ctrl-C end a worker at once and without a word: files are replaced in one step."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _say(task: Task, count: int, total: int, elapsed: float) -> None:
+    left = elapsed / count * (total - count)
+    line = f"{count:>4}/{total}  {task.data} {task.classifier} seed {task.seed}"
+    print(f"{line:<32} {elapsed / 60:5.1f} min, about {left / 60:.1f} left", flush=True)

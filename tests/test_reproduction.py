@@ -1,0 +1,136 @@
+"""The reproduction's own parts: splits, neighbours on resamples, and a store that survives interruption."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction import methods, paper, reductions, runner
+from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
+from reproduction.store import Store, replaced
+from sklearn.neighbors import KNeighborsClassifier
+
+TASK = Task("adult", "rf", 3)
+
+
+def scored(seed: int = 0, n: int = 600) -> Scored:
+    rng = np.random.default_rng(seed)
+
+    def split() -> Split:
+        sex = rng.choice(["Female", "Male"], n)
+        scores = np.clip(rng.beta(2, 4, n) + 0.2 * (sex == "Male"), 0, 1)
+        return Split(scores, sex, (rng.random(n) < scores).astype(np.int64))
+
+    train = split()
+    return Scored(TASK, split(), split(), split(), train.sex, train.label, 1.5, {"C": 0.1})
+
+
+def test_splits_share_no_row_and_lose_none() -> None:
+    parts = split_rows(1001, np.random.default_rng(0))
+    assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(1001))
+    assert len(parts["train"]) == 500
+    assert [len(parts[name]) for name in ("fit", "validation", "test")] == [167, 167, 167]
+
+
+def test_bias_drops_half_of_the_rows_where_group_and_label_differ() -> None:
+    rng = np.random.default_rng(0)
+    sex, label = rng.choice(["Female", "Male"], 40_000), rng.integers(0, 2, 40_000)
+    kept = keep_biased(sex, label, "Female", rng)
+    same = (sex == "Female") == (label == 1)
+    assert kept[same].all()
+    assert kept[~same].mean() == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.001])  # even weights, and all weight on a few rows: lists too short
+def test_neighbours_on_a_resample_equal_a_search_in_it(spread: float) -> None:
+    rng = np.random.default_rng(1)
+    train, others = rng.normal(size=(900, 4)), rng.normal(size=(300, 4))
+    label, weight = rng.integers(0, 2, 900), rng.gamma(spread, size=900) + 1e-12
+    rows = reductions.Neighbourhood.of(train, others)
+    model = reductions.ResampledNeighbours(rows, 10, seed=5).fit(None, label, sample_weight=weight)
+    drawn = np.repeat(np.arange(900), model.copies)
+    assert len(drawn) == 900
+    search = KNeighborsClassifier(10).fit(train[drawn], label[drawn])
+    found = model.predict(np.arange(1200.0)[:, None])
+    expected = search.predict(np.vstack([train, others]))
+    decided = np.abs(search.predict_proba(np.vstack([train, others]))[:, 1] - 0.5) > 1e-9
+    if spread == 1.0:  # copies of one row are equally near: which of them count does not matter
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_array_equal(found[decided], expected[decided])
+
+
+def test_scores_come_back_as_they_were(tmp_path: Path) -> None:
+    store, given = Store(tmp_path, FULL), scored()
+    assert store.scores(TASK) is None
+    store.add_scores(given)
+    back = store.scores(TASK)
+    assert back is not None
+    np.testing.assert_array_equal(back.test.scores, given.test.scores)
+    np.testing.assert_array_equal(back.train_sex, given.train_sex)
+    assert (back.chosen, back.train_seconds) == (given.chosen, given.train_seconds)
+
+
+def test_other_settings_do_not_find_old_scores_nor_results(tmp_path: Path) -> None:
+    store, other = Store(tmp_path, FULL), Store(tmp_path, replace(FULL, depth=3))
+    store.add_scores(scored())
+    store.add(TASK, "rto", runner.key(store, "rto"), {"gap": 0.01})
+    assert runner.missing(store, TASK, ["rto"]) == []
+    assert runner.missing(other, TASK, ["rto"]) == ["rto"]
+    assert other.scores(TASK) is None
+
+
+def test_a_cut_off_file_of_scores_counts_as_missing(tmp_path: Path) -> None:
+    store = Store(tmp_path, FULL)
+    store.add_scores(scored())
+    (path,) = (tmp_path / "scores").iterdir()
+    path.write_bytes(path.read_bytes()[:1000])
+    assert store.scores(TASK) is None
+
+
+def test_results_are_kept_side_by_side_and_failed_peers_tried_again(tmp_path: Path) -> None:
+    store = Store(tmp_path, FULL)
+    store.add(TASK, "rto", runner.key(store, "rto"), {"gap": 0.01})
+    store.add(TASK, "holisticai", runner.key(store, "holisticai"), {"failed": "ImportError"})
+    assert set(store.results(TASK)) == {"rto", "holisticai"}
+    assert runner.missing(store, TASK, ["rto", "holisticai"]) == ["holisticai"]
+    assert store.tasks() == [TASK]
+    assert json.loads((tmp_path / "adult-rf-3.json").read_text())["rto"]["gap"] == 0.01
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text("old")
+
+    def interrupted() -> None:
+        with replaced(path) as fresh:
+            fresh.write_text("ne")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [found.name for found in tmp_path.iterdir()] == ["results.json"]
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["rto", "rto_sgd", "rto_optimal", "rto_accuracy", "hardt_labels", "roc"])
+def test_methods_give_chances_and_shrink_the_gap(name: str) -> None:
+    given = scored(n=4000)
+    outcome = methods.METHODS[name].run(given)
+    assert outcome.chances.shape == (4000,)
+    assert outcome.chances.min() >= 0
+    assert outcome.chances.max() <= 1
+    measured = methods.measure(outcome, given.test)
+    assert measured["gap"] < 0.5 * methods.run("original", given)["gap"]
+    json.dumps(measured)
+
+
+def test_the_paper_s_tables_have_a_value_for_each_classifier() -> None:
+    for data in DATA:
+        for table in (paper.BIAS, paper.ACCURACY):
+            assert {len(values) for values in table[data].values()} == {len(CLASSIFIERS)}
+    epochs = [epoch for epoch, _ in paper.CONVERGENCE]
+    assert epochs[0] == 0
+    assert epochs[-1] == 25
+    assert paper.CONVERGENCE[-1][1] == pytest.approx(0.21)
