@@ -27,7 +27,7 @@ from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join
 __all__ = ["LazyRows", "LazyTable", "Profile", "fetch", "small_table"]
 
 #: Bins per group in the first pass, at most.
-MAX_BINS = 1 << 12
+MAX_BINS = 1 << 10
 #: Bins of all groups together, unless the fingerprint needs more.
 MAX_CELLS = 1 << 19
 #: So many rows of chosen bins are looked at one by one; more are binned again.
