@@ -207,7 +207,6 @@ class LazyRows:
         import narwhals as nw
 
         self.table, self.profile, self.scale = table, profile, scale
-        self.fetched = 0  # points that came to Python, for tests
         self._code = {key: code for code, key in enumerate(profile.keys)}
         n_rows, n_groups = int(profile.rows.sum()), len(profile.labels)
         wanted = min(max(2 * isqrt(n_rows), MAX_RESOLUTION), MAX_BINS, max(MAX_CELLS // n_groups, MAX_RESOLUTION))
@@ -338,7 +337,6 @@ class LazyRows:
         grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
         # The names of sums must not be those of keys.
         found = fetch(grouped.agg(*sums, *weights))
-        self.fetched += len(found["n"])
         result = {name: column if name in self.table.keys else _floats(column) for name, column in found.items()}
         result["w"] = result["sum_w"] if self.table.weighted else result["n"]
         result["w2"] = result["w2"] if self.table.weighted else result["n"]

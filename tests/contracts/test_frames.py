@@ -60,6 +60,12 @@ def binned(monkeypatch):
     monkeypatch.setattr("fairramp.rows.FINER_BINS", 32)
 
 
+@pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
+def either_way(request, monkeypatch):
+    """Let a few groups be found like many, too."""
+    monkeypatch.setattr("fairramp.frames.FEW_GROUPS", request.param)
+
+
 def some_rows(n=600, seed=0, labels=("f", "m", None)):
     scores, codes = sample(n, len(labels), seed)
     rng = np.random.default_rng(seed)
@@ -108,17 +114,30 @@ def test_every_engine_fits_the_rule_of_fit_rule(engine, settings, weight, binned
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_several_columns_make_intersections(engine, binned):
+def test_several_columns_make_intersections(engine, either_way, binned):
     rows = some_rows()
     groups = {"sex": rows["sex"], "race": rows["race"]}
-    found = fairramp.fit_frame(table(engine, rows), score="p", group=["sex", "race"], max_gap=0.01)
+    frame = table(engine, rows)
+    found = fairramp.fit_frame(frame, score="p", group=["sex", "race"], max_gap=0.01)
     same_rule(found, fairramp.fit_rule(rows["p"], groups, max_gap=0.01), rows["p"], groups)
     assert found.record.group_columns == ("sex", "race")
+    chances = columns_of(found.apply(frame))["probability"]
+    np.testing.assert_allclose(chances, found.probabilities(rows["p"], groups), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_texts_that_join_to_the_same_text_are_different_groups(engine, either_way):
+    left, right = ["a", "ab", "", None, "-", "1:a"], ["bc", "c", "abc", "-", None, ""]
+    rows = {"p": [0.1, 0.3, 0.5, 0.6, 0.7, 0.9], "l": left, "r": right}
+    labels = tuple(zip(left, right, strict=True))
+    rule = Rule(labels, tuple(Ramp(0.1 + i / 10) for i in range(6)), ramp_width=0.5)
+    found = columns_of(rule.apply(table(engine, rows), score="p", group=["l", "r"]))["probability"]
+    np.testing.assert_array_equal(found, rule.probabilities(rows["p"], {"l": left, "r": right}))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("strata", ["race", ["race", "y"]])
-def test_strata_are_columns_too(engine, strata, binned):
+def test_strata_are_columns_too(engine, strata, either_way, binned):
     rows = some_rows(labels=("f", "m"))
     names = [strata] if isinstance(strata, str) else strata
     outer = {name: rows[name] for name in names}
@@ -134,7 +153,7 @@ def test_strata_are_columns_too(engine, strata, binned):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
 @pytest.mark.parametrize("width", [0, 0.05])
-def test_every_scale(engine, scale, width, binned):
+def test_every_scale(engine, scale, width, either_way, binned):
     rng = np.random.default_rng(3)
     scores = rng.normal(size=500) * 3
     scores = {"probability": scores % 1, "signed": np.tanh(scores), "logit": scores}[scale]
@@ -148,7 +167,7 @@ def test_every_scale(engine, scale, width, binned):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("labels", [(True, False), (3, -1, 12), ("1", "2"), (1.0, 2.0, None), ("", None)])
-def test_groups_of_every_kind(engine, labels, binned):
+def test_groups_of_every_kind(engine, labels, either_way, binned):
     rows = some_rows(labels=labels)
     frame = table(engine, rows)
     found = fairramp.fit_frame(frame, score="p", group="sex")
@@ -170,7 +189,7 @@ def test_categories_are_their_labels(engine, binned):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_not_a_number_and_null_are_one_missing_group(engine):
+def test_not_a_number_and_null_are_one_missing_group(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9] * 10, "g": [1.0, float("nan"), None, 2.0] * 10}
     frame = table(engine, rows)
     rule = fairramp.fit_frame(frame, score="p", group="g")
@@ -298,7 +317,7 @@ def test_a_table_that_changes_while_it_is_read_is_noticed():
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("who", ["who", "number"])
 @pytest.mark.parametrize("width", [0, 0.2])
-def test_every_engine_decides_as_numpy_does(engine, who, width):
+def test_every_engine_decides_as_numpy_does(engine, who, width, either_way):
     rows = some_rows()
     rule = fairramp.fit_rule(rows["p"], rows["sex"], ramp_width=width)
     frame = table(engine, rows)
@@ -336,7 +355,7 @@ def test_pandas_keeps_its_index_whatever_it_is():
 @pytest.mark.parametrize("engine", LAZY)
 @pytest.mark.parametrize("n_groups", [3, 100])
 @pytest.mark.parametrize("policy", ["error", "pooled", "original"])
-def test_unseen_groups(engine, policy, n_groups):
+def test_unseen_groups(engine, policy, n_groups, either_way):
     rows = some_rows(labels=tuple(f"g{i}" for i in range(n_groups)))
     rule = fairramp.fit_rule(rows["p"], rows["sex"], unseen_group=policy, cutoff=0.4)
     new = {"p": [0.3, 0.4, 0.45, 0.9, 0.62], "sex": ["g0", "new", None, "g1", "g"]}
@@ -350,7 +369,7 @@ def test_unseen_groups(engine, policy, n_groups):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_label_of_another_type_is_another_group(engine):
+def test_a_label_of_another_type_is_another_group(engine, either_way):
     rule = Rule(("1", "0", 5), (Ramp(0.5),) * 3, ramp_width=0.1)
     for values in ([1, 0], [True, False]):
         with pytest.raises(UnseenGroupError):
@@ -359,7 +378,7 @@ def test_a_label_of_another_type_is_another_group(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_and_labels_that_look_like_sql(engine, name):
+def test_names_and_labels_that_look_like_sql(engine, name, either_way):
     rows = some_rows(300, labels=(name, f"{name}'", f'{name}"'))
     named = {name: rows["p"], f"{name}2": rows["sex"], f"{name}3": rows["number"], "other": rows["y"]}
     frame = table(engine, named)
