@@ -474,6 +474,8 @@ def _group(schema: Any, name: str) -> Any:
     if dtype.is_float() or dtype.is_decimal():
         column = column.cast(nw.Float64)
         return nw.when(~column.is_nan()).then(column)
+    if dtype in (nw.Int128, nw.UInt128):  # what DuckDB's sum() gives; NumPy would round them
+        return column.cast(nw.Int64)
     if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
         raise InputError(
             "A group label must be a string, a whole number, a boolean or missing, got values of type "

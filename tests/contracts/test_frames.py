@@ -188,6 +188,27 @@ def test_categories_are_their_labels(engine, binned):
     assert len(columns_of(found.apply(frame))["probability"]) == 600
 
 
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ("UBIGINT", [2**63 + 1, 2**63 + 2]),
+        ("BIGINT", [2**62 + 1, 2**62 + 2, None]),
+        ("HUGEINT", [2**62 + 1, 2**62 + 2, None]),
+        ("HUGEINT", [-(2**62) - 1, 5]),
+    ],
+)
+def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
+    scores = np.linspace(0.1, 0.9, 100)
+    groups = [labels[i % len(labels)] for i in range(100)]
+    rows = ", ".join(f"({p}, {'NULL' if g is None else g}::HUGEINT)" for p, g in zip(scores, groups, strict=True))
+    frame = duckdb.connect().sql(f"SELECT p::DOUBLE AS p, g::{kind} AS g FROM (VALUES {rows}) r(p, g)")
+    rule = fairramp.fit_frame(frame, score="p", group="g")
+    assert set(rule.groups) == set(labels)
+    np.testing.assert_array_equal(
+        columns_of(rule.apply(frame))["probability"], rule.probabilities(scores, groups)
+    )
+
+
 @pytest.mark.parametrize("engine", LAZY)
 def test_not_a_number_and_null_are_one_missing_group(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9] * 10, "g": [1.0, float("nan"), None, 2.0] * 10}
@@ -301,6 +322,16 @@ def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
         settings = {"ramp_width": width, "cutoff": 0.300004, "target_rate": 0.37}
         found = fairramp.fit_frame(frame, score="p", group="g", **settings)
         same_rule(found, fairramp.fit_rule(scores, codes, **settings), scores, codes)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_scores_over_many_powers_of_ten_are_reached_in_the_end(engine, monkeypatch):
+    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 100)
+    rng = np.random.default_rng(0)
+    scores, codes = 10 ** -rng.uniform(0, 40, 40_000), rng.integers(0, 2, 40_000)
+    settings = {"ramp_width": 0, "target_rate": 0.5}
+    found = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", **settings)
+    same_rule(found, fairramp.fit_rule(scores, codes, **settings), scores, codes)
 
 
 def test_a_table_that_changes_while_it_is_read_is_noticed():
