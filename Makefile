@@ -40,8 +40,8 @@ bench: $(READY)  ## speed, as ratios to reading the data once
 data: $(READY)  ## compute the demo's scores again from UCI Adult
 	$(BIN)/python scripts/make_adult_scores.py
 
-reproduce: $(REPRO)/ready-peers  ## the paper's tables and figures: 10 seeds (UCI=folder with the raw files)
-	$(REPRO)/bin/python -m reproduction run --seeds 10 $(if $(UCI),--folder "$(UCI)")
+reproduce: $(REPRO)/ready-peers  ## the paper's tables and figures: 20 seeds (UCI=folder with the raw files)
+	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)")
 
 reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold
 	$(REPRO)/bin/python -m reproduction quick $(if $(UCI),--folder "$(UCI)")
