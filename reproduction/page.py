@@ -103,6 +103,8 @@ def _accuracy(results: Results) -> Cell:
 
 def head(results: Results, store: Store) -> str:
     """Return the title and what the page is."""
+    slow = results.seeds("reduction")
+    seeds = f"{results.seeds('original')} seeds" + (f" ({slow} for the slow reductions)" if slow else "")
     return f"""
 <!-- Written by `make reproduce-page` from reproduction/results: do not edit. -->
 
@@ -110,13 +112,12 @@ def head(results: Results, store: Store) -> str:
 
 Tables 1 and 2 and Figures 1 and 2 (left) of Alabdulmohsin and Lucic,
 [A Near-Optimal Algorithm for Debiasing Trained Machine Learning Models](https://arxiv.org/abs/2106.12887)
-(NeurIPS 2021), on Adult and DCCC, with {results.seeds("original")} seeds. Every measured number on this page is
+(NeurIPS 2021), on Adult and DCCC, with {seeds}. Every measured number on this page is
 computed by `make reproduce` and written by a program; none is typed.
 
 *Gap* (the paper's *bias*) is the difference between the two sexes' selection rates on test rows; gaps and
-accuracies
-come from probabilities, not from draws. `±` is one standard error over seeds. Where the paper prints a value, it
-stands below ours, with the difference (ours less the paper's) in brackets.
+accuracies come from probabilities, not from draws. `±` is one standard error over seeds. Where the paper prints a
+value, it stands below ours, with the difference (ours less the paper's) in brackets.
 """
 
 
