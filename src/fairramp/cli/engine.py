@@ -1,0 +1,412 @@
+"""Between tables and the library: rows as the library wants them, in memory or where they are.
+
+`Job` is DATA with the columns that play a part: scanned once, checked, ready to be fitted, applied or read.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fairramp
+from fairramp.cli.columns import Number, Scan, scan
+from fairramp.cli.tables import STDOUT, Source, TableError, format_of, literal
+from fairramp.groups import Codes, Label, label_key
+from fairramp.scales import SCALES
+from fairramp.table import name_column
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+__all__ = ["Columns", "Job", "prepare"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that play a part, by the names people gave them."""
+
+    score: str
+    group: tuple[str, ...]
+    strata: tuple[str, ...] = ()
+    label: str | None = None
+    weight: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rows that were looked at and found sound."""
+
+    source: Source
+    columns: Columns
+    found: Scan
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.found.rows
+
+    @property
+    def score(self) -> Number:
+        """The score column."""
+        return self.found.numbers["--score"]
+
+    def arrays(self) -> dict[str, Any]:
+        """Arguments for the functions that work in memory: scores, groups, labels, sample_weight, strata."""
+        found = self.found.arrays()
+        n = len(self.columns.group)
+        groups = _codes(found["code"], [label[:n] for label in self.found.labels], self.columns.group)
+        strata = None
+        if self.columns.strata:
+            strata = _codes(found["code"], [label[n:] for label in self.found.labels], self.columns.strata)
+        return {
+            "scores": found["--score"],
+            "groups": groups,
+            "labels": found.get("--label"),
+            "sample_weight": found.get("--weight"),
+            "strata": strata,
+        }
+
+    def relation(self, *, extra: bool = False) -> "DuckDBPyRelation":
+        """The columns that play a part, under names of our own: score, g0, …, s0, …, label, weight, id.
+
+        With `extra`, all columns of the file stand before them.
+        """
+        n = len(self.columns.group)
+        parts = [f"({number.expression}) AS {option[2:]}" for option, number in self.found.numbers.items()]
+        parts += [
+            f"{key} AS {f'g{i}' if i < n else f's{i - n}'}" for i, key in enumerate(self.found.typed_groups)
+        ]
+        if self.columns.id is not None:
+            parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
+        if extra:
+            parts = [*(f"c{i}" for i in range(len(self.source.names))), *parts]
+        return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
+
+    @property
+    def group_names(self) -> list[str]:
+        """Internal names of the group columns."""
+        return [f"g{i}" for i in range(len(self.columns.group))]
+
+    @property
+    def strata_names(self) -> list[str]:
+        """Internal names of the strata's columns."""
+        return [f"s{i}" for i in range(len(self.columns.strata))]
+
+
+def prepare(
+    source: Source,
+    columns: Columns,
+    *,
+    scale: str = "probability",
+    decimal: str | None = None,
+    rule: "fairramp.Rule | None" = None,
+) -> Job:
+    """Look at all rows once and refuse what cannot be decided, in one sentence."""
+    numbers = {"--score": columns.score}
+    if columns.label is not None:
+        numbers["--label"] = columns.label
+    if columns.weight is not None:
+        numbers["--weight"] = columns.weight
+    groups = [*(("--group", name) for name in columns.group), *(("--strata", name) for name in columns.strata)]
+    if len(set(groups)) < len(groups):
+        raise TableError("A column is named twice by --group or --strata; name each once.")
+    percent = scale == "percent"
+    found = scan(source, numbers, groups, id=columns.id, decimal=decimal, percent=percent)
+    job = Job(source, columns, found)
+    if found.rows:
+        _check_range(job, "probability" if percent else scale)
+    return adapted(job, rule) if rule is not None else job
+
+
+def _check_range(job: Job, scale: str) -> None:
+    """Refuse scores on another scale than they are said to be, and name the likely one."""
+    number = job.score
+    low, high = number.lowest, number.highest
+    assert low is not None
+    assert high is not None
+    bottom, top = SCALES[scale].score_range
+    if low >= bottom and high <= top:
+        return
+    if low >= 0 and high <= 100 and scale != "probability":
+        advice = "pass --scale percent if they are percentages"
+    elif low >= 0 and high <= 100:
+        advice = "that looks like percent: pass --scale percent"
+    elif low >= -1 and high <= 1:
+        advice = "that looks like signed scores from −1 to 1: pass --scale signed"
+    else:
+        advice = "that looks like logits: pass --scale logit if it is"
+    raise TableError(
+        f"--score {number.name!r} of {job.source.shown} goes from {low:g} to {high:g}, but scores of the scale "
+        f"{scale!r} lie from {bottom:g} to {top:g}; {advice}."
+    )
+
+
+def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> Codes:
+    """Codes of some of the columns, from codes of all of them."""
+    labels: list[Label] = [part[0] if len(names) == 1 else part for part in parts]
+    ordered = sorted({label_key(label): label for label in labels}.items())
+    place = {key: i for i, (key, _) in enumerate(ordered)}
+    seats = np.array([place[label_key(label)] for label in labels], dtype=np.int32)
+    return Codes(seats[np.asarray(code)], 0, tuple(label for _, label in ordered), names)
+
+
+def adapted(job: Job, rule: "fairramp.Rule") -> Job:
+    """Groups in the types of the rule: 1 is text in CSV and a number in Parquet, and it is the same group."""
+    known: list[set[Any]] = [set() for _ in job.found.groups]
+    for label in rule.groups:
+        stratum, group = label if job.columns.strata and isinstance(label, tuple) else (None, label)
+        parts: list[Any] = list(group) if isinstance(group, tuple) else [group]
+        if job.columns.strata:
+            parts += list(stratum) if isinstance(stratum, tuple) else [stratum]
+        if len(parts) != len(known):
+            raise TableError(
+                f"The rule was fitted on {len(parts)} group columns; name as many with --group, in that order."
+            )
+        for seen, value in zip(known, parts, strict=True):
+            seen.add((type(value), value))
+    keys: list[str] = list(job.found.groups)
+    labels: list[list[Any]] = [list(found) for found in job.found.labels]
+    for i, seen in enumerate(known):
+        kinds = {kind for kind, value in seen if value is not None}
+        values: list[Any] = [row[i] for row in labels]
+        types = {type(value) for value in values if value is not None}
+        if (type(None), None) in seen and (str, "") not in seen and "" in values:
+            keys[i] = f"nullif({keys[i]}, '')"
+            values = [None if value == "" else value for value in values]
+            types = {type(value) for value in values if value is not None}
+        if kinds == {str} and types and str not in types:
+            keys[i] = f"CAST({keys[i]} AS VARCHAR)"
+            values = [v if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in values]
+        elif kinds == {int} and types == {str} and all(v is None or _is_whole(v) for v in values):
+            keys[i] = f"CAST({keys[i]} AS BIGINT)"
+            values = [v if v is None else int(v) for v in values]
+        elif (
+            kinds == {bool}
+            and types == {str}
+            and all(v is None or v.lower() in ("true", "false") for v in values)
+        ):
+            keys[i] = f"CAST({keys[i]} AS BOOLEAN)"
+            values = [v if v is None else v.lower() == "true" for v in values]
+        for row, value in zip(labels, values, strict=True):
+            row[i] = value
+    # Codes were given to the values as they stand in the file: only their names change.
+    return replace(job, found=replace(job.found, labels=tuple(map(tuple, labels)), typed_groups=tuple(keys)))
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
+
+
+# Fitting and applying ---------------------------------------------------------------------------
+
+
+def fit(job: Job, **settings: Any) -> fairramp.Rule:
+    """Fit a rule to a job's rows; it remembers what the file calls its columns."""
+    columns = job.columns
+    arrays = job.arrays()
+    strata = arrays.pop("strata")
+    criterion = fairramp.Covariance(strata=strata) if columns.strata else None
+    rule = fairramp.fit_rule(
+        arrays["scores"],
+        arrays["groups"],
+        arrays["labels"],
+        sample_weight=arrays["sample_weight"],
+        criterion=criterion,
+        **settings,
+    )
+    assert rule.record is not None
+    record = replace(
+        rule.record,
+        score_column=columns.score,
+        group_columns=columns.group,
+        strata_columns=columns.strata or None,
+    )
+    return replace(rule, record=record)
+
+
+def seed_key(seed: int) -> str:
+    """A key for people without ids: rows are drawn by their number."""
+    return hashlib.sha256(f"fairramp random seed {seed}".encode()).hexdigest()
+
+
+def apply(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool = False) -> "DuckDBPyRelation":
+    """The job's rows with `probability` and, with a key, `decision` behind all other columns.
+
+    The columns of the file are c0, c1, …; with `seeded`, rows are drawn by their number instead of by id.
+    """
+    return _apply_in_sql(job, rule, key, seeded)
+
+
+def _apply_in_sql(job: Job, rule: fairramp.Rule, key: str | None, seeded: bool) -> "DuckDBPyRelation":
+    """TEMPORARY until `rule.apply` is merged."""
+    con = job.source.connection
+    names = [*job.strata_names, *job.group_names]
+    rows = []
+    for label, ramp in zip(rule.groups, rule.ramps, strict=True):
+        flat: list[Any] = []
+        stratum, group = label if job.columns.strata and isinstance(label, tuple) else (None, label)
+        if job.columns.strata:
+            flat += stratum if isinstance(stratum, tuple) else (stratum,)
+        flat += group if isinstance(group, tuple) else (group,)
+        rows.append((flat, ramp))
+
+    def sql(value: Any) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, str):
+            return literal(value)
+        return str(value)
+
+    def case(values: list[float], other: float | None) -> str:
+        whens = " ".join(
+            "WHEN "
+            + " AND ".join(f"{n} IS NOT DISTINCT FROM {sql(v)}" for n, v in zip(names, flat, strict=True))
+            + f" THEN CAST({value!r} AS DOUBLE)"
+            for (flat, _), value in zip(rows, values, strict=True)
+        )
+        return f"CASE {whens} ELSE {'NULL' if other is None else repr(other)} END"
+
+    offset = 0.5 if rule.ramp == "centered" else 0.0
+    x = "(1.0 / (1.0 + exp(-score)))" if rule.scale == "logit" else "score"
+    thresholds = case([r.threshold for _, r in rows], rule.pooled.threshold if rule.pooled else None)
+    if rule.ramp_width > 0:
+        foot = f"(({thresholds}) - {offset * rule.ramp_width!r})"
+        chance = f"greatest(0.0, least(1.0, ({x} - {foot}) / CAST({rule.ramp_width!r} AS DOUBLE)))"
+    else:
+        ties = case([r.tie_chance for _, r in rows], rule.pooled.tie_chance if rule.pooled else None)
+        chance = f"CASE WHEN {x} > ({thresholds}) THEN 1.0 WHEN {x} = ({thresholds}) THEN ({ties}) ELSE 0.0 END"
+    own = f"CASE WHEN score >= {rule.cutoff!r} THEN 1.0 ELSE 0.0 END"
+    chance = f"CASE WHEN ({thresholds}) IS NULL THEN {own} ELSE CAST({chance} AS DOUBLE) END"
+    rel = job.relation(extra=True)
+    rel = rel.project(f"*, {chance} AS probability")
+    if key is None:
+        return rel
+    con.execute("CREATE OR REPLACE TEMP TABLE secret (k VARCHAR)")
+    con.execute("INSERT INTO secret VALUES (?)", [key])
+    if seeded:
+        rel = rel.project("*, CAST(row_number() OVER () AS VARCHAR) AS id")
+    u = "CAST('0x' || substr(sha256((SELECT k FROM secret) || ':' || id), 1, 13) AS BIGINT) / 4503599627370496.0"
+    decided = (
+        f"CASE WHEN probability <= 0 THEN 0 WHEN probability >= 1 THEN 1 WHEN {u} < probability THEN 1 ELSE 0 END"
+    )
+    return rel.project(f"*, CAST({decided} AS TINYINT) AS decision")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What applying a rule did to each group, counted while it was done."""
+
+    labels: tuple[Label, ...]
+    rows: tuple[int, ...]
+    expected: tuple[float, ...]
+    drawn: tuple[int, ...]
+    selected: tuple[int, ...] | None
+
+    def table(self, rule: fairramp.Rule) -> fairramp.Table:
+        """One row per group."""
+        columns: dict[str, Any] = {"group": name_column(self.labels), "n": self.rows}
+        columns["expected_rate"] = [e / n for e, n in zip(self.expected, self.rows, strict=True)]
+        if self.selected is not None:
+            columns["selected"] = self.selected
+            columns["selected_rate"] = [s / n for s, n in zip(self.selected, self.rows, strict=True)]
+        columns["in_the_ramp"] = self.drawn
+        return fairramp.Table(columns, headings={"group": " / ".join(rule.group_columns or ["group"])})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        selected: Sequence[int | None] = self.selected or [None] * len(self.rows)
+        rows = zip(self.labels, self.rows, self.expected, selected, self.drawn, strict=True)
+        return {
+            "groups": [
+                {
+                    "group": list(label) if isinstance(label, tuple) else label,
+                    "rows": n,
+                    "expected_rate": e / n,
+                    "selected": s,
+                    "in_ramp": d,
+                }
+                for label, n, e, s, d in rows
+            ]
+        }
+
+
+def decide_all(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool) -> Summary:
+    """Apply the rule, as the view `applied`, and count what it does."""
+    _check_seen(job, rule)
+    applied = apply(job, rule, key, seeded=seeded)
+    applied.create_view("applied", replace=True)
+    if not job.rows:
+        return Summary((), (), (), (), None if key is None else ())
+    keys = [*job.strata_names, *job.group_names]
+    selected = "sum(decision)" if key is not None else "0"
+    rows = job.source.connection.execute(
+        f"SELECT {', '.join(keys)}, count(*), sum(probability), "
+        f"count(*) FILTER (probability > 0 AND probability < 1), {selected} FROM applied "
+        f"GROUP BY {', '.join(keys)}"
+    ).fetchall()
+    k, n = len(keys), len(job.strata_names)
+
+    def label(values: tuple[Any, ...]) -> Label:
+        group = values[n] if k - n == 1 else tuple(values[n:k])
+        if not n:
+            return group
+        return (values[0] if n == 1 else tuple(values[:n]), group)
+
+    found = sorted(((label(row), *row[k:]) for row in rows), key=lambda row: label_key(row[0]))
+    return Summary(
+        tuple(row[0] for row in found),
+        tuple(row[1] for row in found),
+        tuple(row[2] for row in found),
+        tuple(row[3] for row in found),
+        None if key is None else tuple(int(row[4]) for row in found),
+    )
+
+
+def _check_seen(job: Job, rule: fairramp.Rule) -> None:
+    """Refuse groups that the rule does not know, with the library's own words."""
+    n = len(job.columns.group)
+    labels = []
+    for found in job.found.labels:
+        group = found[0] if n == 1 else found[:n]
+        stratum = found[n] if len(found) == n + 1 else found[n:]
+        labels.append((stratum, group) if job.columns.strata else group)
+    if labels:
+        ordered = tuple(sorted(labels, key=label_key))
+        rule._ramps_of(Codes(np.arange(len(ordered)), 0, ordered))
+
+
+def output_query(job: Job, *, decided: bool, target: str) -> str:
+    """What the output holds, as SQL over the view `applied`."""
+    columns = [f"c{i}" for i in range(len(job.source.names))]
+    probability = "probability"
+    if job.source.format == "csv" and (target == STDOUT or format_of(target) in ("csv", "tsv")):
+        columns = [f"nullif({column}, '')" for column in columns]  # an empty cell stays empty, without quotes
+        if job.score.comma:
+            probability = "replace(CAST(probability AS VARCHAR), '.', ',')"
+    return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
+
+
+def duplicate_ids(job: Job) -> int:
+    """Rows whose id another row has already."""
+    assert job.columns.id is not None
+    column = job.source.find(job.columns.id, "--id")
+    found = job.source.connection.execute(
+        f"SELECT count(*) - count(DISTINCT {column}) FROM ({job.source.query})"
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+def accuracy(job: Job, rule: fairramp.Rule) -> tuple[float, float]:
+    """Share of right decisions before and after the rule, in expectation, measured where the rows are."""
+    apply(job, rule, None).create_view("measured", replace=True)
+    weight = "weight" if job.columns.weight is not None else "1"
+    own = f"CAST(score >= {rule.cutoff!r} AS DOUBLE)"
+    right = [
+        f"sum({weight} * ({h} * label + (1 - {h}) * (1 - label))) / sum({weight})" for h in (own, "probability")
+    ]
+    found = job.source.connection.execute(f"SELECT {', '.join(right)} FROM measured").fetchone()
+    assert found is not None
+    return float(found[0]), float(found[1])
