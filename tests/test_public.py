@@ -33,6 +33,7 @@ NAMES = ERRORS | {
     "bounds",
     "datasets",
     "draws",
+    "fit_frame",
     "fit_rule",
     "frontier",
     "hidden_split",
@@ -75,7 +76,7 @@ def test_every_public_name_has_an_example(name):
     assert doctest.DocTestParser().get_examples(inspect.getdoc(getattr(fairramp, name)))
 
 
-@pytest.mark.parametrize("method", ["probabilities", "decide", "table", "certificate", "check"])
+@pytest.mark.parametrize("method", ["probabilities", "decide", "apply", "table", "certificate", "check"])
 def test_every_method_of_a_rule_has_an_example(method):
     assert doctest.DocTestParser().get_examples(getattr(fairramp.Rule, method).__doc__)
 

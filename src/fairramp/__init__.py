@@ -18,6 +18,7 @@ from fairramp.exceptions import (
     UnseenGroupError,
 )
 from fairramp.fitting import fit_rule
+from fairramp.frames import fit_frame
 from fairramp.frontier import Frontier, frontier
 from fairramp.hidden import HiddenSplit, hidden_split
 from fairramp.rule import FitRecord, Ramp, Rule
@@ -55,6 +56,7 @@ __all__ = [
     "bounds",
     "datasets",
     "draws",
+    "fit_frame",
     "fit_rule",
     "frontier",
     "hidden_split",

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from fairramp.exceptions import InputError
 
-__all__ = ["decide", "draws"]
+__all__ = ["checked_key", "decide", "draws"]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -46,7 +46,7 @@ def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
     >>> fairramp.draws(["anna", "ben"], "0" * 64).round(6)
     array([0.940843, 0.812909])
     """
-    seed = hashlib.sha256(f"{_checked_key(key)}:".encode())
+    seed = hashlib.sha256(f"{checked_key(key)}:".encode())
 
     def draw(identifier: str) -> float:
         state = seed.copy()
@@ -88,7 +88,7 @@ def decide(
     if ids is None or key is None:
         absent = "key" if key is None else "ids"
         raise InputError(f"Repeatable decisions need both `ids` and `key`; `{absent}` is missing.")
-    _checked_key(key)
+    checked_key(key)
     column = _column(ids)
     if len(column) != len(probabilities):
         raise InputError(f"`ids` has {len(column)} rows and `scores` {len(probabilities)}; they must match.")
@@ -110,7 +110,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     )
 
 
-def _checked_key(key: Any) -> str:
+def checked_key(key: Any) -> str:
     """The key without its trailing newline; the message never shows it."""
     if isinstance(key, str):
         text = key.removesuffix("\r\n") if key.endswith("\r\n") else key.removesuffix("\n")

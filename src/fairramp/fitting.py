@@ -37,6 +37,8 @@ from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.summary import GroupScores, Points
 
 __all__ = [
+    "LARGEST_WEIGHT",
+    "SMALLEST_WEIGHT",
     "Names",
     "Request",
     "Rows",
@@ -45,12 +47,13 @@ __all__ = [
     "counting_rows",
     "fit_rows",
     "fit_rule",
+    "warn_saturated",
 ]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
 #: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
-_LARGEST_WEIGHT, _SMALLEST_WEIGHT = 1e100, 1e-100
+LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
 
 
 def fit_rule(
@@ -170,9 +173,8 @@ def fit_rule(
             labelled = LabelledScores.from_rows(codes, rows.positions(0, len(column)), outcomes, weights)
     names = Names(column_name(scores), codes.names, strata_columns)
     rule = fit_rows(rows, request, names, weighted=weights is not None, labelled=labelled)
-    tied = int((column > SATURATION).sum()) if request.scale.name == "logit" else 0
-    if tied:
-        _warn_user(f"{tied:,} logits above {SATURATION:.1f} have probability 1.0 and are tied.")
+    if request.scale.name == "logit":
+        warn_saturated(int((column > SATURATION).sum()))
     return rule
 
 
@@ -437,7 +439,7 @@ def counting_rows(
                 "give its rows weight or leave them out."
             )
     largest = weights.max()
-    if not _SMALLEST_WEIGHT < largest < _LARGEST_WEIGHT:
+    if not SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
         weights = np.ldexp(weights, -np.frexp(largest)[1])
         if not weights.all():
             raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
@@ -573,6 +575,12 @@ def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> 
         "rows_inside": tuple(summary.total(p.rows * inside).tolist()),
         "rate_after": tuple(rates.tolist()),
     }
+
+
+def warn_saturated(tied: int) -> None:
+    """Warn of logits whose probabilities are all 1."""
+    if tied:
+        _warn_user(f"{tied:,} logits above {SATURATION:.1f} have probability 1.0 and are tied.")
 
 
 def _warn_user(text: str) -> None:

@@ -27,7 +27,7 @@ from fairramp.groups import Codes
 from fairramp.scales import Scale
 from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, concatenated, resolution
 
-__all__ = ["ArrayRows"]
+__all__ = ["ArrayRows", "finer_parts", "refusal"]
 
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
@@ -86,18 +86,7 @@ class ArrayRows:
         low, high = self.scale.score_range
         with np.errstate(invalid="ignore"):
             bad = np.flatnonzero(~((scores >= low) & (scores <= high) & np.isfinite(scores)))
-        value, row = float(scores[bad[0]]), start + int(bad[0])
-        if not np.isfinite(value):
-            raise InputError(f"`scores` must be finite numbers, got {value} in row {row}.")
-        remedy = {
-            "probability": "pass scale='logit' for logits or scale='signed' for scores from -1 to 1, "
-            "divide percentages by 100",
-            "signed": "pass scale='logit' for logits or decision values",
-        }[self.scale.name]
-        raise InputError(
-            f"`scores` must be in [{low:g}, {high:g}] for scale={self.scale.name!r}, "
-            f"got {value!r} in row {row}; {remedy}."
-        )
+        raise refusal(self.scale, float(scores[bad[0]]), f"row {start + int(bad[0])}")
 
     def summarize(self) -> GroupScores:
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
@@ -185,7 +174,7 @@ class ArrayRows:
         chosen = summary.points.take(split | average)
         to_bins = average[split | average]
         if chosen.rows[~to_bins].sum() > max(SORTED_ROWS, len(self.scores) // 32):
-            parts = np.where(to_bins, 1, _finer_parts(int((~to_bins).sum())))
+            parts = np.where(to_bins, 1, finer_parts(int((~to_bins).sum())))
             to_bins[:] = True
         else:
             parts = np.ones(len(chosen), dtype=np.intp)
@@ -223,6 +212,21 @@ class ArrayRows:
         assert self._narrow is not None
         keys = sort_keys(self._narrow.group, self._narrow.lower)
         return self._cells[np.searchsorted(keys, sort_keys(points.group, points.lower), side="right") - 1]
+
+
+def refusal(scale: Scale, value: float, where: str) -> InputError:
+    """What is wrong with a score that is not on its scale."""
+    if not np.isfinite(value):
+        return InputError(f"`scores` must be finite numbers, got {value} in {where}.")
+    low, high = scale.score_range
+    remedy = {
+        "probability": "pass scale='logit' for logits or scale='signed' for scores from -1 to 1, "
+        "divide percentages by 100",
+        "signed": "pass scale='logit' for logits or decision values",
+    }[scale.name]
+    return InputError(
+        f"`scores` must be in [{low:g}, {high:g}] for scale={scale.name!r}, got {value!r} in {where}; {remedy}."
+    )
 
 
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
@@ -275,7 +279,7 @@ class _Rows(NamedTuple):
         )
 
 
-def _finer_parts(n_bins: int) -> int:
+def finer_parts(n_bins: int) -> int:
     """Into how many parts each of so many crowded bins is cut: a power of two from 16 on."""
     return 1 << max((FINER_BINS // n_bins).bit_length() - 1, 4)
 

@@ -11,6 +11,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -310,7 +311,7 @@ class Rule:
         column = as_scores(scores)
         codes = self.encode(groups, strata)
         check_length("groups", len(codes), len(column))
-        ramps, original = self._ramps_of(codes)
+        ramps, original = self.ramps_of(codes)
         thresholds = np.array([ramp.threshold for ramp in ramps])
         tie_chances = np.array([ramp.tie_chance for ramp in ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
@@ -370,7 +371,52 @@ class Rule:
         chances = self.probabilities(scores, groups, strata)
         return decide(chances, ids=ids, key=key, random_state=random_state)
 
-    def _ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
+    def apply(
+        self,
+        frame: Any,
+        *,
+        score: str | None = None,
+        group: str | Sequence[str] | None = None,
+        strata: str | Sequence[str] | None = None,
+        id: str | None = None,
+        key: str | None = None,
+        prefix: str = "",
+    ) -> Any:
+        """Return a table of the same kind with the column `probability` and, with `id` and `key`, `decision`.
+
+        Rows keep their order, and pandas its index. A lazy table stays lazy; one pass is made over it
+        beforehand, so that missing or impossible scores and unseen groups are refused now and not decided later.
+        A row that appears only after that pass and could not be decided gets NULL.
+
+        Parameters
+        ----------
+        frame : table
+            As for `fairramp.fit_frame`.
+        score, group, strata : str or list of str, optional
+            Names of the columns; those of the fit unless given.
+        id : str, optional
+            Name of the column that says who each row is: strings or integers.
+        key : str, optional
+            64 lowercase hexadecimal characters, kept secret; it appears in no query and in no plan.
+        prefix : str, default ""
+            What the names of the new columns start with.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> frame = pandas.DataFrame({"p": [0.48, 0.48], "unit": ["A", "B"], "who": ["anna", "ben"]})
+        >>> print(rule.apply(frame, score="p", group="unit", id="who", key="0" * 64).round(3))
+              p unit   who  probability  decision
+        0  0.48    A  anna          0.3         0
+        1  0.48    B   ben          1.0         1
+        """
+        from fairramp.frames import apply
+
+        return apply(self, frame, score=score, group=group, strata=strata, id=id, key=key, prefix=prefix)
+
+    def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
         known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
         ramps = [known.get(label_key(label)) for label in codes.labels]

@@ -1,0 +1,484 @@
+"""The one door for tables of every engine: fit a rule to a table, apply a rule to a table.
+
+    in memory (pandas, polars, Arrow)   columns go to the NumPy core and come back as columns
+    lazy (DuckDB, polars LazyFrame)     sums are computed by the engine (`lazy_rows`); a rule becomes an
+                                        expression (`sql_pieces`) and the table stays lazy
+
+Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
+table of theirs comes in.
+"""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairramp import sql_pieces as sql
+from fairramp.criteria.covariance import Covariance
+from fairramp.criteria.sgd import SGD
+from fairramp.decisions import checked_key
+from fairramp.exceptions import InputError
+from fairramp.fitting import Names, Request, fit_rows, fit_rule, warn_saturated
+from fairramp.groups import Codes, Label
+from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch
+from fairramp.rule import OFFSETS, Ramp, Rule
+from fairramp.scales import SCALES
+
+__all__ = ["apply", "fit_frame"]
+
+
+def fit_frame(
+    frame: Any,
+    *,
+    score: str,
+    group: str | Sequence[str],
+    label: str | None = None,
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    max_gap: float = 0.0,
+    ramp_width: float = 0.01,
+    ramp: str = "centered",
+    target_rate: str | float = "optimal",
+    cutoff: float | None = None,
+    scale: str = "probability",
+    unseen_group: str = "error",
+    solver: str | SGD = "exact",
+    date: str | None = None,
+) -> Rule:
+    """Learn a rule from the columns of a table, also from one that is larger than memory.
+
+    The same rule as `fit_rule` of the same rows. From a lazy table nothing comes to Python but sums per group
+    and score bin and the few scores near the ramps' ends, in three or four passes; only the targets "accuracy"
+    and "base_rate" fetch the columns as a whole. The rule remembers the names of the columns.
+
+    Parameters
+    ----------
+    frame : table
+        pandas, polars, Arrow; lazy: a DuckDB relation or a polars LazyFrame. It must give the same rows every
+        time it is read.
+    score : str
+        Name of the score column.
+    group : str or list of str
+        Name of the group column; several make intersections.
+    label, weight : str, optional
+        Names of the columns of true outcomes and of row weights.
+    strata : str or list of str, optional
+        Names of columns within which two groups' rates are made equal, instead of over all rows; see
+        `fairramp.Covariance`.
+    max_gap, ramp_width, ramp, target_rate, cutoff, scale, unseen_group, solver, date
+        As in `fit_rule`.
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> import fairramp, polars
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> frame = polars.LazyFrame({"p": data.score, "sex": data.sex, "person": data.id})
+    >>> rule = fairramp.fit_frame(frame, score="p", group="sex", max_gap=0.02)
+    >>> rule == fairramp.fit_rule(polars.Series("p", data.score), {"sex": data.sex}, max_gap=0.02)
+    True
+    """
+    table, _ = _narwhal(frame)
+    groups, outer = _names("group", group), () if strata is None else _names("strata", strata)
+    columns = [_name("score", score), *groups, *outer]
+    columns += [_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None]
+    _check_columns(table, columns)
+    settings: dict[str, Any] = {
+        "max_gap": max_gap,
+        "ramp_width": ramp_width,
+        "ramp": ramp,
+        "target_rate": target_rate,
+        "cutoff": cutoff,
+        "scale": scale,
+        "unseen_group": unseen_group,
+        "solver": solver,
+        "date": date,
+    }
+    request = Request.checked(**settings, stratified=bool(outer))
+    if request.needs_labels and label is None:
+        raise InputError(f"`target_rate={target_rate!r}` needs `label`, the column of the true outcomes.")
+    lazy = _is_lazy(table)
+    if lazy and request.sgd is not None:
+        raise InputError("`solver='sgd'` needs the rows in memory; collect the table first.")
+    if lazy and not request.needs_labels:
+        rows = LazyTable(table, score, groups, outer, weight=weight, label=label)
+        profile = Profile.of(rows, request.scale)
+        names = Names(score, groups, outer or None)
+        rule = fit_rows(LazyRows(rows, profile, request.scale), request, names, weighted=weight is not None)
+        warn_saturated(profile.saturated)
+        return rule
+
+    read = _reader(table, columns)
+    rule = fit_rule(
+        read(score),
+        {name: read(name) for name in groups},
+        None if label is None else read(label),
+        sample_weight=None if weight is None else read(weight),
+        criterion=Covariance(strata={name: read(name) for name in outer}) if outer else None,
+        **settings,
+    )
+    assert rule.record is not None
+    return replace(rule, record=replace(rule.record, score_column=score))
+
+
+def apply(
+    rule: Rule,
+    frame: Any,
+    *,
+    score: str | None = None,
+    group: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
+    id: str | None = None,
+    key: str | None = None,
+    prefix: str = "",
+) -> Any:
+    """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`."""
+    table, give = _narwhal(frame)
+    columns = _Columns.of(rule, score, group, strata, id)
+    _check_columns(table, [*columns.all])
+    if (id is None) != (key is None):
+        absent = "key" if key is None else "id"
+        raise InputError(f"Repeatable decisions need both `id` and `key`; `{absent}` is missing.")
+    if key is not None:
+        key = checked_key(key)
+    if not isinstance(prefix, str):
+        raise InputError(f"`prefix` must be text, got {prefix!r}.")
+    new = [f"{prefix}probability"] + ([f"{prefix}decision"] if id is not None else [])
+    _check_new(table, new)
+    if not _is_lazy(table):
+        return give(_apply_eager(rule, table, columns, key, new))
+    if id is not None:
+        _check_id_type(table, id)
+    rows = LazyTable(table, columns.score, columns.groups, columns.strata, id=id)
+    profile = Profile.of(rows, SCALES[rule.scale])
+    rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # refuses unseen groups
+    if _engine(table) == "duckdb":
+        return give(_apply_duckdb(rule, table, columns, key, new))
+    return give(_apply_polars(rule, table, columns, key, new))
+
+
+class _Columns(NamedTuple):
+    """Names of the columns that a rule reads."""
+
+    score: str
+    groups: tuple[str, ...]
+    strata: tuple[str, ...]
+    id: str | None
+
+    @classmethod
+    def of(cls, rule: Rule, score: Any, group: Any, strata: Any, id: Any) -> "_Columns":
+        """As given, or as in the rule's record."""
+        record = rule.record
+        if score is None:
+            score = record.score_column if record else None
+        groups = rule.group_columns if group is None else _names("group", group)
+        outer = rule.strata_columns if strata is None else _names("strata", strata)
+        for role, name in (("score", score), ("group", groups)):
+            if name is None:
+                raise InputError(f"Pass `{role}`: the rule does not know the name of that column.")
+        assert groups is not None
+        stratified = rule.criterion == "covariance"
+        if stratified and outer is None:
+            raise InputError("Pass `strata`: the rule equalises within strata and does not know their columns.")
+        if not stratified and outer is not None:
+            raise InputError(
+                "`strata` are not known to this rule, which equalises over all rows; leave them out."
+            )
+        for label in rule.groups:
+            stratum, inner = label if stratified and isinstance(label, tuple) else (None, label)
+            _check_width("group", groups, inner)
+            if outer is not None:
+                _check_width("strata", outer, stratum)
+        return cls(_name("score", score), groups, outer or (), None if id is None else _name("id", id))
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.score, *self.groups, *self.strata, *([] if self.id is None else [self.id]))
+
+    def parts(self, label: Label) -> tuple[Label, ...]:
+        """A group's value in each column, strata first."""
+        if not self.strata:
+            return _flat(label)
+        assert isinstance(label, tuple)
+        return (*_flat(label[0]), *_flat(label[1]))
+
+
+def _flat(label: Label) -> tuple[Label, ...]:
+    return label if isinstance(label, tuple) else (label,)
+
+
+def _check_width(role: str, names: tuple[str, ...], label: Label) -> None:
+    n = len(_flat(label))
+    if n != len(names):
+        raise InputError(
+            f"`{role}` must name {n} column{'s' if n > 1 else ''}, as in the fit, got {list(names)}."
+        )
+
+
+# In memory ------------------------------------------------------------------------------------
+
+
+def _apply_eager(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+    import narwhals as nw
+
+    found = _decided(rule, _reader(table, columns.all), columns, key)
+    backend = table.implementation
+    return table.with_columns(
+        nw.new_series(name, values, backend=backend) for name, values in zip(new, found, strict=True)
+    )
+
+
+def _decided(rule: Rule, read: Callable[[str], Any], columns: _Columns, key: str | None) -> list[Any]:
+    """Probabilities and, with a key, decisions."""
+    from fairramp.decisions import decide
+
+    def mapping(names: tuple[str, ...], as_fitted: tuple[str, ...] | None) -> dict[str, Any]:
+        return {fitted: read(name) for fitted, name in zip(as_fitted or names, names, strict=True)}
+
+    strata = mapping(columns.strata, rule.strata_columns) if columns.strata else None
+    chances = rule.probabilities(read(columns.score), mapping(columns.groups, rule.group_columns), strata)
+    if columns.id is None:
+        return [chances]
+    return [chances, decide(chances, ids=_ids(read(columns.id)), key=key)]
+
+
+def _ids(column: Any) -> Any:
+    """Ids as NumPy keeps them; whole numbers beside nulls as objects, so that the null is what is refused."""
+    import narwhals as nw
+
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        if series.dtype in (nw.Categorical, nw.Enum):
+            series = series.cast(nw.String)
+        if series.dtype == nw.String or series.null_count():
+            return series.to_list()
+        return series.to_numpy()
+    return column
+
+
+# Lazy -----------------------------------------------------------------------------------------
+
+
+def _apply_polars(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+    """Expressions that hand batches of the columns to the NumPy core."""
+    import narwhals as nw
+    import polars
+
+    struct = polars.struct(polars.col(name).alias(f"c{i}") for i, name in enumerate(columns.all))
+    place = {name: f"c{i}" for i, name in enumerate(columns.all)}
+
+    def column(which: int) -> Callable[[Any], Any]:
+        def compute(batch: Any) -> Any:
+            if not len(batch):
+                return polars.Series([], dtype=types[which])
+            parts = batch.struct.unnest()
+            asked = columns if which else columns._replace(id=None)
+            return polars.Series(_decided(rule, lambda name: parts[place[name]], asked, key)[which])
+
+        return compute
+
+    types = [polars.Float64, polars.Int8]
+    return nw.from_native(
+        table.to_native().with_columns(
+            struct.map_batches(column(i), return_dtype=types[i], is_elementwise=True).alias(name)
+            for i, name in enumerate(new)
+        )
+    )
+
+
+def _apply_duckdb(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+    """Projections of the relation: how far up its ramp each row is, the chance, the draw."""
+    import narwhals as nw
+
+    relation = table.to_native()
+    own = [sql.identifier(name) for name in relation.columns]
+    up, secret = (sql.identifier(_unused(relation.columns, name)) for name in ("fairramp_up", "fairramp_key"))
+    schema = table.collect_schema()
+    if key is not None:
+        relation = relation.cross(duckdb_table(relation, {secret[1:-1].replace('""', '"'): [key]}))
+    kept = own if key is None else [*own, secret]
+    relation = relation.project(", ".join([*kept, f"{_on_ramp(rule, columns, schema)} AS {up}"]))
+    chance = sql.clipped(up)
+    made = [f"{chance} AS {sql.identifier(new[0])}"]
+    if columns.id is not None:
+        text = f"CAST({sql.identifier(columns.id)} AS VARCHAR)"
+        made.append(f"{sql.decision(up, sql.draw(secret, text))} AS {sql.identifier(new[1])}")
+    return nw.from_native(relation.project(", ".join([*own, *made])))
+
+
+def _on_ramp(rule: Rule, columns: _Columns, schema: Any) -> str:
+    """SQL for how far up its group's ramp a row is; not cut off at the ends."""
+    score = f"CAST({sql.identifier(columns.score)} AS DOUBLE)"
+    names = (*columns.strata, *columns.groups)
+    kinds = [_kind(schema[name]) for name in names]
+    expressions = [_group_sql(name, schema[name]) for name in names]
+    cases = []
+    for label, ramp in zip(rule.groups, rule.ramps, strict=True):
+        parts = columns.parts(label)
+        # '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
+        if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True)):
+            cases.append(sql.Case(parts, _ramp_sql(rule, ramp, score)))  # type: ignore[arg-type]
+    otherwise = "NULL"
+    if rule.pooled is not None:
+        otherwise = _ramp_sql(rule, rule.pooled, score)
+    elif rule.unseen_group == "original":
+        otherwise = sql.step(score, rule.cutoff, rule.cutoff, 1.0)
+    return sql.group_case(expressions, cases, otherwise)
+
+
+def _ramp_sql(rule: Rule, ramp: Ramp, score: str) -> str:
+    logit = rule.scale == "logit"
+    if rule.ramp_width > 0:
+        position = f"(1e0 / (1e0 + exp(-{score})))" if logit else score
+        return sql.on_ramp(position, ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width, rule.ramp_width)
+    low, high = _logits_at(ramp.threshold) if logit else (ramp.threshold, ramp.threshold)
+    return sql.step(score, low, high, ramp.tie_chance)
+
+
+def _logits_at(threshold: float) -> tuple[float, float]:
+    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
+
+    A data base may compute the exponential with another last digit, and equality would not survive that. If no
+    logit has that probability, low is just above high.
+    """
+    position = SCALES["logit"].position
+
+    def first(reached: Callable[[float], bool]) -> float:
+        low, high = -1e4, 1e4
+        while np.nextafter(low, high) < high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(float(position(np.array([middle]))[0])) else (middle, high)
+        return high
+
+    low = first(lambda p: p >= threshold) if threshold > 0 else -float(np.finfo(np.float64).max)
+    high = (
+        float(np.nextafter(first(lambda p: p > threshold), -np.inf))
+        if threshold < 1
+        else float(np.finfo(np.float64).max)
+    )
+    return low, high
+
+
+def _kind(dtype: Any) -> type:
+    """The type of the labels that a column can hold."""
+    import narwhals as nw
+
+    if dtype == nw.Boolean:
+        return bool
+    return int if dtype.is_numeric() else str
+
+
+def _group_sql(name: str, dtype: Any) -> str:
+    """A group column as labels are compared with it."""
+    column = sql.identifier(name)
+    if dtype.is_float() or dtype.is_decimal():
+        return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
+    return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS VARCHAR)"
+
+
+def _unused(names: Sequence[str], wanted: str) -> str:
+    """A name that no column has; data bases do not tell upper from lower case."""
+    taken = {name.casefold() for name in names}
+    while wanted.casefold() in taken:
+        wanted += "_"
+    return wanted
+
+
+# The door -------------------------------------------------------------------------------------
+
+
+def _narwhal(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """A table seen through narwhals, and what turns one back into the user's kind."""
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InputError("Two columns of the table have the same name; rename one of them.") from None
+    if not isinstance(table, nw.DataFrame | nw.LazyFrame):
+        raise InputError(
+            "`frame` must be a pandas, polars or Arrow table, a polars LazyFrame or a DuckDB relation, "
+            f"got {type(frame).__name__}; for arrays there is fit_rule."
+        )
+    if isinstance(table, nw.LazyFrame) and _engine(table) not in ("duckdb", "polars"):
+        raise InputError(f"Lazy tables of {_engine(table)} are not read; collect the columns first.")
+    return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
+
+
+def _engine(table: Any) -> str:
+    return str(table.implementation.value)
+
+
+def _is_lazy(table: Any) -> bool:
+    import narwhals as nw
+
+    return isinstance(table, nw.LazyFrame)
+
+
+def _reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
+    """What returns a column by its name, in memory."""
+    wanted = list(dict.fromkeys(columns))
+    if _is_lazy(table):
+        import narwhals as nw
+
+        short = {f"c{i}": name for i, name in enumerate(wanted)}
+        found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
+        return {name: found[alias] for alias, name in short.items()}.__getitem__
+    return lambda name: table[name].to_native()
+
+
+def _name(role: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"`{role}` must be the name of a column, got {name!r}.")
+    return name
+
+
+def _names(role: str, names: Any) -> tuple[str, ...]:
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"`{role}` must be the name of a column or a list of names, got {names!r}.")
+    if len(set(names)) < len(names):
+        raise InputError(f"`{role}` names a column twice: {list(names)}.")
+    return tuple(names)
+
+
+def _check_columns(table: Any, names: Sequence[str]) -> None:
+    present = table.collect_schema().names()
+    for name in names:
+        if name not in present:
+            folded = {column.casefold(): column for column in present}
+            near = difflib.get_close_matches(name.casefold(), folded, n=1)
+            shown = ", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else "")
+            remedy = f"did you mean {folded[near[0]]!r}?" if near else f"its columns are {shown}."
+            raise InputError(f"The table has no column {name!r}; {remedy}")
+
+
+def _check_new(table: Any, names: Sequence[str]) -> None:
+    fold = str.casefold if _engine(table) == "duckdb" else str
+    present = {fold(column): column for column in table.collect_schema().names()}
+    for name in names:
+        if fold(name) in present:
+            raise InputError(
+                f"The table has a column {present[fold(name)]!r} already; pass `prefix`, like prefix='fair_'."
+            )
+
+
+def _check_id_type(table: Any, name: str) -> None:
+    import narwhals as nw
+
+    dtype = table.collect_schema()[name]
+    if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
+        number = dtype.is_float() or dtype.is_decimal()
+        remedy = (
+            "12 and 12.0 would be drawn apart, so convert them to integers"
+            if number
+            else "convert them to strings"
+        )
+        raise InputError(f"`ids` must be strings or integers, got values of type {dtype}; {remedy}.")
