@@ -63,7 +63,7 @@ _Quiet = Annotated[bool, Parameter(help="Say nothing but errors.", negative="", 
 _OUTPUT = ["--output", "-o"]
 
 
-@app.command
+@app.command(sort_key=1)
 def audit(
     data: _Data,
     /,
@@ -117,7 +117,7 @@ def audit(
     return 1 if failed else 0
 
 
-@app.command
+@app.command(sort_key=2)
 def fit(
     data: _Data,
     /,
@@ -239,7 +239,7 @@ def fit(
     )
 
 
-@app.command
+@app.command(sort_key=4)
 def apply(
     rule: _RuleFile,
     data: _Data,
@@ -325,7 +325,7 @@ def apply(
     )
 
 
-@app.command
+@app.command(sort_key=5)
 def frontier(
     data: _Data,
     /,
@@ -422,7 +422,7 @@ def frontier(
     )
 
 
-@app.command
+@app.command(sort_key=3)
 def keygen(
     file: Annotated[str, Parameter(help="Where the key goes; it must not exist.")],
     /,
@@ -443,19 +443,19 @@ def keygen(
     )
 
 
-@app.command
+@app.command(sort_key=7)
 def report() -> None:
     """A page about a rule; comes with a later version."""
     _later("report", "use audit and frontier")
 
 
-@app.command
+@app.command(sort_key=8)
 def export() -> None:
     """A rule as SQL, ONNX or torch code; comes with a later version."""
     _later("export", "use apply, or read the rule's JSON")
 
 
-@app.command
+@app.command(sort_key=6)
 def demo(
     folder: Annotated[str, Parameter(help="Where its files go.")] = "fairramp-demo",
     /,

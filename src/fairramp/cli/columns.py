@@ -228,8 +228,7 @@ def _first_row(source: Source, condition: str, column: str | None = None) -> Any
     inner = f"SELECT *, row_number() OVER () AS position FROM ({source.query})"
     found = source.connection.execute(
         f"SELECT position, {column or 'NULL'} FROM ({inner}) WHERE {condition} ORDER BY position LIMIT 1"
-    ).fetchone()
-    assert found is not None
+    ).fetchall()[0]
     return found if column else found[0]
 
 
@@ -245,8 +244,7 @@ def _label_sql(source: Source, column: str, name: str) -> str:
         query = (
             f"SELECT count(*) FROM ({source.query}) WHERE {column} <> floor({column}) OR NOT isfinite({column})"
         )
-        broken = source.connection.execute(query).fetchone()
-        if broken is not None and broken[0] == 0:
+        if source.connection.execute(query).fetchall() == [(0,)]:
             return f"CAST({column} AS BIGINT)"
         raise TableError(
             f"--group {name!r} of {source.shown} holds numbers with decimals; groups are text or whole numbers."

@@ -12,7 +12,7 @@ import numpy as np
 
 import fairramp
 from fairramp.cli.columns import Number, Scan, scan
-from fairramp.cli.tables import STDOUT, Source, TableError, format_of, literal
+from fairramp.cli.tables import STDOUT, Source, TableError, format_of
 from fairramp.groups import Codes, Label, label_key
 from fairramp.scales import SCALES
 from fairramp.table import name_column
@@ -84,6 +84,15 @@ class Job:
         if extra:
             parts = [*(f"c{i}" for i in range(len(self.source.names))), *parts]
         return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
+
+    def kept(self) -> "DuckDBPyRelation":
+        """The same for many passes: text files are parsed once."""
+        relation = self.relation()
+        if self.source.format == "parquet":
+            return relation
+        relation.create_view("parsed", replace=True)
+        self.source.connection.execute("CREATE OR REPLACE TEMP TABLE kept AS SELECT * FROM parsed")
+        return self.source.connection.table("kept")
 
     @property
     def group_names(self) -> list[str]:
@@ -206,17 +215,21 @@ def _is_whole(text: str) -> bool:
 def fit(job: Job, **settings: Any) -> fairramp.Rule:
     """Fit a rule to a job's rows; it remembers what the file calls its columns."""
     columns = job.columns
-    arrays = job.arrays()
-    strata = arrays.pop("strata")
-    criterion = fairramp.Covariance(strata=strata) if columns.strata else None
-    rule = fairramp.fit_rule(
-        arrays["scores"],
-        arrays["groups"],
-        arrays["labels"],
-        sample_weight=arrays["sample_weight"],
-        criterion=criterion,
-        **settings,
-    )
+    if settings["target_rate"] in ("accuracy", "base_rate"):  # needs labels, and those need all rows at once
+        arrays = job.arrays()
+        strata = arrays.pop("strata")
+        criterion = fairramp.Covariance(strata=strata) if columns.strata else None
+        rule = fairramp.fit_rule(**arrays, criterion=criterion, **settings)
+    else:
+        rule = fairramp.fit_frame(
+            job.kept(),
+            score="score",
+            group=job.group_names,
+            weight="weight" if columns.weight is not None else None,
+            label="label" if columns.label is not None else None,
+            strata=job.strata_names or None,
+            **settings,
+        )
     assert rule.record is not None
     record = replace(
         rule.record,
@@ -237,62 +250,13 @@ def apply(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool = Fals
 
     The columns of the file are c0, c1, …; with `seeded`, rows are drawn by their number instead of by id.
     """
-    return _apply_in_sql(job, rule, key, seeded)
-
-
-def _apply_in_sql(job: Job, rule: fairramp.Rule, key: str | None, seeded: bool) -> "DuckDBPyRelation":
-    """TEMPORARY until `rule.apply` is merged."""
-    con = job.source.connection
-    names = [*job.strata_names, *job.group_names]
-    rows = []
-    for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        flat: list[Any] = []
-        stratum, group = label if job.columns.strata and isinstance(label, tuple) else (None, label)
-        if job.columns.strata:
-            flat += stratum if isinstance(stratum, tuple) else (stratum,)
-        flat += group if isinstance(group, tuple) else (group,)
-        rows.append((flat, ramp))
-
-    def sql(value: Any) -> str:
-        if value is None:
-            return "NULL"
-        if isinstance(value, str):
-            return literal(value)
-        return str(value)
-
-    def case(values: list[float], other: float | None) -> str:
-        whens = " ".join(
-            "WHEN "
-            + " AND ".join(f"{n} IS NOT DISTINCT FROM {sql(v)}" for n, v in zip(names, flat, strict=True))
-            + f" THEN CAST({value!r} AS DOUBLE)"
-            for (flat, _), value in zip(rows, values, strict=True)
-        )
-        return f"CASE {whens} ELSE {'NULL' if other is None else repr(other)} END"
-
-    offset = 0.5 if rule.ramp == "centered" else 0.0
-    x = "(1.0 / (1.0 + exp(-score)))" if rule.scale == "logit" else "score"
-    thresholds = case([r.threshold for _, r in rows], rule.pooled.threshold if rule.pooled else None)
-    if rule.ramp_width > 0:
-        foot = f"(({thresholds}) - {offset * rule.ramp_width!r})"
-        chance = f"greatest(0.0, least(1.0, ({x} - {foot}) / CAST({rule.ramp_width!r} AS DOUBLE)))"
-    else:
-        ties = case([r.tie_chance for _, r in rows], rule.pooled.tie_chance if rule.pooled else None)
-        chance = f"CASE WHEN {x} > ({thresholds}) THEN 1.0 WHEN {x} = ({thresholds}) THEN ({ties}) ELSE 0.0 END"
-    own = f"CASE WHEN score >= {rule.cutoff!r} THEN 1.0 ELSE 0.0 END"
-    chance = f"CASE WHEN ({thresholds}) IS NULL THEN {own} ELSE CAST({chance} AS DOUBLE) END"
-    rel = job.relation(extra=True)
-    rel = rel.project(f"*, {chance} AS probability")
-    if key is None:
-        return rel
-    con.execute("CREATE OR REPLACE TEMP TABLE secret (k VARCHAR)")
-    con.execute("INSERT INTO secret VALUES (?)", [key])
+    relation = job.relation(extra=True)
     if seeded:
-        rel = rel.project("*, CAST(row_number() OVER () AS VARCHAR) AS id")
-    u = "CAST('0x' || substr(sha256((SELECT k FROM secret) || ':' || id), 1, 13) AS BIGINT) / 4503599627370496.0"
-    decided = (
-        f"CASE WHEN probability <= 0 THEN 0 WHEN probability >= 1 THEN 1 WHEN {u} < probability THEN 1 ELSE 0 END"
-    )
-    return rel.project(f"*, CAST({decided} AS TINYINT) AS decision")
+        relation = relation.project("*, row_number() OVER () AS id")
+    drawn = {"id": "id", "key": key} if key is not None else {}
+    strata = job.strata_names or None
+    applied: DuckDBPyRelation = rule.apply(relation, score="score", group=job.group_names, strata=strata, **drawn)
+    return applied
 
 
 @dataclass(frozen=True)
@@ -335,11 +299,11 @@ class Summary:
 
 def decide_all(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool) -> Summary:
     """Apply the rule, as the view `applied`, and count what it does."""
-    _check_seen(job, rule)
-    applied = apply(job, rule, key, seeded=seeded)
-    applied.create_view("applied", replace=True)
     if not job.rows:
+        nothing = "*, CAST(NULL AS DOUBLE) AS probability, CAST(NULL AS TINYINT) AS decision"
+        job.relation(extra=True).project(nothing).create_view("applied", replace=True)
         return Summary((), (), (), (), None if key is None else ())
+    apply(job, rule, key, seeded=seeded).create_view("applied", replace=True)
     keys = [*job.strata_names, *job.group_names]
     selected = "sum(decision)" if key is not None else "0"
     rows = job.source.connection.execute(
@@ -365,19 +329,6 @@ def decide_all(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool) 
     )
 
 
-def _check_seen(job: Job, rule: fairramp.Rule) -> None:
-    """Refuse groups that the rule does not know, with the library's own words."""
-    n = len(job.columns.group)
-    labels = []
-    for found in job.found.labels:
-        group = found[0] if n == 1 else found[:n]
-        stratum = found[n] if len(found) == n + 1 else found[n:]
-        labels.append((stratum, group) if job.columns.strata else group)
-    if labels:
-        ordered = tuple(sorted(labels, key=label_key))
-        rule._ramps_of(Codes(np.arange(len(ordered)), 0, ordered))
-
-
 def output_query(job: Job, *, decided: bool, target: str) -> str:
     """What the output holds, as SQL over the view `applied`."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
@@ -395,8 +346,8 @@ def duplicate_ids(job: Job) -> int:
     column = job.source.find(job.columns.id, "--id")
     found = job.source.connection.execute(
         f"SELECT count(*) - count(DISTINCT {column}) FROM ({job.source.query})"
-    ).fetchone()
-    return int(found[0]) if found else 0
+    ).fetchall()
+    return int(found[0][0])
 
 
 def accuracy(job: Job, rule: fairramp.Rule) -> tuple[float, float]:
@@ -407,6 +358,5 @@ def accuracy(job: Job, rule: fairramp.Rule) -> tuple[float, float]:
     right = [
         f"sum({weight} * ({h} * label + (1 - {h}) * (1 - label))) / sum({weight})" for h in (own, "probability")
     ]
-    found = job.source.connection.execute(f"SELECT {', '.join(right)} FROM measured").fetchone()
-    assert found is not None
-    return float(found[0]), float(found[1])
+    found = job.source.connection.execute(f"SELECT {', '.join(right)} FROM measured").fetchall()
+    return float(found[0][0]), float(found[0][1])
