@@ -5,7 +5,6 @@ Imports of anything heavy stand inside the commands.
 
 import contextlib
 import os
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -168,7 +167,8 @@ def fit(
     Example: fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import engine
-    from fairramp.cli.render import Screen
+    from fairramp.cli.render import Screen, typed
+    from fairramp.cli.tables import STDIN
 
     screen = Screen(json=json, quiet=quiet)
     _check_target(output)
@@ -212,8 +212,10 @@ def fit(
     screen.text()
     screen.text(repr(certificate))
     screen.text()
-    screen.say(f"Saved to {output}. Next:")
-    screen.text(f"  fairramp apply {shlex.quote(output)} {shlex.quote(data)} -o decisions.csv")
+    screen.say(f"Saved to {output}. Next, with the column that says who a row is for ID:")
+    screen.text(typed(["keygen", "key.txt"]))
+    rows = "DATA" if data == STDIN else data
+    screen.text(typed(["apply", output, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
     screen.result(
         _stamp("fit")
         | {
@@ -444,13 +446,13 @@ def keygen(
 
 
 @app.command(sort_key=7)
-def report() -> None:
+def report(*anything: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
     """A page about a rule; comes with a later version."""
     _later("report", "use audit and frontier")
 
 
 @app.command(sort_key=8)
-def export() -> None:
+def export(*anything: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
     """A rule as SQL, ONNX or torch code; comes with a later version."""
     _later("export", "use apply, or read the rule's JSON")
 

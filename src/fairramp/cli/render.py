@@ -5,10 +5,11 @@ Results go to stdout, notes and progress to stderr. Colour and bars are only for
 
 import json
 import os
+import shlex
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairramp.table import Table
 
-__all__ = ["WIDTH", "Screen", "wrapped"]
+__all__ = ["WIDTH", "Screen", "typed", "wrapped"]
 
 #: Columns of a page that can be pasted into an e-mail.
 WIDTH = 80
@@ -30,6 +31,17 @@ def wrapped(text: str) -> str:
     return "\n".join(
         textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in text.split("\n")
     )
+
+
+def typed(arguments: Sequence[str], before: str = "  ") -> str:
+    """A command as it is typed, on as many lines as the page needs."""
+    lines = [f"{before}fairramp"]
+    for word in map(shlex.quote, arguments):
+        if len(lines[-1]) + len(word) > WIDTH - 3:
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
 
 
 class Screen:

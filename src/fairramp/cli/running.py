@@ -20,9 +20,10 @@ _ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEB
 _OPTIONS = {"scores": "--score", "groups": "--group", "labels": "--label", "sample_weight": "--weight"}
 _OPTIONS |= {
     name: f"--{name.replace('_', '-')}"
-    for name in ("max_gap", "max_gaps", "ramp_width", "ramp", "target_rate", "cutoff", "scale", "unseen_group")
+    for name in ("max_gap", "ramp_width", "ramp", "target_rate", "cutoff", "scale", "unseen_group", "fail_above")
 }
 _OPTIONS |= {"strata": "--strata", "confidence": "--confidence", "ids": "--id", "max_gaps": "--max-gap"}
+_OPTIONS |= {"score": "--score", "group": "--group", "label": "--label", "weight": "--weight", "id": "--id"}
 
 
 def run(arguments: Sequence[str]) -> int:

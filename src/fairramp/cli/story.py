@@ -1,11 +1,11 @@
 """`fairramp demo`: the whole story on the scores that come with the package, as a user would type it."""
 
 import gzip
-import shlex
 import sys
 from importlib.resources import files
 from pathlib import Path
 
+from fairramp.cli.render import typed
 from fairramp.cli.tables import TableError, replacing
 
 __all__ = ["tell"]
@@ -58,7 +58,7 @@ def tell(folder: str) -> None:
         ),
     ]
     for title, arguments in chapters:
-        print(f"{title}\n\n$ {shlex.join(['fairramp', *arguments])}\n", flush=True)
+        print(f"{title}\n\n{typed(arguments, '$ ')}\n", flush=True)
         if arguments[0] == "keygen" and Path(key).exists():
             print("(the key of the last time is kept)\n")
             continue
