@@ -1,9 +1,14 @@
 """The command line is tested as users meet it: as a process, in a folder of its own."""
 
+import contextlib
+import io
 import os
+import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 KEY = "0123456789abcdef" * 4
 
@@ -50,6 +55,30 @@ class Shell:
 
     def files(self):
         return sorted(p.name for p in self.folder.iterdir())
+
+
+class Inside(Shell):
+    """Runs `fairramp` within this process."""
+
+    def __call__(self, *arguments, code=0, stdin=b""):
+        from fairramp.cli.running import run
+
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.chdir(self.folder))
+            stack.enter_context(contextlib.redirect_stdout(out))
+            stack.enter_context(contextlib.redirect_stderr(err))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("default")
+            stack.callback(setattr, sys, "stdin", sys.stdin)
+            stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
+            left = run(list(map(str, arguments)))
+            out.flush()
+            err.flush()
+        done = SimpleNamespace(stdout=out.buffer.getvalue().decode(), stderr=err.buffer.getvalue().decode())
+        assert left == code, (left, done)
+        return done
 
 
 def rows(n=400, groups=("a", "b"), header="id,p,g,y", line="{id},{p},{g},{y}", end="\n"):

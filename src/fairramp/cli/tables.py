@@ -411,11 +411,9 @@ def write(
             temporary = stack.enter_context(replacing(path))
         if kind in ("csv", "tsv"):
             mark = "\t" if kind == "tsv" else delimiter
-            header = io.StringIO()
-            csv.writer(header, delimiter=mark, lineterminator="\n").writerow(names)
+            header = _header(names, mark)
             options = (
-                f"FORMAT csv, HEADER false, DELIMITER {literal(mark)}, PREFIX {literal(header.getvalue())}, "
-                f"SUFFIX '\n'"
+                f"FORMAT csv, HEADER false, DELIMITER {literal(mark)}, PREFIX {literal(header)}, SUFFIX '\n'"
             )
             select = query
         else:
@@ -433,7 +431,7 @@ def write(
         if empty and kind in ("csv", "tsv"):
             opened = gzip.open if path.lower().endswith(".gz") else open
             with opened(temporary, "wt", encoding="utf-8", newline="") as text:
-                text.write(header.getvalue())
+                text.write(header)
         else:
             try:
                 connection.execute(f"COPY ({select}) TO {literal(temporary)} ({options}, USE_TMP_FILE false)")
@@ -447,6 +445,13 @@ def write(
                 else:
                     with open(path, "wb") as end:
                         shutil.copyfileobj(start, end)
+
+
+def _header(names: Sequence[str], delimiter: str) -> str:
+    text = io.StringIO()
+    # Only characters of its own line end does Python's writer quote; both may stand in a name.
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(names)
+    return text.getvalue().removesuffix("\r\n") + "\n"
 
 
 def _reason(error: Exception) -> str:
