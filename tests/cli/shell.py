@@ -71,7 +71,8 @@ class Inside(Shell):
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("default")
             stack.callback(setattr, sys, "stdin", sys.stdin)
-            stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+            for number in (signal.SIGINT, signal.SIGTERM):
+                stack.callback(signal.signal, number, signal.getsignal(number))
             sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
             left = run(list(map(str, arguments)))
             out.flush()

@@ -83,7 +83,7 @@ def test_fit_without_labels_says_that_none_were_needed(shell):
     text = shell("fit", "s.csv", "--score", "p", "--group", "g", "-o", "rule.json").stdout
     assert "needed no labels" in text
     assert "With 95% confidence" in text
-    assert "fairramp apply rule.json s.csv -o decisions.csv --id ID --key-file key.txt" in text
+    assert "fairramp apply rule.json s.csv -o decisions.csv" in text
 
 
 def test_apply_keeps_columns_and_order_and_adds_two(fitted):
@@ -231,7 +231,7 @@ def test_keys_that_are_none(fitted):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_example_of_every_help_runs(demo, command):
     shell, _ = demo
-    example = re.search(r"Example: fairramp (.+?) ╭", " ".join(shell(command, "--help").stdout.split()))[1]
+    example = re.search(r"For example:\n\n *fairramp (.+)\n", shell(command, "--help").stdout)[1]
     shell.folder /= "fairramp-demo"
     if command == "keygen":
         (shell.folder / "key.txt").unlink()

@@ -326,7 +326,7 @@ def test_ids_that_are_missing_or_repeat(fitted):
     assert "row 4" in said
     fitted.write("twice.csv", rows().replace("\n00003,", "\n00001,"))
     done = fitted("apply", "rule.json", "twice.csv", "-o", "o.csv", *draw)
-    assert "warning: 1 rows repeat an id" in done.stderr
+    assert "warning: 1 row repeats the id" in done.stderr
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 1.5 AS id, 0.5 AS p, 'a' AS g) TO '{fitted.folder / 'f.parquet'}'")
     assert "12.0" in fitted.error("apply", "rule.json", "f.parquet", "-o", "o.csv", *draw)

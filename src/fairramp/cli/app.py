@@ -57,8 +57,13 @@ _Delimiter = Annotated[str | None, Parameter(help="What separates the cells of a
 _Decimal = Annotated[
     Literal[".", ","] | None, Parameter(help="Decimal mark of a CSV file's numbers; found by itself.")
 ]
-_Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="")]
-_Quiet = Annotated[bool, Parameter(help="Say nothing but errors.", negative="", name=["--quiet", "-q"])]
+_Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="", show_default=False)]
+_Quiet = Annotated[
+    bool,
+    Parameter(
+        help="Say nothing but warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False
+    ),
+]
 _OUTPUT = ["--output", "-o"]
 
 
@@ -87,7 +92,9 @@ def audit(
 ) -> int:
     """Measure each group's selection rate, the gap, and what a rule makes of them.
 
-    Example: fairramp audit scores.csv --score score --group sex --label label
+    For example:
+
+    fairramp audit scores.csv --score score --group sex --label label
     """
     from fairramp.audit import audit as measure
     from fairramp.cli.render import Screen
@@ -164,7 +171,9 @@ def fit(
 ) -> None:
     """Learn one threshold per group from scores and groups; labels are not needed.
 
-    Example: fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
+    For example:
+
+    fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import engine
     from fairramp.cli.render import Screen, typed
@@ -261,9 +270,9 @@ def apply(
         Parameter(help="Draw by row number instead of by id: a person in another row gets another answer."),
     ] = None,
     probability_only: Annotated[
-        bool, Parameter(help="Add the chance of a yes and draw nothing.", negative="")
+        bool, Parameter(help="Add the chance of a yes and draw nothing.", negative="", show_default=False)
     ] = False,
-    prefix: Annotated[str, Parameter(help="Put before the names of the new columns.")] = "",
+    prefix: Annotated[str, Parameter(help="Put before the names of the new columns.", show_default=False)] = "",
     score: _Score = None,
     group: _Group = None,
     strata: _Strata = None,
@@ -277,7 +286,9 @@ def apply(
 
     Decisions are drawn with --id and a key, or with --random-seed; without either only the probability is added.
 
-    Example: fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
+    For example:
+
+    fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
     from fairramp.cli import engine
     from fairramp.cli.render import Screen
@@ -368,7 +379,9 @@ def frontier(
 ) -> None:
     """Show what accuracy each gap costs; needs labels.
 
-    Example: fairramp frontier scores.csv --score score --group sex --label label -o frontier.csv
+    For example:
+
+    fairramp frontier scores.csv --score score --group sex --label label
     """
     from fairramp.cli.render import Screen
     from fairramp.frontier import frontier as trace
@@ -433,7 +446,9 @@ def keygen(
 ) -> None:
     """Make a secret key for decisions that repeat, readable by you alone.
 
-    Example: fairramp keygen key.txt
+    For example:
+
+    fairramp keygen key.txt
     """
     from fairramp.cli.render import Screen
     from fairramp.cli.secret import make_key
@@ -464,7 +479,9 @@ def demo(
 ) -> None:
     """Tell the whole story on real scores: audit, fit, decisions, frontier.
 
-    Example: fairramp demo
+    For example:
+
+    fairramp demo
     """
     from fairramp.cli.story import tell
 
@@ -631,7 +648,7 @@ def _drawing(
             f"--id needs the secret key: pass --key-file FILE (fairramp keygen makes one) or set {ENVIRONMENT}."
         )
     if warning:
-        screen.note(warning)
+        screen.warn(warning)
     return key, False
 
 
@@ -640,10 +657,8 @@ def _warn_duplicates(screen: Any, job: "Job") -> None:
 
     extra = duplicate_ids(job)
     if extra:
-        screen.note(
-            f"warning: {extra:,} rows repeat an id of another row in {job.columns.id!r}; rows with the same id "
-            "share one draw."
-        )
+        many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
+        screen.warn(f"{many} the id of another row in {job.columns.id!r}; rows with the same id share one draw.")
 
 
 def _named(columns: "Columns") -> dict[str, Any]:

@@ -35,8 +35,14 @@ def wrapped(text: str) -> str:
 
 def typed(arguments: Sequence[str], before: str = "  ") -> str:
     """A command as it is typed, on as many lines as the page needs."""
-    lines = [f"{before}fairramp"]
+    words: list[str] = []
     for word in map(shlex.quote, arguments):
+        if words and words[-1].startswith("-") and " " not in words[-1]:
+            words[-1] += f" {word}"  # an option and its value stay together
+        else:
+            words.append(word)
+    lines = [f"{before}fairramp"]
+    for word in words:
         if len(lines[-1]) + len(word) > WIDTH - 3:
             lines[-1] += " \\"
             lines.append("     ")
@@ -52,7 +58,7 @@ class Screen:
     json : bool
         Collect results and print one JSON object instead of text.
     quiet : bool
-        Say nothing but errors (and the JSON, if asked for).
+        Say nothing but warnings and errors (and the JSON, if asked for).
     to_stderr : bool
         Leave stdout alone, because the data go there.
     """
@@ -80,10 +86,9 @@ class Screen:
         """A table that fits the page."""
         self.text(table.text(WIDTH))
 
-    def note(self, text: str) -> None:
-        """A remark on stderr."""
-        if not self._quiet:
-            sys.stderr.write(f"{wrapped(text)}\n")
+    def warn(self, text: str) -> None:
+        """A warning, which also the quiet want to see."""
+        sys.stderr.write(f"warning: {text}\n")
 
     def result(self, content: dict[str, Any]) -> None:
         """The same for machines."""

@@ -34,7 +34,8 @@ def run(arguments: Sequence[str]) -> int:
     arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairwise(["", *arguments])]
     warnings.showwarning = _show_warning
     with contextlib.suppress(ValueError, OSError):  # only in the main thread
-        signal.signal(signal.SIGTERM, _terminated)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _stopped)
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -42,11 +43,13 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has left. Python must not try to flush it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except KeyboardInterrupt:
-        return _fail("stopped; nothing was half-written.", 130)
+    except _Stopped as stopped:
+        return _fail("Stopped; nothing is half-written.", 128 + stopped.number)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as error:
+        if isinstance(error.__cause__ or error.__context__, _Stopped) or "Query interrupted" in str(error):
+            return _fail("Stopped; nothing is half-written.", 128 + _Stopped.last)
         if debug:
             from fairramp.cli.secret import redacted
 
@@ -89,8 +92,6 @@ def _explain(error: Exception) -> int:
         from fairramp.cli.tables import first_sentence
 
         kind = type(error).__name__
-        if kind == "InterruptException":
-            return _fail("stopped; nothing was half-written.", 130)
         if kind == "OutOfMemoryException":
             return _fail(
                 "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for temporary files.", 2
@@ -122,6 +123,17 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     sys.stderr.write(f"warning: {_in_options(str(message))}\n")
 
 
-def _terminated(*_: Any) -> NoReturn:
-    """Clean up on the way out, as on Ctrl-C."""
-    raise SystemExit(143)
+class _Stopped(BaseException):
+    """Ctrl-C or a request to end: clean up on the way out."""
+
+    #: DuckDB swallows the exception and raises one of its own.
+    last = signal.SIGINT.value
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _stopped(number: int, _: Any) -> NoReturn:
+    _Stopped.last = number
+    raise _Stopped(number)

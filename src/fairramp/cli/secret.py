@@ -30,7 +30,7 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
             raise TableError(f"Cannot read the key file {path}: {error.strerror}{advice}.") from None
         where = f"The key file {path}"
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
-            warning = f"warning: others can read the key file {path}; close it with: chmod 600 {path}"
+            warning = f"others can read the key file {path}; close it with: chmod 600 {path}"
     elif ENVIRONMENT in os.environ:
         text, where = os.environ[ENVIRONMENT], f"The variable {ENVIRONMENT}"
     else:
