@@ -28,6 +28,9 @@ from fairramp.scales import SCALES
 
 __all__ = ["apply", "fit_frame"]
 
+#: So many groups are told apart by comparing; more are looked up.
+FEW_GROUPS = 16
+
 
 def fit_frame(
     frame: Any,
@@ -293,52 +296,97 @@ def _apply_polars(rule: Rule, table: Any, columns: _Columns, key: str | None, ne
 
 
 def _apply_duckdb(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
-    """Projections of the relation: how far up its ramp each row is, the chance, the draw."""
+    """Projections of the relation: the group, how far up its ramp each row is, the chance, the draw."""
     import narwhals as nw
 
-    relation = table.to_native()
+    relation, schema = table.to_native(), table.collect_schema()
     own = [sql.identifier(name) for name in relation.columns]
-    up, secret = (sql.identifier(_unused(relation.columns, name)) for name in ("fairramp_up", "fairramp_key"))
-    schema = table.collect_schema()
+    hidden = [_unused(relation.columns, f"fairramp_{name}") for name in ("place", "up", "key")]
+    place, up, secret = map(sql.identifier, hidden)
+    kept = list(own)
     if key is not None:
-        relation = relation.cross(duckdb_table(relation, {secret[1:-1].replace('""', '"'): [key]}))
-    kept = own if key is None else [*own, secret]
-    relation = relation.project(", ".join([*kept, f"{_on_ramp(rule, columns, schema)} AS {up}"]))
-    chance = sql.clipped(up)
-    made = [f"{chance} AS {sql.identifier(new[0])}"]
+        relation = relation.cross(duckdb_table(relation, {hidden[2]: [key]}))
+        kept.append(secret)
+    groups = _Groups.of(rule, columns, schema)
+    if len(groups.labels) > FEW_GROUPS:
+        relation = relation.project(", ".join([*kept, f"{groups.code()} AS {place}"]))
+        height = groups.looked_up(place)
+    else:
+        height = groups.compared()
+    relation = relation.project(", ".join([*kept, f"{height} AS {up}"]))
+    made = [f"{sql.clipped(up)} AS {sql.identifier(new[0])}"]
     if columns.id is not None:
         text = f"CAST({sql.identifier(columns.id)} AS VARCHAR)"
-        made.append(f"{sql.decision(up, sql.draw(secret, text))} AS {sql.identifier(new[1])}")
+        made.append(f"{sql.decision(up, secret, text)} AS {sql.identifier(new[1])}")
     return nw.from_native(relation.project(", ".join([*own, *made])))
 
 
-def _on_ramp(rule: Rule, columns: _Columns, schema: Any) -> str:
-    """SQL for how far up its group's ramp a row is; not cut off at the ends."""
-    score = f"CAST({sql.identifier(columns.score)} AS DOUBLE)"
-    names = (*columns.strata, *columns.groups)
-    kinds = [_kind(schema[name]) for name in names]
-    expressions = [_group_sql(name, schema[name]) for name in names]
-    cases = []
-    for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        parts = columns.parts(label)
-        # '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
-        if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True)):
-            cases.append(sql.Case(parts, _ramp_sql(rule, ramp, score)))  # type: ignore[arg-type]
-    otherwise = "NULL"
-    if rule.pooled is not None:
-        otherwise = _ramp_sql(rule, rule.pooled, score)
-    elif rule.unseen_group == "original":
-        otherwise = sql.step(score, rule.cutoff, rule.cutoff, 1.0)
-    return sql.group_case(expressions, cases, otherwise)
+class _Groups(NamedTuple):
+    """SQL for how far up its group's ramp a row is, not cut off at the ends."""
 
+    rule: Rule
+    score: str
+    names: tuple[str, ...]
+    types: list[Any]
+    labels: list[tuple[Any, ...]]
+    ramps: list[Ramp]
 
-def _ramp_sql(rule: Rule, ramp: Ramp, score: str) -> str:
-    logit = rule.scale == "logit"
-    if rule.ramp_width > 0:
-        position = f"(1e0 / (1e0 + exp(-{score})))" if logit else score
-        return sql.on_ramp(position, ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width, rule.ramp_width)
-    low, high = _logits_at(ramp.threshold) if logit else (ramp.threshold, ramp.threshold)
-    return sql.step(score, low, high, ramp.tie_chance)
+    @classmethod
+    def of(cls, rule: Rule, columns: _Columns, schema: Any) -> "_Groups":
+        """Those groups of a rule that the columns can hold.
+
+        '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
+        """
+        names = (*columns.strata, *columns.groups)
+        types = [schema[name] for name in names]
+        kinds = [_kind(dtype) for dtype in types]
+        pairs = [
+            (parts, ramp)
+            for parts, ramp in zip(map(columns.parts, rule.groups), rule.ramps, strict=True)
+            if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True))
+        ]
+        score = f"CAST({sql.identifier(columns.score)} AS DOUBLE)"
+        return cls(rule, score, names, types, [parts for parts, _ in pairs], [ramp for _, ramp in pairs])
+
+    def compared(self) -> str:
+        """For a few groups, one by one."""
+        values = [self._height(*map(sql.literal, self._numbers(ramp))) for ramp in self.ramps]
+        cases = [sql.Case(label, value) for label, value in zip(self.labels, values, strict=True)]
+        expressions = [_group_sql(name, dtype) for name, dtype in zip(self.names, self.types, strict=True)]
+        return sql.group_case(expressions, cases, self._otherwise())
+
+    def code(self) -> str:
+        """For many groups, their place among `labels`."""
+        texts = [_text_sql(name, dtype) for name, dtype in zip(self.names, self.types, strict=True)]
+        return sql.group_code(texts, [tuple(map(_label_text, label)) for label in self.labels])
+
+    def looked_up(self, place: str) -> str:
+        """For many groups, from their place."""
+        numbers = zip(*map(self._numbers, self.ramps), strict=True)
+        height = self._height(*(sql.picked(column, place) for column in numbers))
+        return f"CASE WHEN {place} IS NULL THEN {self._otherwise()} ELSE {height} END"
+
+    def _numbers(self, ramp: Ramp) -> tuple[float, ...]:
+        """What the height on a ramp depends on."""
+        if self.rule.ramp_width > 0:
+            return (ramp.threshold - OFFSETS[self.rule.ramp] * self.rule.ramp_width,)
+        at = _logits_at(ramp.threshold) if self.rule.scale == "logit" else (ramp.threshold, ramp.threshold)
+        return (*at, ramp.tie_chance)
+
+    def _height(self, *numbers: str) -> str:
+        if self.rule.ramp_width == 0:
+            return sql.step(self.score, *numbers)
+        logit = self.rule.scale == "logit"
+        position = f"(1e0 / (1e0 + exp(-{self.score})))" if logit else self.score
+        return sql.on_ramp(position, numbers[0], self.rule.ramp_width)
+
+    def _otherwise(self) -> str:
+        if self.rule.pooled is not None:
+            return self._height(*map(sql.literal, self._numbers(self.rule.pooled)))
+        if self.rule.unseen_group == "original":
+            cutoff = sql.literal(self.rule.cutoff)
+            return sql.step(self.score, cutoff, cutoff, "1e0")
+        return "NULL"
 
 
 def _logits_at(threshold: float) -> tuple[float, float]:
@@ -380,6 +428,20 @@ def _group_sql(name: str, dtype: Any) -> str:
     if dtype.is_float() or dtype.is_decimal():
         return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
     return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS VARCHAR)"
+
+
+def _text_sql(name: str, dtype: Any) -> str:
+    """A group column as the text of its labels."""
+    column = sql.identifier(name)
+    if dtype.is_float() or dtype.is_decimal():
+        whole = f"CAST(TRY_CAST({column} AS HUGEINT) AS VARCHAR)"
+        part = f"WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN 'part of a number'"
+        return f"CASE WHEN {column} = trunc({column}) THEN {whole} {part} END"
+    return f"CAST({column} AS VARCHAR)"
+
+
+def _label_text(part: Label) -> str | None:
+    return None if part is None else str(part).lower() if isinstance(part, bool) else str(part)
 
 
 def _unused(names: Sequence[str], wanted: str) -> str:

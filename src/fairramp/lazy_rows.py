@@ -27,7 +27,7 @@ from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join
 __all__ = ["LazyRows", "LazyTable", "Profile", "fetch", "small_table"]
 
 #: Bins per group in the first pass, at most.
-MAX_BINS = 1 << 12
+MAX_BINS = 1 << 10
 #: Bins of all groups together, unless the fingerprint needs more.
 MAX_CELLS = 1 << 19
 #: So many rows of chosen bins are looked at one by one; more are binned again.
@@ -207,7 +207,6 @@ class LazyRows:
         import narwhals as nw
 
         self.table, self.profile, self.scale = table, profile, scale
-        self.fetched = 0  # points that came to Python, for tests
         self._code = {key: code for code, key in enumerate(profile.keys)}
         n_rows, n_groups = int(profile.rows.sum()), len(profile.labels)
         wanted = min(max(2 * isqrt(n_rows), MAX_RESOLUTION), MAX_BINS, max(MAX_CELLS // n_groups, MAX_RESOLUTION))
@@ -338,7 +337,6 @@ class LazyRows:
         grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
         # The names of sums must not be those of keys.
         found = fetch(grouped.agg(*sums, *weights))
-        self.fetched += len(found["n"])
         result = {name: column if name in self.table.keys else _floats(column) for name, column in found.items()}
         result["w"] = result["sum_w"] if self.table.weighted else result["n"]
         result["w2"] = result["w2"] if self.table.weighted else result["n"]
@@ -476,6 +474,8 @@ def _group(schema: Any, name: str) -> Any:
     if dtype.is_float() or dtype.is_decimal():
         column = column.cast(nw.Float64)
         return nw.when(~column.is_nan()).then(column)
+    if dtype in (nw.Int128, nw.UInt128):  # what DuckDB's sum() gives; NumPy would round them
+        return column.cast(nw.Int64)
     if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
         raise InputError(
             "A group label must be a string, a whole number, a boolean or missing, got values of type "

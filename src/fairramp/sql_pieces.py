@@ -1,6 +1,6 @@
 """The rule's formulas as pieces of SQL text, in DuckDB's dialect.
 
-    chance   CASE over the groups: (x − foot_k) / width, cut off below 0 and above 1
+    chance   CASE over the groups, or a look-up if they are many: (x − foot_k) / width, cut off at 0 and 1
     draw     the first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id) / 2^52
 
 Names and values are quoted here and nowhere else. NULL in gives NULL out: CASE is used throughout, because
@@ -11,10 +11,19 @@ which makes them doubles; without one they would be decimals and lose digits.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Case", "clipped", "decision", "draw", "group_case", "identifier", "literal", "on_ramp", "step"]
-
-#: So many groups are compared one after the other; more are halved first.
-FEW_CASES = 32
+__all__ = [
+    "Case",
+    "clipped",
+    "decision",
+    "draw",
+    "group_case",
+    "group_code",
+    "identifier",
+    "literal",
+    "on_ramp",
+    "picked",
+    "step",
+]
 
 Part = str | int | bool | None
 
@@ -46,34 +55,49 @@ def literal(value: str | int | float | bool | None) -> str:
 
 
 def group_case(columns: Sequence[str], cases: Sequence[Case], otherwise: str) -> str:
-    """The value of the group that a row belongs to.
-
-    Many groups are found by halving, so that the work per row grows with their logarithm and the rows keep
-    their order, which a join would not promise.
+    """The value of the group that a row belongs to, for a few groups.
 
     Parameters
     ----------
     columns : expressions
         The columns that make the group; none of them is NaN.
     cases : sequence of Case
-        Non-missing parts of one column are all of one type.
+        Labels of the type of their columns.
     otherwise : expression
         For all other groups.
     """
-    if len(cases) > FEW_CASES:
-        values = [sorted({c.parts[i] for c in cases} - {None}) for i in range(len(columns))]  # type: ignore[type-var]
-        widest = max(range(len(columns)), key=lambda i: len(values[i]))
-        if len(values[widest]) > 1:
-            middle = values[widest][len(values[widest]) // 2]
-            below = [c for c in cases if c.parts[widest] is not None and c.parts[widest] < middle]  # type: ignore[operator]
-            rest = [c for c in cases if c.parts[widest] is None or not c.parts[widest] < middle]  # type: ignore[operator]
-            # NULL is below nothing and lands in the rest.
-            low, high = group_case(columns, below, otherwise), group_case(columns, rest, otherwise)
-            return f"CASE WHEN {columns[widest]} < {literal(middle)} THEN {low} ELSE {high} END"
     if not cases:
         return otherwise
     branches = " ".join(f"WHEN {_is(columns, case.parts)} THEN {case.value}" for case in cases)
     return f"CASE {branches} ELSE {otherwise} END"
+
+
+def group_code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
+    """The place of a row's group among many, counted from 1; NULL for all others.
+
+    Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
+    one, and a join would not promise to keep the order of the rows.
+
+    Parameters
+    ----------
+    texts : expressions
+        The columns that make the group, as text.
+    labels : sequence of tuple
+        The groups, one text or None for each column.
+    """
+    if len(texts) == 1 and all(label[0] is not None for label in labels):
+        key, values = texts[0], [label[0] or "" for label in labels]
+    else:  # with their lengths, so that ("a", "bc") is not ("ab", "c")
+        key = " || ".join(f"CASE WHEN {t} IS NULL THEN '-' ELSE strlen({t}) || ':' || {t} END" for t in texts)
+        values = [
+            "".join("-" if part is None else f"{len(part.encode())}:{part}" for part in label) for label in labels
+        ]
+    return f"(enum_code(TRY_CAST({key} AS ENUM({', '.join(map(literal, values))}))) + 1)"
+
+
+def picked(values: Sequence[float], place: str) -> str:
+    """The value at a place, counted from 1."""
+    return f"list_extract([{', '.join(map(literal, values))}], {place})"
 
 
 def _is(columns: Sequence[str], parts: tuple[Part, ...]) -> str:
@@ -84,16 +108,15 @@ def _is(columns: Sequence[str], parts: tuple[Part, ...]) -> str:
     return " AND ".join(tests)
 
 
-def on_ramp(position: str, foot: float, width: float) -> str:
+def on_ramp(position: str, foot: str, width: float) -> str:
     """How far up a ramp a position is, not yet cut off at its ends."""
-    return f"({position} - {literal(foot)}) / {literal(width)}"
+    return f"({position} - {foot}) / {literal(width)}"
 
 
-def step(score: str, low: float, high: float, at: float) -> str:
+def step(score: str, low: str, high: str, at: str) -> str:
     """The chance 0 below `low`, 1 above `high` and `at` from one to the other."""
     return (
-        f"CASE WHEN {score} > {literal(high)} THEN 1e0 WHEN {score} >= {literal(low)} THEN {literal(at)} "
-        f"WHEN {score} < {literal(low)} THEN 0e0 END"
+        f"CASE WHEN {score} > {high} THEN 1e0 WHEN {score} >= {low} THEN {at} WHEN {score} < {low} THEN 0e0 END"
     )
 
 
@@ -108,9 +131,10 @@ def draw(key: str, id_text: str) -> str:
     return f"(CAST('0x' || {digits} AS BIGINT) / {literal(2.0**52)})"
 
 
-def decision(probability: str, drawn: str) -> str:
+def decision(probability: str, key: str, id_text: str) -> str:
     """Yes or no as 1 or 0; the draw is made only where the probability leaves it open."""
     return (
         f"CAST(CASE WHEN {probability} <= 0e0 THEN 0 WHEN {probability} >= 1e0 THEN 1 "
-        f"WHEN {drawn} < {probability} THEN 1 WHEN {drawn} >= {probability} THEN 0 END AS TINYINT)"
+        f"WHEN {probability} IS NULL OR {id_text} IS NULL THEN NULL "
+        f"WHEN {draw(key, id_text)} < {probability} THEN 1 ELSE 0 END AS TINYINT)"
     )

@@ -1,0 +1,575 @@
+"""One contract for tables of every engine: the same rule, the same decisions, the same order as NumPy."""
+
+import subprocess
+import sys
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import fairramp
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
+from samples import KEY, sample
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
+
+ENGINES = ("pandas", "polars", "arrow", "polars-lazy", "duckdb")
+LAZY = ("polars-lazy", "duckdb")
+HOSTILE = ["select", 'a"b', "x'; DROP TABLE t; --", "two\nlines", "🙂", "with space", "G0", "w"]
+
+
+def table(engine, columns):
+    """A table of an engine from lists that may hold None."""
+    arrow = pa.table({name: pa.array(values) for name, values in columns.items()})
+    if engine == "pandas":
+        return pd.DataFrame({name: pd.Series(list(v), dtype=_pandas_type(v)) for name, v in columns.items()})
+    if engine == "arrow":
+        return arrow
+    if engine == "duckdb":
+        con = duckdb.connect()
+        con.register("given", arrow)
+        con.execute("CREATE TABLE t AS SELECT * FROM given")
+        return con.table("t")
+    frame = pl.from_arrow(arrow)
+    return frame.lazy() if engine == "polars-lazy" else frame
+
+
+def _pandas_type(values):
+    return object if any(v is None for v in values) else None
+
+
+def columns_of(frame):
+    """Columns of any table as lists, in the order of its rows."""
+    done = nw.from_native(frame)
+    done = done.collect() if isinstance(done, nw.LazyFrame) else done
+    return {name: done[name].to_list() for name in done.columns}
+
+
+@pytest.fixture
+def binned(monkeypatch):
+    """Send even a handful of rows through bins, and crowded bins through finer ones."""
+    monkeypatch.setattr("fairramp.lazy_rows.SORTED_ROWS", 0)
+    monkeypatch.setattr("fairramp.lazy_rows.MAX_BINS", 8)
+    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 8)
+    monkeypatch.setattr("fairramp.rows.FINER_BINS", 32)
+
+
+@pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
+def either_way(request, monkeypatch):
+    """Let a few groups be found like many, too."""
+    monkeypatch.setattr("fairramp.frames.FEW_GROUPS", request.param)
+
+
+def some_rows(n=600, seed=0, labels=("f", "m", None)):
+    scores, codes = sample(n, len(labels), seed)
+    rng = np.random.default_rng(seed)
+    return {
+        "p": scores.round(2).tolist(),
+        "sex": [labels[c] for c in codes.tolist()],
+        "race": rng.integers(0, 3, n).tolist(),
+        "n": rng.choice([0.5, 1.0, 3.0], n).tolist(),
+        "y": rng.integers(0, 2, n).tolist(),
+        "who": [f"é{i}" for i in range(n)],
+        "number": list(range(n)),
+    }
+
+
+def same_rule(found, expected, scores, groups, strata=None):
+    assert found.groups == expected.groups
+    assert found.record.fingerprint == expected.record.fingerprint
+    assert found.record.rows == expected.record.rows
+    assert found.record.rows_above == expected.record.rows_above
+    assert found.record.rows_inside == expected.record.rows_inside
+    np.testing.assert_allclose(found.record.rate_before, expected.record.rate_before, atol=1e-9)
+    np.testing.assert_allclose(
+        found.probabilities(scores, groups, strata),
+        expected.probabilities(scores, groups, strata),
+        atol=1e-9,
+        rtol=0,
+    )
+
+
+# Fitting --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("settings", [{}, {"ramp_width": 0}, {"target_rate": 0.3}, {"unseen_group": "pooled"}])
+@pytest.mark.parametrize("weight", [None, "n"])
+def test_every_engine_fits_the_rule_of_fit_rule(engine, settings, weight, binned):
+    rows = some_rows()
+    expected = fairramp.fit_rule(
+        rows["p"], {"sex": rows["sex"]}, sample_weight=rows[weight] if weight else None, max_gap=0.01, **settings
+    )
+    found = fairramp.fit_frame(
+        table(engine, rows), score="p", group="sex", weight=weight, max_gap=0.01, **settings
+    )
+    same_rule(found, expected, rows["p"], rows["sex"])
+    assert (found.record.score_column, found.record.group_columns) == ("p", ("sex",))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_several_columns_make_intersections(engine, either_way, binned):
+    rows = some_rows()
+    groups = {"sex": rows["sex"], "race": rows["race"]}
+    frame = table(engine, rows)
+    found = fairramp.fit_frame(frame, score="p", group=["sex", "race"], max_gap=0.01)
+    same_rule(found, fairramp.fit_rule(rows["p"], groups, max_gap=0.01), rows["p"], groups)
+    assert found.record.group_columns == ("sex", "race")
+    chances = columns_of(found.apply(frame))["probability"]
+    np.testing.assert_allclose(chances, found.probabilities(rows["p"], groups), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_texts_that_join_to_the_same_text_are_different_groups(engine, either_way):
+    left, right = ["a", "ab", "", None, "-", "1:a"], ["bc", "c", "abc", "-", None, ""]
+    rows = {"p": [0.1, 0.3, 0.5, 0.6, 0.7, 0.9], "l": left, "r": right}
+    labels = tuple(zip(left, right, strict=True))
+    rule = Rule(labels, tuple(Ramp(0.1 + i / 10) for i in range(6)), ramp_width=0.5)
+    found = columns_of(rule.apply(table(engine, rows), score="p", group=["l", "r"]))["probability"]
+    np.testing.assert_array_equal(found, rule.probabilities(rows["p"], {"l": left, "r": right}))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("strata", ["race", ["race", "y"]])
+def test_strata_are_columns_too(engine, strata, either_way, binned):
+    rows = some_rows(labels=("f", "m"))
+    names = [strata] if isinstance(strata, str) else strata
+    outer = {name: rows[name] for name in names}
+    expected = fairramp.fit_rule(rows["p"], {"sex": rows["sex"]}, criterion=fairramp.Covariance(strata=outer))
+    frame = table(engine, rows)
+    found = fairramp.fit_frame(frame, score="p", group="sex", strata=strata)
+    same_rule(found, expected, rows["p"], rows["sex"], outer)
+    assert found.record.strata_columns == tuple(names)
+    chances = columns_of(found.apply(frame))["probability"]
+    np.testing.assert_allclose(chances, found.probabilities(rows["p"], rows["sex"], outer), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("width", [0, 0.05])
+def test_every_scale(engine, scale, width, either_way, binned):
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=500) * 3
+    scores = {"probability": scores % 1, "signed": np.tanh(scores), "logit": scores}[scale]
+    sex = rng.choice(["f", "m"], 500).tolist()
+    frame = table(engine, {"p": scores.tolist(), "sex": sex})
+    found = fairramp.fit_frame(frame, score="p", group="sex", scale=scale, ramp_width=width)
+    same_rule(found, fairramp.fit_rule(scores, {"sex": sex}, scale=scale, ramp_width=width), scores, sex)
+    chances = columns_of(found.apply(frame))["probability"]
+    np.testing.assert_allclose(chances, found.probabilities(scores, sex), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("labels", [(True, False), (3, -1, 12), ("1", "2"), (1.0, 2.0, None), ("", None)])
+def test_groups_of_every_kind(engine, labels, either_way, binned):
+    rows = some_rows(labels=labels)
+    frame = table(engine, rows)
+    found = fairramp.fit_frame(frame, score="p", group="sex")
+    same_rule(found, fairramp.fit_rule(rows["p"], rows["sex"]), rows["p"], rows["sex"])
+    chances = columns_of(found.apply(frame))["probability"]
+    np.testing.assert_allclose(chances, found.probabilities(rows["p"], rows["sex"]), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_categories_are_their_labels(engine, binned):
+    rows = some_rows(labels=("f", "m"))
+    if engine == "duckdb":
+        frame = table(engine, rows).project("p, CAST(sex AS ENUM('m', 'f', 'x')) AS sex")
+    else:
+        frame = table(engine, rows).with_columns(pl.col("sex").cast(pl.Categorical))
+    found = fairramp.fit_frame(frame, score="p", group="sex")
+    same_rule(found, fairramp.fit_rule(rows["p"], rows["sex"]), rows["p"], rows["sex"])
+    assert len(columns_of(found.apply(frame))["probability"]) == 600
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ("UBIGINT", [2**63 + 1, 2**63 + 2]),
+        ("BIGINT", [2**62 + 1, 2**62 + 2, None]),
+        ("HUGEINT", [2**62 + 1, 2**62 + 2, None]),
+        ("HUGEINT", [-(2**62) - 1, 5]),
+    ],
+)
+def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
+    scores = np.linspace(0.1, 0.9, 100)
+    groups = [labels[i % len(labels)] for i in range(100)]
+    rows = ", ".join(f"({p}, {'NULL' if g is None else g}::HUGEINT)" for p, g in zip(scores, groups, strict=True))
+    frame = duckdb.connect().sql(f"SELECT p::DOUBLE AS p, g::{kind} AS g FROM (VALUES {rows}) r(p, g)")
+    rule = fairramp.fit_frame(frame, score="p", group="g")
+    assert set(rule.groups) == set(labels)
+    np.testing.assert_array_equal(
+        columns_of(rule.apply(frame))["probability"], rule.probabilities(scores, groups)
+    )
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_not_a_number_and_null_are_one_missing_group(engine, either_way):
+    rows = {"p": [0.1, 0.4, 0.6, 0.9] * 10, "g": [1.0, float("nan"), None, 2.0] * 10}
+    frame = table(engine, rows)
+    rule = fairramp.fit_frame(frame, score="p", group="g")
+    assert rule.groups == (1, 2, None)
+    np.testing.assert_allclose(
+        columns_of(rule.apply(frame))["probability"], rule.probabilities(rows["p"], rows["g"])
+    )
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_a_thousand_groups(engine):
+    scores, codes = sample(40_000, 1000)
+    groups = [f"group {c}" for c in codes.tolist()]
+    frame = table(engine, {"p": scores, "g": groups, "number": np.arange(40_000)})
+    rule = fairramp.fit_frame(frame, score="p", group="g", max_gap=0.01)
+    same_rule(rule, fairramp.fit_rule(scores, groups, max_gap=0.01), scores, groups)
+    found = columns_of(rule.apply(frame, id="number", key=KEY))
+    assert found["number"] == list(range(40_000))
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, groups))
+    np.testing.assert_array_equal(found["decision"], rule.decide(scores, groups, ids=np.arange(40_000), key=KEY))
+
+
+@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize("target", ["accuracy", "base_rate"])
+def test_targets_that_need_labels(engine, target):
+    rows = some_rows()
+    expected = fairramp.fit_rule(rows["p"], rows["sex"], rows["y"], sample_weight=rows["n"], target_rate=target)
+    found = fairramp.fit_frame(
+        table(engine, rows), score="p", group="sex", label="y", weight="n", target_rate=target
+    )
+    same_rule(found, expected, rows["p"], rows["sex"])
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_rows_of_weight_zero_count_for_nothing_and_huge_weights_do_not_overflow(engine, binned):
+    rows = some_rows()
+    rng = np.random.default_rng(5)
+    rows["n"] = (rng.choice([0.0, 1.0, 2.0], 600) * 1e250).tolist()
+    expected = fairramp.fit_rule(rows["p"], rows["sex"], sample_weight=rows["n"])
+    found = fairramp.fit_frame(table(engine, rows), score="p", group="sex", weight="n")
+    same_rule(found, expected, rows["p"], rows["sex"])
+
+
+any_score = st.one_of(st.floats(0, 1, allow_subnormal=True), st.sampled_from([0.0, 0.25, 0.49, 0.5, 0.51, 1.0]))
+rows_of_a_sample = st.lists(
+    st.tuples(any_score, st.sampled_from(["a", "b", None]), st.sampled_from([0.5, 1.0, 3.0])),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(
+    rows=rows_of_a_sample,
+    settings_=st.fixed_dictionaries(
+        {
+            "ramp_width": st.sampled_from([0.0, 1e-6, 0.01, 0.5]),
+            "max_gap": st.sampled_from([0.0, 0.1, 1.0]),
+            "target_rate": st.sampled_from(["optimal", 0.0, 0.3, 1.0]),
+            "unseen_group": st.sampled_from(["error", "pooled"]),
+            "scale": st.sampled_from(["probability", "signed", "logit"]),
+        }
+    ),
+    weighted=st.booleans(),
+    crowd=st.booleans(),
+)
+@example(rows=[(0.5, "a", 1.0)] * 3, settings_={"ramp_width": 0.0}, weighted=True, crowd=False)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("engine", LAZY)
+def test_lazy_rows_give_the_exact_rule(engine, rows, settings_, weighted, crowd, binned):
+    scores, groups, weights = (list(column) for column in zip(*rows, strict=True))
+    if crowd:  # all in one bin
+        scores = [0.3 + 1e-3 * score for score in scores]
+    if settings_.get("scale") == "logit":
+        scores = [8 * score - 4 for score in scores]
+    frame = table(engine, {"p": scores, "g": pa.array(groups, pa.string()), "w": weights})
+    expected = fairramp.fit_rule(scores, groups, sample_weight=weights if weighted else None, **settings_)
+    found = fairramp.fit_frame(frame, score="p", group="g", weight="w" if weighted else None, **settings_)
+    same_rule(found, expected, scores, groups)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
+    scores, codes = sample(200_000, 4)
+    fetched = []
+    fetch = lazy_rows.fetch
+
+    def counting(frame):
+        found = fetch(frame)
+        fetched.append(len(next(iter(found.values()))))
+        return found
+
+    monkeypatch.setattr(lazy_rows, "fetch", counting)
+    rule = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", max_gap=0.02)
+    expected = fairramp.fit_rule(scores, codes, max_gap=0.02)
+    same_rule(rule, expected, scores, codes)
+    # The one number that bins inside a ramp approximate, in memory too.
+    np.testing.assert_allclose(rule.record.effective_rows, expected.record.effective_rows, rtol=1e-5)
+    assert fetched[0] == 4
+    assert sum(fetched) < 10_000
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
+    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 1000)
+    rng = np.random.default_rng(0)
+    scores, codes = 0.3 + 1e-5 * rng.random(100_000), rng.integers(0, 2, 100_000)
+    frame = table(engine, {"p": scores, "g": codes})
+    for width in (0, 1e-6, 0.01):
+        settings = {"ramp_width": width, "cutoff": 0.300004, "target_rate": 0.37}
+        found = fairramp.fit_frame(frame, score="p", group="g", **settings)
+        same_rule(found, fairramp.fit_rule(scores, codes, **settings), scores, codes)
+
+
+@pytest.mark.parametrize("engine", LAZY)
+def test_scores_over_many_powers_of_ten_are_reached_in_the_end(engine, monkeypatch):
+    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 100)
+    rng = np.random.default_rng(0)
+    scores, codes = 10 ** -rng.uniform(0, 40, 40_000), rng.integers(0, 2, 40_000)
+    settings = {"ramp_width": 0, "target_rate": 0.5}
+    found = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", **settings)
+    same_rule(found, fairramp.fit_rule(scores, codes, **settings), scores, codes)
+
+
+def test_a_table_that_changes_while_it_is_read_is_noticed():
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t AS SELECT random() AS p, i % 2 AS g FROM range(100000) r(i)")
+    rows = con.sql("SELECT random() AS p, g FROM t")
+    with pytest.raises(fairramp.FairrampError, match="changed while it was read"):
+        fairramp.fit_frame(rows, score="p", group="g")
+
+
+# Applying -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("who", ["who", "number"])
+@pytest.mark.parametrize("width", [0, 0.2])
+def test_every_engine_decides_as_numpy_does(engine, who, width, either_way):
+    rows = some_rows()
+    rule = fairramp.fit_rule(rows["p"], rows["sex"], ramp_width=width)
+    frame = table(engine, rows)
+    found = columns_of(rule.apply(frame, score="p", group="sex", id=who, key=KEY + "\n"))
+    assert list(found) == [*rows, "probability", "decision"]
+    assert found["number"] == rows["number"]
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(rows["p"], rows["sex"]))
+    np.testing.assert_array_equal(found["decision"], rule.decide(rows["p"], rows["sex"], ids=rows[who], key=KEY))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_same_kind_of_table_comes_back(engine):
+    rows = some_rows()
+    frame = table(engine, rows)
+    rule = fairramp.fit_frame(frame, score="p", group="sex")
+    done = rule.apply(frame, id="who", key=KEY, prefix="fair_")
+    assert type(done) is type(frame)
+    schema = nw.from_native(done).collect_schema()
+    assert (schema["fair_probability"], schema["fair_decision"]) == (nw.Float64(), nw.Int8())
+    assert list(schema)[: len(rows)] == list(rows)
+    assert isinstance(rule.apply(nw.from_native(frame)), nw.DataFrame | nw.LazyFrame)
+
+
+def test_pandas_keeps_its_index_whatever_it_is():
+    rows = some_rows()
+    index = [7] * 300 + list(range(300))
+    frame = table("pandas", rows).set_axis(index)
+    rule = fairramp.fit_frame(frame, score="p", group="sex")
+    done = rule.apply(frame)
+    assert done.index.tolist() == index
+    np.testing.assert_array_equal(done["probability"], rule.probabilities(rows["p"], rows["sex"]))
+    assert "probability" not in frame
+
+
+@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize("n_groups", [3, 100])
+@pytest.mark.parametrize("policy", ["error", "pooled", "original"])
+def test_unseen_groups(engine, policy, n_groups, either_way):
+    rows = some_rows(labels=tuple(f"g{i}" for i in range(n_groups)))
+    rule = fairramp.fit_rule(rows["p"], rows["sex"], unseen_group=policy, cutoff=0.4)
+    new = {"p": [0.3, 0.4, 0.45, 0.9, 0.62], "sex": ["g0", "new", None, "g1", "g"]}
+    frame = table(engine, new)
+    if policy == "error":
+        with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['g', 'new', None\]"):
+            rule.apply(frame, score="p", group="sex")
+    else:
+        found = columns_of(rule.apply(frame, score="p", group="sex"))["probability"]
+        np.testing.assert_array_equal(found, rule.probabilities(new["p"], new["sex"]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_label_of_another_type_is_another_group(engine, either_way):
+    rule = Rule(("1", "0", 5), (Ramp(0.5),) * 3, ramp_width=0.1)
+    for values in ([1, 0], [True, False]):
+        with pytest.raises(UnseenGroupError):
+            rule.apply(table(engine, {"p": [0.1, 0.9], "g": values}), score="p", group="g")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_and_labels_that_look_like_sql(engine, name, either_way):
+    rows = some_rows(300, labels=(name, f"{name}'", f'{name}"'))
+    named = {name: rows["p"], f"{name}2": rows["sex"], f"{name}3": rows["number"], "other": rows["y"]}
+    frame = table(engine, named)
+    rule = fairramp.fit_frame(frame, score=name, group=f"{name}2")
+    found = columns_of(rule.apply(frame, id=f"{name}3", key=KEY))
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(rows["p"], rows["sex"]))
+    np.testing.assert_array_equal(
+        found["decision"], rule.decide(rows["p"], rows["sex"], ids=rows["number"], key=KEY)
+    )
+    assert list(found) == [*named, "probability", "decision"]
+
+
+def test_the_key_is_in_no_query_and_no_plan():
+    rows = some_rows()
+    frame = table("duckdb", rows)
+    rule = fairramp.fit_frame(frame, score="p", group="sex")
+    one, two = (rule.apply(frame, id="who", key=key) for key in (KEY, KEY[::-1]))
+    assert KEY not in one.explain() + one.sql_query()
+    for done, key in ((one, KEY), (two, KEY[::-1])):  # two keys at a time do not meet
+        expected = rule.decide(rows["p"], rows["sex"], ids=rows["who"], key=key)
+        np.testing.assert_array_equal(columns_of(done)["decision"], expected)
+    lazy = rule.apply(table("polars-lazy", rows), id="who", key=KEY)
+    assert KEY not in lazy.explain()
+
+
+def test_applying_to_duckdb_keeps_a_million_rows_in_order():
+    rows = duckdb.connect().sql(
+        "SELECT i, hash(i) % 1000 / 1000 AS p, 'g' || i % 700 AS g FROM range(1000000) r(i)"
+    )
+    rule = fairramp.fit_frame(rows, score="p", group="g")
+    done = rule.apply(rows, id="i", key=KEY).fetchnumpy()
+    np.testing.assert_array_equal(done["i"], np.arange(1_000_000))
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
+def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
+    low, high = frames._logits_at(threshold)
+    position = fairramp.scales.SCALES["logit"].position
+    with np.errstate(over="ignore"):  # past the largest float
+        edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
+    below, first, last, above = position(edges)
+    assert first >= threshold >= last
+    assert below < threshold or threshold == 0
+    assert above > threshold or threshold == 1
+
+
+# Refusing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", LAZY)
+@pytest.mark.parametrize(
+    ("change", "settings", "message"),
+    [
+        ({"p": [0.1, None, 0.3]}, {}, "`scores` must be finite numbers, got null in 1 row."),
+        ({"p": [0.1, float("nan"), 0.3]}, {}, "`scores` must be finite numbers, got nan in 1 row."),
+        ({"p": [0.1, float("inf"), 0.3]}, {"scale": "logit"}, "must be finite numbers, got inf in 1 row."),
+        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be in \[0, 1\] for scale='probability', got 2.0 in 2 rows; pass"),
+        (
+            {"p": [-1.5, 1.0, 0.3]},
+            {"scale": "signed"},
+            r"must be in \[-1, 1\] for scale='signed', got -1.5 in 1 row",
+        ),
+        ({"p": ["a", "b", "c"]}, {}, "`scores` must be numbers, got text."),
+        ({"w": [1.0, -1.0, 1.0]}, {}, "`sample_weight` must be finite and not negative, got others in 1 row."),
+        ({"w": [1.0, None, 1.0]}, {}, "`sample_weight` must be finite and not negative"),
+        ({"w": [0.0, 0.0, 0.0]}, {}, "`sample_weight` is zero in every row; at least"),
+        ({"w": [1.0, 1.0, 0.0]}, {}, "`sample_weight` is zero in every row of group 'b'"),
+        ({"w": [1e200, 1e-200, 1.0]}, {}, "must not differ by more than a factor of 1e300"),
+        ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got others in 1 row."),
+        ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, a whole number"),
+        ({"g": [[1], [2], [1]]}, {}, "A group label must be .* got values of type List"),
+        ({}, {"solver": "sgd", "target_rate": 0.5}, "needs the rows in memory; collect the table first"),
+        ({}, {"score": "pp"}, "The table has no column 'pp'; did you mean 'p'?"),
+        ({}, {"group": "nothing"}, "The table has no column 'nothing'; its columns are 'p', 'g', 'w', 'y'."),
+        ({}, {"group": ["g", "g"]}, "`group` names a column twice"),
+        ({}, {"group": []}, "`group` must be the name of a column or a list of names"),
+        ({}, {"score": 3}, "`score` must be the name of a column, got 3."),
+        ({}, {"target_rate": "accuracy", "label": None}, "needs `label`"),
+        ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(engine, change, settings, message):
+    rows = {"p": [0.1, 0.2, 0.3], "g": ["a", "a", "b"], "w": [1.0, 1.0, 1.0], "y": [0, 1, 1]} | change
+    arguments = {"score": "p", "group": "g", "weight": "w", "label": "y"} | settings
+    with pytest.raises(InputError, match=message):
+        fairramp.fit_frame(table(engine, rows), **arguments)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_table_is_refused(engine):
+    rows = {"p": pa.array([], pa.float64()), "g": pa.array([], pa.string())}
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+    with pytest.raises(InputError, match="`scores` is empty; pass at least one row"):
+        fairramp.fit_frame(table(engine, rows), score="p", group="g")
+    with pytest.raises(InputError, match="`scores` is empty; pass at least one row"):
+        rule.apply(table(engine, rows), score="p", group="g")
+
+
+@pytest.mark.parametrize("frame", [[1, 2], {"p": [0.1]}, None, np.zeros((2, 2))])
+def test_what_is_not_a_table_is_refused(frame):
+    with pytest.raises(InputError, match="`frame` must be a pandas, polars or Arrow table"):
+        fairramp.fit_frame(frame, score="p", group="g")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"id": "who"}, "need both `id` and `key`; `key` is missing"),
+        ({"key": KEY}, "need both `id` and `key`; `id` is missing"),
+        ({"id": "who", "key": "short"}, "`key` must be 64 lowercase hexadecimal characters, got 5 characters"),
+        (
+            {"id": "p", "key": KEY},
+            "`ids` must be strings or integers, .* convert them to integers",
+        ),
+        ({"id": "yes", "key": KEY}, "`ids` must be strings or integers.*convert them to strings"),
+        ({"id": "gone", "key": KEY}, "`ids` must be strings or integers.*give every row an id of its own"),
+        ({"id": "gone_number", "key": KEY}, "`ids` must be strings or integers.*give every row an id of its own"),
+        ({"score": "q"}, "The table has no column 'q'; did you mean 'p'|its columns are"),
+        ({"score": None}, "Pass `score`: the rule does not know"),
+        ({"group": ["g", "who"]}, r"`group` must name 1 column, as in the fit, got \['g', 'who'\]"),
+        ({"strata": "who"}, "`strata` are not known to this rule"),
+        ({"prefix": 3}, "`prefix` must be text"),
+        ({"prefix": "my_"}, "has a column 'my_probability' already; pass `prefix`"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused(engine, settings, message):
+    rows = {
+        "p": [0.1, 0.9],
+        "g": ["a", "a"],
+        "who": ["x", "y"],
+        "yes": [True, False],
+        "gone": ["x", None],
+        "gone_number": [1, None],
+        "my_probability": [1, 2],
+    }
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+    with pytest.raises(InputError, match=message):
+        rule.apply(table(engine, rows), **({"score": "p", "group": "g"} | settings))
+
+
+def test_numbers_in_sql_are_doubles_to_the_last_bit():
+    for number in (0.1, 1 / 3, -5e-324, 1e308, 0.49999999999999994, 2.0**52):
+        text = sql_pieces.literal(number)
+        [(value, kind)] = duckdb.sql(f"SELECT {text}, typeof({text})").fetchall()
+        assert (value, kind) == (number, "DOUBLE")
+
+
+def test_duckdb_needs_no_other_library():
+    code = """
+import sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pandas", "pyarrow", "polars"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refuse())
+import duckdb, fairramp
+rows = duckdb.connect().sql("SELECT i, hash(i) % 1000 / 1000 AS p, 'g' || i % 3 AS g FROM range(100000) r(i)")
+rule = fairramp.fit_frame(rows, score="p", group="g")
+print(len(rule.apply(rows, id="i", key="0" * 64).fetchall()))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "100000"
