@@ -9,6 +9,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -307,6 +308,35 @@ def test_without_the_extra_one_line_installs_it():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "The command line needs cyclopts, duckdb; install with: pip install 'fairramp[cli]'\n"
+
+
+def test_json_has_the_fields_that_are_documented(fitted):
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    columns = ("scores.csv", "--score", "p", "--group", "g", "--label", "y")
+    runs = {
+        "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
+        "fit": ("fit", *columns, "-o", "r.json"),
+        "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
+        "frontier": ("frontier", *columns, "--max-gap", "0.1"),
+    }
+    for command, arguments in runs.items():
+        content = json.loads(fitted(*arguments, "--json").stdout)
+        for part, fields in ((command, content), (f"… `{'before'}`", content.get("before", {}))):
+            described = next(line for line in page.split("\n") if line.startswith((f"| `{part}`", f"| {part}")))
+            missing = set(fields) - set(re.findall(r"`(\w+)`", described)) - {"command", "format", "fairramp"}
+            assert not missing, (command, missing)
+
+
+def test_outputs_may_go_to_stdout(fitted):
+    columns = ("--score", "p", "--group", "g")
+    done = fitted("fit", "-", *columns, "-o", "-", stdin=rows())
+    assert fairramp.Rule.from_json(done.stdout).record.score_column == "p"
+    assert "rule for 2 groups" in done.stderr
+    done = fitted("frontier", "scores.csv", *columns, "--label", "y", "--max-gap", "0", "-o", "-")
+    assert table(done.stdout)[0]["max_gap"] == "0.0"
+    done = fitted("apply", "rule.json", "-", "-o", "-", *DECIDE, stdin=rows())
+    fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE)
+    assert done.stdout == fitted.read("o.csv")
 
 
 def test_help_imports_nothing_heavy():

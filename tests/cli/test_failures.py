@@ -92,7 +92,9 @@ def test_two_at_once_both_succeed(fitted, large):
 
 def test_large_files_keep_their_order(fitted, large):
     for name in ("o.parquet", "o.csv"):
-        fitted("apply", "rule.json", large, "-o", name, "--random-seed", "1", "-q")
+        done = fitted("apply", "rule.json", large, "-o", name, "--random-seed", "1")
+        assert done.stdout.startswith("probability and decision added")  # no progress bar in the output
+        assert done.stderr == ""
         with duckdb.connect() as connection:
             found = connection.sql(
                 f"SELECT count(*) FROM (SELECT id, row_number() OVER () - 1 AS n FROM '{fitted.folder / name}') "

@@ -225,6 +225,7 @@ def test_unseen_groups_are_refused_by_name(fitted):
     fitted.write("new.csv", rows(groups=("a", "c")))
     said = fitted.error("apply", "rule.json", "new.csv", "-o", "o.csv")
     assert "'c'" in said
+    assert "--unseen-group pooled" in said
     assert "o.csv" not in fitted.files()
 
 

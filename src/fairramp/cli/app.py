@@ -5,6 +5,7 @@ Imports of anything heavy stand inside the commands.
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -137,7 +138,7 @@ def fit(
             negative="",
         ),
     ],
-    output: Annotated[str, Parameter(name=_OUTPUT, help="Where the rule goes: a JSON file.")],
+    output: Annotated[str, Parameter(name=_OUTPUT, help="Where the rule goes: a JSON file, or - for stdout.")],
     max_gap: Annotated[
         float, Parameter(help="Largest allowed difference between two groups' selection rates.")
     ] = 0.0,
@@ -177,10 +178,11 @@ def fit(
     """
     from fairramp.cli import engine
     from fairramp.cli.render import Screen, typed
-    from fairramp.cli.tables import STDIN
+    from fairramp.cli.tables import STDIN, STDOUT
 
-    screen = Screen(json=json, quiet=quiet)
-    _check_target(output)
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    if output != STDOUT:
+        _check_target(output)
     columns = _columns(None, score, group, label=label, weight=weight, strata=strata)
     with _opened(screen, data, columns, scale, decimal, delimiter) as (connection, job):
         _need_rows(job)
@@ -201,7 +203,10 @@ def fit(
         if label is not None:
             with screen.progress(connection, "Measuring"):
                 accuracy = engine.accuracy(job, found)
-    found.save(output)
+    if output == STDOUT:
+        sys.stdout.write(found.to_json())
+    else:
+        found.save(output)
 
     record = found.record
     assert record is not None
@@ -221,7 +226,8 @@ def fit(
     screen.text()
     screen.text(repr(certificate))
     screen.text()
-    screen.say(f"Saved to {output}. Next, with the column that says who a row is for ID:")
+    shown = "stdout" if output == STDOUT else output
+    screen.say(f"Saved to {shown}. Next, with the column that says who a row is for ID:")
     screen.text(typed(["keygen", "key.txt"]))
     rows = "DATA" if data == STDIN else data
     screen.text(typed(["apply", output, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
@@ -384,9 +390,10 @@ def frontier(
     fairramp frontier scores.csv --score score --group sex --label label
     """
     from fairramp.cli.render import Screen
+    from fairramp.cli.tables import STDOUT
     from fairramp.frontier import frontier as trace
 
-    screen = Screen(json=json, quiet=quiet)
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
         _check_output(output)
     columns = _columns(None, score, group, label=label, weight=weight)
@@ -420,7 +427,7 @@ def frontier(
     screen.table(table)
     screen.text()
     screen.text(last)
-    if output is not None:
+    if output not in (None, STDOUT):
         screen.say(f"Saved to {output}.")
     screen.result(
         _stamp("frontier")

@@ -103,12 +103,13 @@ def _explain(error: Exception) -> int:
 
 def _in_options(text: str) -> str:
     """Python's argument names as the options they are here."""
-    return re.sub(r"`(\w+)(=[^`]*)?`", lambda m: _option(m[1], m[2]) or m[0], text)
+    text = re.sub(r"`(\w+)(=[^`]*)?`", lambda m: _option(m[1], m[2]) or m[0], text)
+    return text.replace("unseen_group='pooled'", "--unseen-group pooled")
 
 
 def _option(name: str, value: str | None) -> str | None:
     option = _OPTIONS.get(name)
-    return option and option + (f" {value[1:]}" if value else "")
+    return option and option + (f" {value[1:]}".replace("'", "") if value else "")
 
 
 def _fail(text: str, code: int) -> int:

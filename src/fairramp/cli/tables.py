@@ -102,6 +102,9 @@ def connect() -> Iterator["DuckDBPyConnection"]:
     except duckdb.Error:
         raise TableError(f"FAIRRAMP_MEMORY must be a size like 1GB or 500MB, got {limit!r}.") from None
     try:
+        # Progress is measured for `Screen.progress`; DuckDB's own bar would end up in the output.
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
         yield connection
     finally:
         connection.close()
