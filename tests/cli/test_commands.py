@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import KEY, rows
+from shell import KEY, Inside, rows
 
 import fairramp
 
@@ -292,8 +292,13 @@ def test_quiet_is_quiet(fitted):
 )
 def test_mistakes_get_one_line_and_exit_code_2(fitted, arguments, said):
     before = fitted.files()
-    assert said in fitted.error(*arguments)
+    assert said in Inside(fitted.folder).error(*arguments)
     assert fitted.files() == before
+
+
+def test_a_mistake_of_a_process(fitted):
+    assert fitted.error("audit", "scores.csv", "--scor", "p").endswith("See: fairramp audit --help")
+    assert "--score is missing" in fitted.error("audit", "scores.csv")
 
 
 def test_without_the_extra_one_line_installs_it():

@@ -147,6 +147,11 @@ def test_byte_order_marks_line_ends_and_semicolons(shell, bom, end):
     shell.write("odd.csv", bom + rows(header="id;p;g;y", line="{id};{p};{g};{y}", end=end))
     assert groups(shell, "odd.csv") == groups(shell, "s.csv")
     assert groups(shell, "odd.csv", "--delimiter", ";") == groups(shell, "s.csv")
+    shell("fit", "odd.csv", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "odd.csv", "-o", "o.csv", "-q")
+    assert shell.read("o.csv").startswith(
+        f"{bom}id;p;g;y;probability\n00000;"
+    )  # spreadsheets know UTF-8 by the mark
 
 
 def test_decimal_commas_stay_decimal_commas(shell):
@@ -294,6 +299,7 @@ def test_what_is_wrong_is_said_in_one_line(shell, text, said):
 def test_a_misspelt_column_or_file_gets_a_hint(shell):
     shell.write("scores.csv", rows(header="id,score,gender,y"))
     assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "gendre")
+    assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "end")
     assert "Did you mean 'score'?" in shell.error("audit", "scores.csv", "--score", "scores", "--group", "gender")
     assert "Did you mean scores.csv?" in shell.error(
         "audit", "score.csv", "--score", "score", "--group", "gender"
@@ -359,7 +365,7 @@ def test_labels_may_be_words_and_nothing_else(shell):
     assert "0 or 1" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
     assert "0 or 1" in shell.error("fit", "bad.csv", *COLUMNS, "--label", "y", "-o", "r.json")
     shell.write("bad.csv", rows().replace(",1\n", ",yes\n"))
-    assert "labels are 0 and 1" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
+    assert "write 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
 
 
 def test_dates_in_json_stay_the_text_they_are(shell):

@@ -117,8 +117,8 @@ def audit(
     failed = fail_above is not None and lower > fail_above
     _show_audit(screen, found, columns, data)
     if fail_above is not None:
-        verdict = "FAILED: above" if failed else "passed: not above"
-        screen.say(f"\nGate {verdict} {fail_above:g} for sure; the gap's lower limit is {lower:.4f}.")
+        verdict = "FAILED: the gap is" if failed else "passed: the gap is not"
+        screen.say(f"\nGate {verdict} above {fail_above:g} with {confidence:.0%} confidence.")
     gate = None if fail_above is None else {"fail_above": fail_above, "lower_limit": lower, "failed": failed}
     screen.result(_stamp("audit") | {"data": data, **_named(columns), **found.to_dict(), "gate": gate})
     return 1 if failed else 0
@@ -322,6 +322,7 @@ def apply(
                 [*job.source.names, *added],
                 output,
                 delimiter=job.source.delimiter if job.source.delimiter != "\t" else ",",
+                mark=job.source.mark,
                 empty=not job.rows,
             )
     what = f"{' and '.join(added)} added to {job.rows:,} rows"

@@ -215,7 +215,7 @@ def _refuse_number(source: Source, number: Number) -> None:
     if "," in text and "." in text:
         remedy = "write decimals one way, and no mark between thousands"
     elif number.option == "--label":
-        remedy = "labels are 0 and 1"
+        remedy = "write 1 for yes and 0 for no"
     else:
         remedy = (
             "pass --decimal , if decimals are written with a comma" if "," in text else "write it as a number"

@@ -130,6 +130,8 @@ class Source:
         How messages call it.
     delimiter : str
         Of CSV files.
+    mark : str
+        The byte-order mark of a CSV file, by which spreadsheets know UTF-8, or nothing.
     """
 
     connection: "DuckDBPyConnection" = field(repr=False)
@@ -139,6 +141,7 @@ class Source:
     format: str
     shown: str
     delimiter: str = ","
+    mark: str = ""
 
     def find(self, name: str, option: str) -> str:
         """The internal name of the column that the user calls `name`."""
@@ -152,6 +155,9 @@ class Source:
         if near is None:
             near = next(iter(get_close_matches(name.lower(), list(lowered), 1, 0.6)), None)
             near = lowered[near] if near is not None else None
+        if near is None and name.strip():
+            holding = [known for known in self.names if name.lower().strip() in known.lower()]
+            near = holding[0] if len(holding) == 1 else None
         listed = ", ".join(repr(known) for known in self.names[:20])
         more = f", … {len(self.names) - 20} more" if len(self.names) > 20 else ""
         guess = f" Did you mean {near!r}?" if near is not None else ""
@@ -259,6 +265,7 @@ def _list(paths: Sequence[str]) -> str:
 
 def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, delimiter: str | None) -> Source:
     names, found, strict = _csv_header(paths[0], shown, delimiter)
+    mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
     for path in paths[1:]:
         other, _, alike = _csv_header(path, path, found)
         if other != names:
@@ -270,7 +277,7 @@ def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, de
         f"auto_detect=false, strict_mode={'true' if strict else 'false'}, nullstr=[{literal(_NO_NULL)}], "
         f"columns={{{columns}}})"
     )
-    return Source(connection, query, names, ("VARCHAR",) * len(names), "csv", shown, found)
+    return Source(connection, query, names, ("VARCHAR",) * len(names), "csv", shown, found, mark)
 
 
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
@@ -391,6 +398,7 @@ def write(
     path: str,
     *,
     delimiter: str = ",",
+    mark: str = "",
     empty: bool = False,
 ) -> None:
     """Write a query's rows, in their order, in the format that the name of the output says.
@@ -399,6 +407,8 @@ def write(
     ----------
     query : str
         Its columns are called in the file as `names` says.
+    delimiter, mark : str
+        Of CSV; a byte-order mark stands before the header.
     empty : bool
         Whether it has no rows; CSV is then only a header.
     """
@@ -413,10 +423,10 @@ def write(
         else:
             temporary = stack.enter_context(replacing(path))
         if kind in ("csv", "tsv"):
-            mark = "\t" if kind == "tsv" else delimiter
-            header = _header(names, mark)
+            between = "\t" if kind == "tsv" else delimiter
+            header = mark + _header(names, between)
             options = (
-                f"FORMAT csv, HEADER false, DELIMITER {literal(mark)}, PREFIX {literal(header)}, SUFFIX '\n'"
+                f"FORMAT csv, HEADER false, DELIMITER {literal(between)}, PREFIX {literal(header)}, SUFFIX '\n'"
             )
             select = query
         else:
