@@ -115,6 +115,13 @@ def test_a_broken_pipe_ends_quietly(fitted):
         assert process.wait() == 141
 
 
+def test_devices_are_written_to_and_not_replaced(fitted):
+    fitted("apply", "rule.json", "scores.csv", "-o", "/dev/null")
+    if os.path.exists("/dev/full"):
+        assert "No space" in fitted.error("apply", "rule.json", "scores.csv", "-o", "/dev/full")
+    assert not os.path.isfile("/dev/null")
+
+
 def test_a_full_disk_is_said_and_leaves_nothing(fitted, large, tmp_path_factory):
     disk = tmp_path_factory.mktemp("disk")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode:

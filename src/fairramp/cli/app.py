@@ -616,14 +616,12 @@ def _check_target(path: str) -> None:
 
 
 def _check_output(path: str) -> None:
-    from fairramp.cli.tables import STDOUT, TableError, writable_format
+    from fairramp.cli.tables import TableError, is_stream, writable_format
 
-    if path == STDOUT:
+    if is_stream(path):
         return
     if path.lower().endswith((".svg", ".html", ".png", ".pdf")):
         raise TableError(f"Cannot write {path}: pictures come with the report; write .csv, .jsonl or .parquet.")
-    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-        return  # a device or a pipe
     writable_format(path)
     _check_target(path)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import fairramp
 from fairramp.cli.columns import Number, Scan, scan
-from fairramp.cli.tables import STDOUT, Source, TableError, format_of
+from fairramp.cli.tables import Source, TableError, format_of
 from fairramp.groups import Codes, Label, label_key
 from fairramp.scales import SCALES
 from fairramp.table import name_column
@@ -333,7 +333,7 @@ def output_query(job: Job, *, decided: bool, target: str) -> str:
     """What the output holds, as SQL over the view `applied`."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
     probability = "probability"
-    if job.source.format == "csv" and (target == STDOUT or format_of(target) in ("csv", "tsv")):
+    if job.source.format == "csv" and (format_of(target) or "csv") in ("csv", "tsv"):
         columns = [f"nullif({column}, '')" for column in columns]  # an empty cell stays empty, without quotes
         if job.score.comma:
             probability = "replace(CAST(probability AS VARCHAR), '.', ',')"

@@ -33,6 +33,9 @@ def run(arguments: Sequence[str]) -> int:
     # A lone - is no value for the parser.
     arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairwise(["", *arguments])]
     warnings.showwarning = _show_warning
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     with contextlib.suppress(ValueError, OSError):  # only in the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
@@ -84,8 +87,7 @@ def _explain(error: Exception) -> int:
     if isinstance(error, FairrampError):
         return _fail(_in_options(str(error)), 2)
     if isinstance(error, OSError):
-        where = f" {error.filename}" if error.filename else ""
-        return _fail(f"Cannot use{where}: {error.strerror or error}.", 2)
+        return _fail(f"Cannot use {error.filename or 'the output'}: {error.strerror or error}.", 2)
     if isinstance(error, MemoryError):
         return _fail("Out of memory: the rows that this command reads do not fit; pass fewer.", 2)
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):

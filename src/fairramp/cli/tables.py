@@ -41,6 +41,7 @@ __all__ = [
     "connect",
     "first_sentence",
     "format_of",
+    "is_stream",
     "literal",
     "open_table",
     "replacing",
@@ -414,8 +415,8 @@ def write(
     """
     import duckdb
 
-    kind = "csv" if path == STDOUT else writable_format(path)
-    special = path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+    special = is_stream(path)
+    kind = format_of(path) or "csv" if special else writable_format(path)
     with contextlib.ExitStack() as stack:
         if special:
             file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairramp-out-"))
@@ -473,6 +474,11 @@ def _reason(error: Exception) -> str:
         if sign.lower() in text.lower():
             return f"{sign.lower()}; nothing was changed."
     return first_sentence(error)
+
+
+def is_stream(path: str) -> bool:
+    """Whether an output is stdout, a device or a pipe, which cannot be replaced."""
+    return path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
 def writable_format(path: str) -> str:
