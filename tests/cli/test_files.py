@@ -8,9 +8,9 @@ import shutil
 
 import duckdb
 import pytest
-from shell import Inside, rows
 
 import fairramp
+from shell import Inside, rows
 
 COLUMNS = ("--score", "p", "--group", "g")
 NASTY = (
@@ -224,6 +224,24 @@ def test_a_group_is_the_same_in_every_format(shell):
             f"COPY (FROM '{shell.folder / 's.parquet'}' WHERE g = 1) TO '{shell.folder / 't.parquet'}'"
         )
     shell("apply", "text.json", "t.parquet", "-o", "c.csv", "-q")
+    shell("fit", "s.csv", *COLUMNS, "-o", "blank.json", "-q")
+    shell("apply", "blank.json", "s.parquet", "-o", "d.csv", "-q")
+    shell("apply", "blank.json", "s.csv", "-o", "e.csv", "-q")
+    probability = [[r["probability"] for r in table(shell.read(name))] for name in ("d.csv", "e.csv")]
+    assert probability[0] == probability[1]
+
+
+def test_groups_of_another_kind_are_not_pooled_without_a_word(shell):
+    connection = duckdb.connect()
+    connection.execute(
+        f"COPY (SELECT i / 100 AS p, i % 2 AS g FROM range(100) AS t(i)) TO '{shell.folder}/n.parquet'"
+    )
+    connection.close()
+    shell("fit", "n.parquet", *COLUMNS, "--unseen-group", "pooled", "-o", "r.json", "-q")
+    shell.write("n.csv", "p,g\n0.5,0\n0.6,1\n0.7,2\n")
+    shell("apply", "r.json", "n.csv", "-o", "o.csv", "-q")
+    shell.write("words.csv", "p,g\n0.5,0\n0.6,x\n")
+    assert "is it the same column?" in shell.error("apply", "r.json", "words.csv", "-o", "o.csv")
 
 
 def test_unseen_groups_are_refused_by_name(fitted):

@@ -199,6 +199,20 @@ def adapted(job: Job, rule: "fairramp.Rule") -> Job:
         ):
             keys[i] = f"CAST({keys[i]} AS BOOLEAN)"
             values = [v if v is None else v.lower() == "true" for v in values]
+        if (str, "") in seen and (
+            type(None),
+            None,
+        ) not in seen:  # an empty cell is how CSV writes a missing value
+            keys[i] = f"coalesce(CAST({keys[i]} AS VARCHAR), '')"
+            values = ["" if value is None else value for value in values]
+        types = {type(value) for value in values if value is not None}
+        if kinds and types and not kinds & types:  # or else all would be unseen, and pooled without a word
+            name = (*job.columns.group, *job.columns.strata)[i]
+            here, there = (next(iter(v for v in vs if v is not None)) for vs in (values, (v for _, v in seen)))
+            raise TableError(
+                f"{name!r} of {job.source.shown} holds values like {here!r}, and the rule knows values like "
+                f"{there!r}; is it the same column?"
+            )
         for row, value in zip(labels, values, strict=True):
             row[i] = value
     # Codes were given to the values as they stand in the file: only their names change.
