@@ -20,7 +20,7 @@ from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
 from fairramp.exceptions import InputError
-from fairramp.fitting import Names, Request, fit_rows, fit_rule, warn_saturated
+from fairramp.fitting import Names, Request, checked_strata, fit_rows, fit_rule, warn_saturated
 from fairramp.groups import Codes, Label
 from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch
 from fairramp.rule import OFFSETS, Ramp, Rule
@@ -39,7 +39,6 @@ def fit_frame(
     group: str | Sequence[str],
     label: str | None = None,
     weight: str | None = None,
-    strata: str | Sequence[str] | None = None,
     max_gap: float = 0.0,
     ramp_width: float = 0.01,
     ramp: str = "centered",
@@ -47,6 +46,7 @@ def fit_frame(
     cutoff: float | None = None,
     scale: str = "probability",
     unseen_group: str = "error",
+    criterion: Covariance | None = None,
     solver: str | SGD = "exact",
     date: str | None = None,
 ) -> Rule:
@@ -67,11 +67,10 @@ def fit_frame(
         Name of the group column; several make intersections.
     label, weight : str, optional
         Names of the columns of true outcomes and of row weights.
-    strata : str or list of str, optional
-        Names of columns within which two groups' rates are made equal, instead of over all rows; see
-        `fairramp.Covariance`.
     max_gap, ramp_width, ramp, target_rate, cutoff, scale, unseen_group, solver, date
         As in `fit_rule`.
+    criterion : Covariance, optional
+        As in `fit_rule`, but ``Covariance(strata=…)`` names the columns that hold the strata.
 
     Returns
     -------
@@ -87,6 +86,7 @@ def fit_frame(
     True
     """
     table, _ = _narwhal(frame)
+    strata = checked_strata(criterion)
     groups, outer = _names("group", group), () if strata is None else _names("strata", strata)
     columns = [_name("score", score), *groups, *outer]
     columns += [_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None]

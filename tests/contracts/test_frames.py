@@ -143,7 +143,7 @@ def test_strata_are_columns_too(engine, strata, either_way, binned):
     outer = {name: rows[name] for name in names}
     expected = fairramp.fit_rule(rows["p"], {"sex": rows["sex"]}, criterion=fairramp.Covariance(strata=outer))
     frame = table(engine, rows)
-    found = fairramp.fit_frame(frame, score="p", group="sex", strata=strata)
+    found = fairramp.fit_frame(frame, score="p", group="sex", criterion=fairramp.Covariance(strata=strata))
     same_rule(found, expected, rows["p"], rows["sex"], outer)
     assert found.record.strata_columns == tuple(names)
     chances = columns_of(found.apply(frame))["probability"]

@@ -241,7 +241,7 @@ def fit(job: Job, **settings: Any) -> fairramp.Rule:
             group=job.group_names,
             weight="weight" if columns.weight is not None else None,
             label="label" if columns.label is not None else None,
-            strata=job.strata_names or None,
+            criterion=fairramp.Covariance(strata=job.strata_names) if columns.strata else None,
             **settings,
         )
     assert rule.record is not None
