@@ -38,7 +38,8 @@ slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 
 bench: $(READY)  ## speed, as ratios to reading the data once
 	@$(BIN)/python benchmarks/core.py
-	@$(BIN)/python benchmarks/cli.py 1000000
+	@$(BIN)/python benchmarks/tables.py
+	@$(BIN)/python benchmarks/cli.py
 
 data: $(READY)  ## compute the demo's scores again from UCI Adult
 	$(BIN)/python scripts/make_adult_scores.py
