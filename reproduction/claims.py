@@ -134,8 +134,11 @@ def qualitative(store: Store) -> list[Claim]:
             0.0,
         )
     )
-    off = max(distances(results).values())
-    found.append(Claim(f"SGD ends within {NEAR} of the exact threshold on Adult", off <= NEAR, f"{off:.4f}"))
+    # Not k-NN: between its eleven scores the rate hardly depends on the threshold, and two seeds are too few for it.
+    off = max(value for kind, value in distances(results).items() if kind != "knn")
+    found.append(
+        Claim(f"SGD ends within {NEAR} of the exact threshold on Adult (RF, MLP, LR)", off <= NEAR, f"{off:.4f}")
+    )
     return found
 
 
