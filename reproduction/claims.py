@@ -134,7 +134,7 @@ def qualitative(store: Store) -> list[Claim]:
             0.0,
         )
     )
-    # Not k-NN: between its eleven scores the rate hardly depends on the threshold, and two seeds are too few for it.
+    # Not k-NN: between its eleven scores the rate hardly depends on the threshold, and two seeds are too few.
     off = max(value for kind, value in distances(results).items() if kind != "knn")
     found.append(
         Claim(f"SGD ends within {NEAR} of the exact threshold on Adult (RF, MLP, LR)", off <= NEAR, f"{off:.4f}")
