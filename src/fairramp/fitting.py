@@ -329,6 +329,7 @@ def fit_rows(
     record = FitRecord(
         **_per_group(summary, solution, width),
         rate_before=tuple(own_rates.tolist()),
+        rate_error=(0.0,) * len(own_rates),
         strata=None if strata is None else tuple(strata.tolist()),
         target=request.target,
         ramp_width=problem.ramp_width,
