@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from fairramp import baselines, bounds, datasets
 from fairramp._version import __version__
 from fairramp.audit import Audit, Selection, audit
+from fairramp.binned import GroupScores, fit_summary, summarize
 from fairramp.certificate import Certificate, rows_needed
 from fairramp.checking import Check
 from fairramp.criteria.covariance import Covariance
@@ -15,10 +16,11 @@ from fairramp.exceptions import (
     FairrampWarning,
     InputError,
     RuleFormatError,
+    SummaryFormatError,
     UnseenGroupError,
 )
 from fairramp.fitting import fit_rule
-from fairramp.frames import fit_frame
+from fairramp.frames import fit_frame, summarize_frame
 from fairramp.frontier import Frontier, frontier
 from fairramp.hidden import HiddenSplit, hidden_split
 from fairramp.rule import FitRecord, Ramp, Rule
@@ -39,6 +41,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupScores",
     "HiddenSplit",
     "InputError",
     "Ramp",
@@ -47,6 +50,7 @@ __all__ = [
     "RuleFormatError",
     "Selection",
     "StreamingFit",
+    "SummaryFormatError",
     "Table",
     "Tuned",
     "UnseenGroupError",
@@ -58,9 +62,12 @@ __all__ = [
     "draws",
     "fit_frame",
     "fit_rule",
+    "fit_summary",
     "frontier",
     "hidden_split",
     "rows_needed",
+    "summarize",
+    "summarize_frame",
     "tune",
 ]
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairramp.binned import Grid
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.fitting import LARGEST_WEIGHT, SMALLEST_WEIGHT
@@ -255,6 +256,27 @@ class LazyRows:
             last = np.where(p.exact, p.lower, np.nextafter(p.upper, -np.inf))
             straddles = np.floor(p.lower * parts) != np.floor(last * parts)
         return summary
+
+    def binned(self, grid: Grid) -> Summary:
+        """One pass: all rows in the bins of a grid that will not be looked into again."""
+        import narwhals as nw
+
+        x, p, bin_ = nw.col("x"), nw.col("p"), nw.col("equal")
+        rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
+        rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
+        if grid.is_cut_inside:
+            # By the scores themselves: an engine's exponential of the cut-off may be another than NumPy's.
+            cut = float(np.floor(grid.cut * grid.per_unit))
+            above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
+            below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
+            rows = rows.with_columns(bin=nw.when(x >= grid.cutoff).then(above).otherwise(below))
+        found = self._sums(rows, "bin", "equal")
+        low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        means = np.where(low == high, low, (found["equal"] + found["d"] / found["w"]) / grid.per_unit)
+        bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
+        rows_ = found["n"].astype(np.intp)
+        points = grid.filled(self._codes(found), bins, means, low == high, rows_, found["w"], found["w2"])
+        return Summary(self.profile.labels, grid.joined(points))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""

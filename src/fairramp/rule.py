@@ -494,7 +494,7 @@ class Rule:
             columns["rate_before"] = self.record.rate_before
             columns["rate_after"] = self.record.rate_after
             if any(self.record.rate_error):
-                columns["rate_error"] = [f"{error:.1e}" for error in self.record.rate_error]
+                columns["rate_error"] = self.record.rate_error
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
         return Table(columns, decimals, headings)
 

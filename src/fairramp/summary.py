@@ -202,6 +202,11 @@ class Summary:
 
     def merge(self, other: "Summary") -> "Summary":
         """Summary of the rows of both."""
+        labels, points = self.beside(other)
+        return Summary(labels, join_points([points]))
+
+    def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
+        """The groups of both, and the points of both one after the other."""
         labels = {label_key(label): label for label in (*self.labels, *other.labels)}
         order = sorted(labels)
         index = {key: i for i, key in enumerate(order)}
@@ -210,7 +215,7 @@ class Summary:
             lookup = np.array([index[label_key(label)] for label in part.labels], dtype=np.intp)
             return replace(part.points, group=lookup[part.points.group])
 
-        return Summary(tuple(labels[key] for key in order), join_points([renumbered(self), renumbered(other)]))
+        return tuple(labels[key] for key in order), concatenated([renumbered(self), renumbered(other)])
 
     def pooled(self) -> "Summary":
         """All rows as one group."""
