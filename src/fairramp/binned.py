@@ -38,7 +38,7 @@ from fairramp.fitting import (
     fit_rows,
     warn_saturated,
 )
-from fairramp.groups import Label, column_name
+from fairramp.groups import Label, column_name, refuse_mixed
 from fairramp.inputs import as_scores, as_weights, check_length, check_option
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, Rule
@@ -290,6 +290,7 @@ class GroupScores:
                     f"Summaries with different {what} do not merge, got {_shown(mine)} and {_shown(theirs)}; "
                     "summarise the rows of both alike."
                 )
+        refuse_mixed((*self.labels, *other.labels))
         score = self.names.score if self.names.score == other.names.score else None
         return Names(score, self.names.groups or other.names.groups, self.names.strata or other.names.strata)
 
