@@ -173,9 +173,9 @@ def _checked_resolution(resolution: Any) -> int:
 class GroupScores:
     """The scores of each group, in bins: small, mergeable, and enough to fit a rule.
 
-    Made by `summarize` and `summarize_frame`. It holds no rows, but is not anonymous: the counts, weights and
-    mean scores of bins with few rows say much about those rows, and the mean of a bin with one row is its score.
-    See `smallest_count`, and `coarsened` to make it larger.
+    Made by `summarize` and `summarize_frame`. It holds no rows, but is not anonymous: a bin with one row gives
+    away that row's score and weight, a bin of equal scores the score, and counts in a small group may tell who is
+    in it. See `smallest_count`, and `coarsened` for wider bins.
 
     Attributes
     ----------
