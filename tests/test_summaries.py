@@ -132,7 +132,8 @@ def test_a_summary_says_what_it_is():
     summary = summarize(polars.Series("p", [0.2, 0.7, 0.7]), {"unit": ["A", "B", "B"]}, cutoff=0.3, resolution=16)
     assert (summary.labels, summary.rows, summary.scale) == (("A", "B"), (1, 2), "probability")
     assert (summary.resolution, summary.cutoff, summary.weighted, summary.stratified) == (16, 0.3, False, False)
-    assert (summary.names.score, summary.names.groups, summary.smallest_count) == ("p", ("unit",), 1)
+    assert (summary.score_column, summary.group_columns, summary.strata_columns) == ("p", ("unit",), None)
+    assert summary.smallest_count == 1
     assert repr(summary).startswith("3 rows of 2 groups in 16 bins of the scale 'probability'")
     assert summary.table()["mean_score"].tolist() == [0.2, 0.7]
 
@@ -627,6 +628,8 @@ def group(**changes):
         (group(rows=lambda v: v[1:]), "differ in length"),
         (group(weight=lambda v: [0, *v[1:]]), "must be positive"),
         (group(weight_squares=lambda v: [-1, *v[1:]]), "must be positive"),
+        (group(weight=lambda v: [1e300, *v[1:]]), "must be positive and below 1e\\+100"),
+        (group(weight_squares=lambda v: [1e200, *v[1:]]), "at most the squares"),
         (group(weight=None), "null if and only if"),
         (group(mean=lambda v: [*v[1:], v[0]]), "outside its bin"),
         (group(mean=lambda v: [1e300, *v[1:]]), "outside its bin"),

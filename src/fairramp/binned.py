@@ -237,6 +237,21 @@ class GroupScores:
         return self.grid.cutoff
 
     @property
+    def score_column(self) -> str | None:
+        """Name of the score column, where it has one and all parts agree."""
+        return self.names.score
+
+    @property
+    def group_columns(self) -> tuple[str, ...] | None:
+        """Names of the group columns, where they have any."""
+        return self.names.groups
+
+    @property
+    def strata_columns(self) -> tuple[str, ...] | None:
+        """Names of the strata's columns, where they have any."""
+        return self.names.strata
+
+    @property
     def smallest_count(self) -> int:
         """Rows in the bin that has fewest: what a review of disclosure asks for."""
         return int(self.summary.points.rows.min())

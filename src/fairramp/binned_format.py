@@ -25,7 +25,7 @@ import numpy as np
 
 from fairramp.binned import Grid, GroupScores
 from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError
-from fairramp.fitting import Names
+from fairramp.fitting import LARGEST_WEIGHT, Names
 from fairramp.groups import Label, canonical_label, label_key
 from fairramp.rule_format import (
     _check_names,
@@ -204,8 +204,10 @@ def _points(entry: dict[str, Any], group: int, grid: Grid, weighted: bool, label
     mean = numbers("mean")
     if {len(bins)} != {len(values) for values in (rows, weight, squares, mean)}:
         raise SummaryFormatError(f"The lists of {where} differ in length.")
-    if not ((weight > 0).all() and (squares >= 0).all()):
-        raise SummaryFormatError(f"The weights of {where} must be positive.")
+    if not ((weight > 0) & (weight < LARGEST_WEIGHT * np.array(rows)) & (squares >= 0)).all():
+        raise SummaryFormatError(f"The weights of {where} must be positive and below {LARGEST_WEIGHT:g}.")
+    if (squares > weight * weight * (1 + 1e-9)).any():
+        raise SummaryFormatError(f'"weight_squares" of {where} must be at most the squares of "weight".')
     several = {bin_ for bin_, n in zip(bins, rows, strict=True) if n > 1}
     one = _many(_whole)(entry["one_score"], f'"one_score" of {where}')
     if any(not a < b for a, b in pairwise(one)) or not several.issuperset(one):

@@ -165,7 +165,7 @@ def summarize_frame(
     >>> data = fairramp.datasets.load_adult_scores()
     >>> frame = polars.LazyFrame({"p": data.score, "sex": data.sex})
     >>> summary = fairramp.summarize_frame(frame, score="p", group="sex")
-    >>> summary.rows, summary.names.groups
+    >>> summary.rows, summary.group_columns
     ((8094, 16327), ('sex',))
     """
     grid = Grid.checked(scale, resolution, cutoff)
