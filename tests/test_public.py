@@ -9,7 +9,14 @@ import pytest
 
 import fairramp
 
-ERRORS = {"FairrampError", "FairrampWarning", "InputError", "RuleFormatError", "UnseenGroupError"}
+ERRORS = {
+    "FairrampError",
+    "FairrampWarning",
+    "InputError",
+    "RuleFormatError",
+    "SummaryFormatError",
+    "UnseenGroupError",
+}
 MODULES = {"baselines", "bounds", "datasets"}
 NAMES = ERRORS | {
     "Audit",
@@ -18,6 +25,7 @@ NAMES = ERRORS | {
     "Covariance",
     "FitRecord",
     "Frontier",
+    "GroupScores",
     "HiddenSplit",
     "Ramp",
     "RandomizedThresholdOptimizer",
@@ -35,9 +43,12 @@ NAMES = ERRORS | {
     "draws",
     "fit_frame",
     "fit_rule",
+    "fit_summary",
     "frontier",
     "hidden_split",
     "rows_needed",
+    "summarize",
+    "summarize_frame",
     "tune",
 }
 

@@ -788,7 +788,7 @@ def test_duplicate_groups_are_refused(labels):
 
 
 @pytest.mark.parametrize(
-    "name", ["rows", "effective_rows", "rows_above", "rows_inside", "rate_before", "rate_after"]
+    "name", ["rows", "effective_rows", "rows_above", "rows_inside", "rate_before", "rate_after", "rate_error"]
 )
 def test_lists_of_different_length_are_refused(name):
     values = RULE.to_dict()["record"][name]

@@ -13,6 +13,7 @@ from fairramp._version import __version__
 if TYPE_CHECKING:
     from fairramp import baselines, bounds, datasets
     from fairramp.audit import Audit, Selection, audit
+    from fairramp.binned import GroupScores, fit_summary, summarize
     from fairramp.certificate import Certificate, rows_needed
     from fairramp.checking import Check
     from fairramp.criteria.covariance import Covariance
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
         FairrampWarning,
         InputError,
         RuleFormatError,
+        SummaryFormatError,
         UnseenGroupError,
     )
     from fairramp.fitting import fit_rule
-    from fairramp.frames import fit_frame
+    from fairramp.frames import fit_frame, summarize_frame
     from fairramp.frontier import Frontier, frontier
     from fairramp.hidden import HiddenSplit, hidden_split
     from fairramp.rule import FitRecord, Ramp, Rule
@@ -45,6 +47,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupScores",
     "HiddenSplit",
     "InputError",
     "Ramp",
@@ -53,6 +56,7 @@ __all__ = [
     "RuleFormatError",
     "Selection",
     "StreamingFit",
+    "SummaryFormatError",
     "Table",
     "Tuned",
     "UnseenGroupError",
@@ -64,9 +68,12 @@ __all__ = [
     "draws",
     "fit_frame",
     "fit_rule",
+    "fit_summary",
     "frontier",
     "hidden_split",
     "rows_needed",
+    "summarize",
+    "summarize_frame",
     "tune",
 ]
 
@@ -77,6 +84,7 @@ _NAMES = {
         "Selection",
         "audit",
     ),
+    "binned": ("GroupScores", "fit_summary", "summarize"),
     "certificate": (
         "Certificate",
         "rows_needed",
@@ -91,10 +99,11 @@ _NAMES = {
         "FairrampWarning",
         "InputError",
         "RuleFormatError",
+        "SummaryFormatError",
         "UnseenGroupError",
     ),
     "fitting": ("fit_rule",),
-    "frames": ("fit_frame",),
+    "frames": ("fit_frame", "summarize_frame"),
     "frontier": (
         "Frontier",
         "frontier",

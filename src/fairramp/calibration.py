@@ -18,7 +18,7 @@ from fairramp.criteria.covariance import solve_covariance
 from fairramp.criteria.parity import ParityProblem, solve_parity
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.groups import Codes
-from fairramp.summary import GroupScores, Points, join_points
+from fairramp.summary import Points, Summary, join_points
 
 __all__ = ["LabelledScores"]
 
@@ -29,13 +29,13 @@ class LabelledScores:
 
     Attributes
     ----------
-    scores : GroupScores
+    scores : Summary
         The points.
     positives, square_positives : floats, one per point
         Σ w·y and Σ w²·y of the rows.
     """
 
-    scores: GroupScores
+    scores: Summary
     positives: Floats
     square_positives: Floats
 
@@ -49,7 +49,7 @@ class LabelledScores:
         positives, squares = (
             np.bincount(index, v * labels, minlength=len(points)).astype(np.float64) for v in (w, w * w)
         )
-        return cls(GroupScores.of_occurring(codes.labels, points), positives, squares)
+        return cls(Summary.of_occurring(codes.labels, points), positives, squares)
 
     @cached_property
     def levels(self) -> Floats:
@@ -64,11 +64,11 @@ class LabelledScores:
         return levels
 
     @cached_property
-    def calibrated(self) -> GroupScores:
+    def calibrated(self) -> Summary:
         """The same rows at their calibrated scores."""
         at = self.levels
         points = replace(self.scores.points, place=at, lower=at, upper=at)
-        return GroupScores(self.scores.labels, join_points([points]))
+        return Summary(self.scores.labels, join_points([points]))
 
     def most_accurate_rates(self, max_gap: float, strata: Integers | None = None) -> Floats:
         """Each group's rate in the most accurate decisions with that gap that never fall with the score.

@@ -11,6 +11,10 @@ fitted threshold. G is monotone, so a deviation at the *fitted* threshold is a d
     theorem_1  ε + 8 √(2 ln(eN/2)/N) + 2 √(ln(2K/δ)/N), the paper's, N = smallest n_k
     theorem_1_as_printed   the same with N = all rows, for which its proof does not hold
 
+A rule fitted to bins knows its sample rates only up to e_k: each bound then takes r_k − e_k for its lower and
+r_k + e_k for its upper limit. dkw and theorem_1 hold for all thresholds at once, hence also then; beta and kl fix
+the sample rate beforehand, and with an e_k that depends on the rows are good approximations.
+
 Each says whether it is a theorem in the case at hand. Independent fit rows that the model was not trained on are
 always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massart 1990 for dkw.
 """
@@ -28,10 +32,10 @@ from fairramp.exceptions import FairrampError, InputError
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.rule import FitRecord, Rule
-from fairramp.strata import strata_slices, worst_stratum
+from fairramp.strata import strata_slices, widest, worst_stratum
 from fairramp.table import Table
 
-__all__ = ["Certificate", "certify", "promised_gaps", "rows_needed", "widest"]
+__all__ = ["Certificate", "certify", "promised_gaps", "rows_needed"]
 
 #: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
 _CUTS = 1024
@@ -166,6 +170,7 @@ class _Sample:
     plain: bool  # unit weights
     exact: bool  # no ramp, no ties, no slack: the Beta law is exact
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
+    errors: Floats | None = None  # how far each rate can be from that of the rows; None for not at all
 
     @classmethod
     def of(cls, rule: Rule, record: FitRecord) -> "_Sample":
@@ -178,7 +183,8 @@ class _Sample:
         single = (inside <= 1) & hard
         m = np.where(single, counted, drawn)
         numeric = not isinstance(record.target, str)
-        exact = hard and numeric and rule.max_gap == 0 and bool(np.all(inside == 1))
+        errors = np.array(record.rate_error) if any(record.rate_error) else None
+        exact = hard and numeric and rule.max_gap == 0 and bool(np.all(inside == 1)) and errors is None
         return cls(
             rows=rows,
             rates=rates,
@@ -189,7 +195,14 @@ class _Sample:
             plain=not record.weighted,
             exact=exact,
             strata=record.strata,
+            errors=errors,
         )
+
+    def limits(self) -> tuple[Floats, Floats]:
+        """Between which the sample rates lie."""
+        if self.errors is None:
+            return self.rates, self.rates
+        return np.maximum(self.rates - self.errors, 0.0), np.minimum(self.rates + self.errors, 1.0)
 
 
 def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, text: str) -> Certificate:
@@ -198,15 +211,21 @@ def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, tex
 
 def _beta(s: _Sample, confidence: float) -> Certificate:
     upper = np.where(s.on_a_score, s.from_threshold, s.from_threshold + 1)
-    gap = max(_beta_gaps(s, upper, confidence))
+    lower = s.from_threshold
+    if s.errors is not None:
+        more = np.ceil(s.rows * s.errors)
+        lower, upper = np.maximum(lower - more, 0.0), np.minimum(upper + more, s.rows + 1)
+    gap = max(_beta_gaps(s, lower, upper, confidence))
     text = "Assumes independent fit rows that the model was not trained on"
     text += (
-        ", from a law without ties." if s.exact else "; exact without ties, weights, ramp or estimated target."
+        ", from a law without ties."
+        if s.exact
+        else "; exact without ties, weights, bins, ramp or estimated target."
     )
     return _certificate(gap, "beta", s.exact, confidence, text)
 
 
-def _beta_gaps(s: _Sample, upper: Floats, confidence: float) -> list[float]:
+def _beta_gaps(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> list[float]:
     """The quantile of each stratum's gap, or of the one gap there is.
 
     Strata are independent: with confidence^(1/S) for each of S, all hold together. Limits of single groups bound
@@ -215,7 +234,7 @@ def _beta_gaps(s: _Sample, upper: Floats, confidence: float) -> list[float]:
     """
     parts = strata_slices(s.strata, len(s.rows))
     each = confidence ** (1 / len(parts))
-    smallest, largest = (s.from_threshold, s.rows + 1 - s.from_threshold), (upper, s.rows + 1 - upper)
+    smallest, largest = (lower, s.rows + 1 - lower), (upper, s.rows + 1 - upper)
     if len(parts) == 1:
         return [_range_quantile(smallest, largest, each)]
 
@@ -225,8 +244,8 @@ def _beta_gaps(s: _Sample, upper: Floats, confidence: float) -> list[float]:
     gaps = []
     for part in parts:
         tail = (1 - each) / (2 * (part.stop - part.start))
-        lower = _beta_quantile(*of(smallest, part), tail)
-        gaps.append(widest(lower, _beta_quantile(*of(largest, part), 1 - tail)))
+        least = _beta_quantile(*of(smallest, part), tail)
+        gaps.append(widest(least, _beta_quantile(*of(largest, part), 1 - tail)))
     worst = 0.0
     for i in np.argsort(gaps)[::-1].tolist():
         if gaps[i] <= worst:
@@ -238,10 +257,21 @@ def _beta_gaps(s: _Sample, upper: Floats, confidence: float) -> list[float]:
 
 def _kl(s: _Sample, confidence: float) -> Certificate:
     sides = 2 if s.max_gap == 0 else 6
-    lower, upper = kl_interval(s.rates, s.rows, (1 - confidence) / (sides * len(s.rates)))
-    is_theorem = s.numeric_target and s.plain
+    tail = (1 - confidence) / (sides * len(s.rates))
+    least, most = s.limits()
+    lower, upper = kl_interval(least, s.rows, tail)
+    if s.errors is not None:
+        upper = kl_interval(most, s.rows, tail)[1]
+    is_theorem = s.numeric_target and s.plain and s.errors is None
     text = "Assumes independent fit rows that the model was not trained on"
-    text += "." if is_theorem else ", and a numeric target rate and unit weights, which this rule does not have."
+    if s.errors is not None:
+        text += (
+            ", and a numeric target rate, unit weights and rows instead of bins, which this rule does not have."
+        )
+    else:
+        text += (
+            "." if is_theorem else ", and a numeric target rate and unit weights, which this rule does not have."
+        )
     return _certificate(worst_stratum(widest, s.strata, lower, upper), "kl", is_theorem, confidence, text)
 
 
@@ -254,7 +284,8 @@ def _dkw(s: _Sample, confidence: float) -> Certificate:
 
 def _dkw_limits(s: _Sample, confidence: float) -> tuple[Floats, Floats]:
     half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
-    return s.rates - half, s.rates + half
+    least, most = s.limits()
+    return least - half, most + half
 
 
 def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
@@ -262,6 +293,9 @@ def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
     n_groups, delta = len(s.rates), 1 - confidence
     smallest = theorem_1_bound(float(s.rows.min()), n_groups, s.max_gap, delta)
     everyone = theorem_1_bound(float(s.rows.sum()), n_groups, s.max_gap, delta)
+    if s.errors is not None and n_groups > 1:
+        both = float(np.sort(s.errors)[-2:].sum())
+        smallest, everyone = smallest + both, everyone + both
     return [
         _certificate(smallest, "theorem_1", s.plain, confidence, f"{text}, with the size of the smallest group."),
         _certificate(
@@ -272,17 +306,6 @@ def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
             f"{text} as printed, with all rows; its proof needs each group's own.",
         ),
     ]
-
-
-def widest(lower: Floats, upper: Floats) -> float:
-    """Largest difference between one group's upper and another's lower limit."""
-    if len(lower) == 1:
-        return 0.0
-    lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
-    order = np.argsort(lower)
-    first, second = lower[order[0]], lower[order[1]]
-    others = np.where(np.arange(len(lower)) == order[0], second, first)
-    return float(np.max(upper - others))
 
 
 def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float) -> float:

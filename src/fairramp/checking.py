@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from fairramp.audit import mean_chances
-from fairramp.certificate import promised_gaps, widest
+from fairramp.certificate import promised_gaps
 from fairramp.distribution import Floats
 from fairramp.groups import Label, label_key, show_label
 from fairramp.intervals import kl_interval
 from fairramp.rule import Rule
-from fairramp.strata import largest_gap, strata_slices, stratum_index
+from fairramp.strata import largest_gap, strata_slices, stratum_index, widest
 
 __all__ = ["Check", "check"]
 

@@ -4,7 +4,14 @@ Messages are written where they are raised. They name the argument, the rule and
 with the remedy if there is one.
 """
 
-__all__ = ["FairrampError", "FairrampWarning", "InputError", "RuleFormatError", "UnseenGroupError"]
+__all__ = [
+    "FairrampError",
+    "FairrampWarning",
+    "InputError",
+    "RuleFormatError",
+    "SummaryFormatError",
+    "UnseenGroupError",
+]
 
 
 class FairrampError(Exception):
@@ -21,6 +28,10 @@ class UnseenGroupError(InputError):
 
 class RuleFormatError(FairrampError, ValueError):
     """A stored rule that is damaged, of another version, or not a rule at all."""
+
+
+class SummaryFormatError(FairrampError, ValueError):
+    """A stored summary that is damaged, of another version, or not a summary at all."""
 
 
 class FairrampWarning(UserWarning):

@@ -34,7 +34,7 @@ from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
 from fairramp.scales import SATURATION, SCALES, Scale
 from fairramp.strata import encode_cells, largest_gap, stratum_index
-from fairramp.summary import GroupScores, Points
+from fairramp.summary import Points, Summary
 
 __all__ = [
     "LARGEST_WEIGHT",
@@ -190,10 +190,10 @@ class Names:
 class Rows(Protocol):
     """What a fit asks of its rows, wherever they are."""
 
-    def summarize(self) -> GroupScores:
+    def summarize(self) -> Summary:
         """All rows in coarse points."""
 
-    def refine(self, summary: GroupScores, split: Any, average: Any) -> Points:
+    def refine(self, summary: Summary, split: Any, average: Any) -> Points:
         """Finer points for chosen bins of the summary."""
 
 
@@ -329,6 +329,7 @@ def fit_rows(
     record = FitRecord(
         **_per_group(summary, solution, width),
         rate_before=tuple(own_rates.tolist()),
+        rate_error=(0.0,) * len(own_rates),
         strata=None if strata is None else tuple(strata.tolist()),
         target=request.target,
         ramp_width=problem.ramp_width,
@@ -453,13 +454,13 @@ def counting_rows(
 
 def _solve(
     rows: Rows,
-    summary: GroupScores,
+    summary: Summary,
     problem: ParityProblem,
     rates: Floats | None,
     strata: Integers | None,
     *,
     pool: bool,
-) -> tuple[GroupScores, ParitySolution, Ramp | None]:
+) -> tuple[Summary, ParitySolution, Ramp | None]:
     """Solve, look closer, and solve again until the solution rests on exact points alone.
 
     With `rates` each group's selection rate is given and only its ramp is looked for; with `strata` gaps are
@@ -495,7 +496,7 @@ def _solve(
         summary = summary.replace(split | average, rows.refine(summary, split, average))
 
 
-def _resolved(rows: Rows, summary: GroupScores, feet: Floats, width: float) -> GroupScores:
+def _resolved(rows: Rows, summary: Summary, feet: Floats, width: float) -> Summary:
     """A summary that is exact for ramps at the given feet, and at the edges of ramps of width 0."""
     edges = feet[None] if width == 0 else np.empty((0, len(feet)))
     while True:
@@ -506,8 +507,8 @@ def _resolved(rows: Rows, summary: GroupScores, feet: Floats, width: float) -> G
 
 
 def _descend(
-    rows: Rows, summary: GroupScores, request: Request
-) -> tuple[GroupScores, ParitySolution, tuple[tuple[float, ...], ...]]:
+    rows: Rows, summary: Summary, request: Request
+) -> tuple[Summary, ParitySolution, tuple[tuple[float, ...], ...]]:
     """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
     if not isinstance(rows, ArrayRows):
         raise InputError("`solver='sgd'` needs the rows in memory; collect the table first.")
@@ -533,7 +534,7 @@ def _descend(
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 
-def _solve_pooled(summary: GroupScores, problem: ParityProblem, target: float) -> ParitySolution:
+def _solve_pooled(summary: Summary, problem: ParityProblem, target: float) -> ParitySolution:
     """The ramp at which all rows together reach the band."""
     everyone = summary.pooled()
     return solve_parity(everyone.distribution(), everyone.shares, replace(problem, target_rate=target))
@@ -552,7 +553,7 @@ def _own_decisions(cutoff: float, rates: Floats) -> ParitySolution:
     )
 
 
-def _per_group(summary: GroupScores, solution: ParitySolution, width: float) -> dict[str, Any]:
+def _per_group(summary: Summary, solution: ParitySolution, width: float) -> dict[str, Any]:
     """Numbers of the record that come from the points, one per group.
 
     Effective rows: n_eff = r (1 − r) W² / Σ w² (h − r)², which for unit weights and certain decisions
@@ -601,7 +602,7 @@ def _outside() -> int:
     return level
 
 
-def _warn(summary: GroupScores, solution: ParitySolution, request: Request) -> None:
+def _warn(summary: Summary, solution: ParitySolution, request: Request) -> None:
     optimal = request.target == "optimal"
     if len(summary.labels) == 1:
         _warn_user(f"There is one single group, {summary.labels[0]!r}: nothing to equalise.")

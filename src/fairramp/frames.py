@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp import sql_pieces as sql
+from fairramp.binned import Grid, GroupScores, check_weights, summarize
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
@@ -26,7 +27,7 @@ from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch
 from fairramp.rule import OFFSETS, Ramp, Rule
 from fairramp.scales import SCALES
 
-__all__ = ["apply", "fit_frame"]
+__all__ = ["apply", "fit_frame", "summarize_frame"]
 
 #: So many groups are told apart by comparing; more are looked up.
 FEW_GROUPS = 16
@@ -127,6 +128,71 @@ def fit_frame(
     )
     assert rule.record is not None
     return replace(rule, record=replace(rule.record, score_column=score))
+
+
+def summarize_frame(
+    frame: Any,
+    *,
+    score: str,
+    group: str | Sequence[str],
+    weight: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    scale: str = "probability",
+    cutoff: float | None = None,
+    resolution: int = 4096,
+) -> GroupScores:
+    """Summarise the columns of a table; see `summarize`.
+
+    Of a lazy table the engine computes the sums, in one pass after one that checks the columns; no row comes to
+    Python.
+
+    Parameters
+    ----------
+    frame : table
+        As for `fit_frame`.
+    score, group, weight, strata : str, or list of str for `group` and `strata`
+        Names of the columns, which the summary remembers.
+    scale, cutoff, resolution
+        As in `summarize`.
+
+    Returns
+    -------
+    GroupScores
+
+    Examples
+    --------
+    >>> import fairramp, polars
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> frame = polars.LazyFrame({"p": data.score, "sex": data.sex})
+    >>> summary = fairramp.summarize_frame(frame, score="p", group="sex")
+    >>> summary.rows, summary.group_columns
+    ((8094, 16327), ('sex',))
+    """
+    grid = Grid.checked(scale, resolution, cutoff)
+    table, _ = _narwhal(frame)
+    groups, outer = _names("group", group), () if strata is None else _names("strata", strata)
+    columns = [_name("score", score), *groups, *outer, *([] if weight is None else [_name("weight", weight)])]
+    _check_columns(table, columns)
+    names = Names(score, groups, outer or None)
+    if _is_lazy(table):
+        rows = LazyTable(table, score, groups, outer, weight=weight)
+        profile = Profile.of(rows, grid.scale)
+        if weight is not None:
+            check_weights(profile.largest_weight)
+        summary = LazyRows(rows, profile, grid.scale).binned(grid)
+        warn_saturated(profile.saturated)
+        return GroupScores(grid, summary, weight is not None, bool(outer), names)
+    read = _reader(table, columns)
+    found = summarize(
+        read(score),
+        {name: read(name) for name in groups},
+        sample_weight=None if weight is None else read(weight),
+        strata={name: read(name) for name in outer} if outer else None,
+        scale=scale,
+        cutoff=cutoff,
+        resolution=resolution,
+    )
+    return replace(found, names=names)
 
 
 def apply(

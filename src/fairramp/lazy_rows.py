@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairramp.binned import Grid
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.fitting import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from fairramp.groups import Label, canonical_label, label_key
 from fairramp.rows import SORTED_ROWS, finer_parts, refusal
 from fairramp.scales import SATURATION, Scale
-from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, join_points, resolution
+from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution
 
 __all__ = ["LazyRows", "LazyTable", "Profile", "fetch", "small_table"]
 
@@ -229,7 +230,7 @@ class LazyRows:
         self._rows = rows
         self._bins = _Bins.none()
 
-    def summarize(self) -> GroupScores:
+    def summarize(self) -> Summary:
         """First pass: all rows in bins, or one by one if they are few."""
         import narwhals as nw
 
@@ -237,13 +238,13 @@ class LazyRows:
         few = int(self.profile.rows.sum()) <= SORTED_ROWS
         if few:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), "x")
-            return GroupScores(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
+            return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
         within = nw.col("p") * self._per_unit - nw.col("bin")  # exact: no sum of full scores loses digits
         found = self._sums(self._rows.with_columns(d=within), "bin")
         bin_ = found["bin"]
         group = self._codes(found)
         mean = (bin_ + found["d"] / found["w"]) / self._per_unit
-        summary = GroupScores(labels, self._points(group, found, mean, bin_))
+        summary = Summary(labels, self._points(group, found, mean, bin_))
         # The fingerprint counts parts of the range; a bin that an engine's rounding let straddle two is opened.
         p = summary.points
         parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
@@ -256,7 +257,28 @@ class LazyRows:
             straddles = np.floor(p.lower * parts) != np.floor(last * parts)
         return summary
 
-    def refine(self, summary: GroupScores, split: Booleans, average: Booleans) -> Points:
+    def binned(self, grid: Grid) -> Summary:
+        """One pass: all rows in the bins of a grid that will not be looked into again."""
+        import narwhals as nw
+
+        x, p, bin_ = nw.col("x"), nw.col("p"), nw.col("equal")
+        rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
+        rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
+        if grid.is_cut_inside:
+            # By the scores themselves: an engine's exponential of the cut-off may be another than NumPy's.
+            cut = float(np.floor(grid.cut * grid.per_unit))
+            above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
+            below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
+            rows = rows.with_columns(bin=nw.when(x >= grid.cutoff).then(above).otherwise(below))
+        found = self._sums(rows, "bin", "equal")
+        low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        means = np.where(low == high, low, (found["equal"] + found["d"] / found["w"]) / grid.per_unit)
+        bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
+        rows_ = found["n"].astype(np.intp)
+        points = grid.filled(self._codes(found), bins, means, low == high, rows_, found["w"], found["w2"])
+        return Summary(self.profile.labels, grid.joined(points))
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
         import narwhals as nw
 

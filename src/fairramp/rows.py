@@ -25,7 +25,7 @@ from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes
 from fairramp.scales import Scale
-from fairramp.summary import MAX_RESOLUTION, Booleans, GroupScores, Points, concatenated, resolution
+from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution
 
 __all__ = ["ArrayRows", "finer_parts", "refusal"]
 
@@ -88,17 +88,17 @@ class ArrayRows:
             bad = np.flatnonzero(~((scores >= low) & (scores <= high) & np.isfinite(scores)))
         raise refusal(self.scale, float(scores[bad[0]]), f"row {start + int(bad[0])}")
 
-    def summarize(self) -> GroupScores:
+    def summarize(self) -> Summary:
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
         n_rows = len(self.scores)
         if n_rows <= max(SORTED_ROWS, SORTED_PER_GROUP * len(self.codes.labels)):
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
-            return GroupScores.of_occurring(self.codes.labels, points)
+            return Summary.of_occurring(self.codes.labels, points)
         self._count()
         assert self._narrow is not None
-        narrow = GroupScores.of_occurring(self.codes.labels, self._narrow)
+        narrow = Summary.of_occurring(self.codes.labels, self._narrow)
         self._narrow = narrow.points
-        return GroupScores(narrow.labels, self._widened(narrow.points))
+        return Summary(narrow.labels, self._widened(narrow.points))
 
     def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
         """Index of each row's (group, bin), in as few bytes as it takes."""
@@ -158,7 +158,7 @@ class ArrayRows:
             averaged=exact[first],
         )
 
-    def refine(self, summary: GroupScores, split: Booleans, average: Booleans) -> Points:
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for the chosen bins of a summary of these rows.
 
         Wide bins become narrow ones. Narrow bins to be averaged become one bin with its mean; those to

@@ -25,7 +25,7 @@ from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
-from fairramp.strata import encode_cells, largest_gap, stratum_index
+from fairramp.strata import encode_cells, largest_gap, stratum_index, widest, worst_stratum
 from fairramp.table import Table, name_column
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class FitRecord:
         of width 0, above the threshold and equal to it.
     rate_before, rate_after : tuple of float
         Selection rate of the classifier's own decisions and of the rule.
+    rate_error : tuple of float
+        How far `rate_after` can be from the rate of the rows themselves: 0, unless the rule was fitted to
+        bins (`fairramp.fit_summary`).
     strata : tuple of int, or None
         Index of each cell's stratum, for rules that equalise within strata.
     target : str or float
@@ -127,6 +130,7 @@ class FitRecord:
     rows_inside: tuple[int, ...]
     rate_before: tuple[float, ...]
     rate_after: tuple[float, ...]
+    rate_error: tuple[float, ...]
     strata: tuple[int, ...] | None
     target: str | float
     ramp_width: float
@@ -151,8 +155,14 @@ class FitRecord:
 
     @property
     def gap_after(self) -> float:
-        """Largest difference of two groups' selection rates under the rule, as in `gap_before`."""
-        return largest_gap(self.rate_after, self.strata)
+        """Largest difference of two groups' selection rates under the rule, as in `gap_before`.
+
+        For a rule fitted to bins, the largest that it can be: `rate_error` is counted in.
+        """
+        if not any(self.rate_error):
+            return largest_gap(self.rate_after, self.strata)
+        rates, errors = np.array(self.rate_after), np.array(self.rate_error)
+        return worst_stratum(widest, self.strata, rates - errors, rates + errors)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -483,6 +493,8 @@ class Rule:
         if self.record:
             columns["rate_before"] = self.record.rate_before
             columns["rate_after"] = self.record.rate_after
+            if any(self.record.rate_error):
+                columns["rate_error"] = self.record.rate_error
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
         return Table(columns, decimals, headings)
 
@@ -505,7 +517,13 @@ class Rule:
             lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
         if self.record:
             before, after = self.record.gap_before, self.record.gap_after
-            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {after:.4f} after")
+            binned = any(self.record.rate_error)
+            after_text = f"at most {after:.4f}" if binned else f"{after:.4f}"
+            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {after_text} after")
+            if binned:
+                lines.append(
+                    f"fitted to bins: a selection rate after is right to {max(self.record.rate_error):.1e}"
+                )
         return "\n\n".join(lines)
 
     # Trusting ---------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from fairramp.exceptions import FairrampError, InputError, RuleFormatError
 from fairramp.groups import Label
 from fairramp.rule import TARGETS, FitRecord, Ramp, Rule
 
-__all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
+__all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json", "write_whole"]
 
 FORMAT = "fairramp.rule"
 VERSION = 1
@@ -66,26 +66,31 @@ def fingerprint(rule: Rule) -> str:
 
 
 def save(rule: Rule, path: str | os.PathLike[str]) -> None:
+    """Write the rule to a file, whole or not at all."""
+    write_whole(path, lambda: to_json(rule), "the rule")
+
+
+def write_whole(path: str | os.PathLike[str], text: Callable[[], str], what: str) -> None:
     """Write to a temporary file beside the target, then rename: whole or not at all."""
     path = Path(path)
     if path.is_dir():
-        raise FairrampError(f"Cannot save the rule to {path}: it is a folder.")
+        raise FairrampError(f"Cannot save {what} to {path}: it is a folder.")
     if not path.parent.is_dir():
-        raise FairrampError(f"Cannot save the rule to {path}: the folder {path.parent} does not exist.")
+        raise FairrampError(f"Cannot save {what} to {path}: the folder {path.parent} does not exist.")
     try:
-        _write(rule, path.resolve())
+        _write(text, path.resolve())
     except OSError as error:
         if error.filename is None:
             raise
         raise type(error)(error.errno, error.strerror, str(path)) from None  # not the temporary file
 
 
-def _write(rule: Rule, path: Path) -> None:
+def _write(text: Callable[[], str], path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(to_json(rule))
+            file.write(text())
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
@@ -289,6 +294,7 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
     "rows_inside": _many(_whole),
     "rate_before": _many(_share),
     "rate_after": _many(_share),
+    "rate_error": _many(_share),
     "strata": _optional(_many(_whole)),
     "target": _target,
     "ramp_width": _nonnegative,
@@ -308,7 +314,7 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
 def _record(content: Any) -> FitRecord:
     _check_names(content, tuple(f.name for f in fields(FitRecord)), "the record")
     read = {name: kind(content[name], f'"{name}"') for name, kind in _RECORD.items()}
-    lengths = {len(read[name]) for name in list(_RECORD)[:6]}
+    lengths = {len(read[name]) for name in list(_RECORD)[:7]}
     if len(lengths) > 1:
         raise RuleFormatError("The lists of the record differ in length.")
     for name, found in (("strata", [read["strata"]]), ("trace", read["trace"] or [])):

@@ -59,6 +59,10 @@ class Scale:
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-x))
 
+    def position_of(self, score: float) -> float:
+        """One score as a position."""
+        return float(self.position(np.array([score]))[0])
+
 
 SCALES = {
     s.name: s

@@ -17,7 +17,15 @@ from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes, Label, cross, encode_groups, label_key
 
-__all__ = ["encode_cells", "encode_strata", "largest_gap", "strata_slices", "stratum_index", "worst_stratum"]
+__all__ = [
+    "encode_cells",
+    "encode_strata",
+    "largest_gap",
+    "strata_slices",
+    "stratum_index",
+    "widest",
+    "worst_stratum",
+]
 
 
 def encode_cells(
@@ -69,3 +77,14 @@ def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats)
     """Largest value of a measure of cells over the strata; of all cells at once without strata."""
     parts = strata_slices(strata, len(per_cell[0]))
     return max(measure(*(values[part] for values in per_cell)) for part in parts)
+
+
+def widest(lower: Floats, upper: Floats) -> float:
+    """Largest difference between one group's upper and another's lower limit."""
+    if len(lower) == 1:
+        return 0.0
+    lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+    order = np.argsort(lower)
+    first, second = lower[order[0]], lower[order[1]]
+    others = np.where(np.arange(len(lower)) == order[0], second, first)
+    return float(np.max(upper - others))

@@ -1,4 +1,4 @@
-"""GroupScores: what a fit needs to know about the rows, and no more.
+"""Summary: what a fit needs to know about the rows, and no more.
 
 Per group a list of points. A point is either *exact*, all rows of one score, or a *bin*, all rows with a
 score in [lower, upper). Each carries its number of rows, Σw, Σw² and a place:
@@ -28,7 +28,7 @@ import numpy.typing as npt
 from fairramp.distribution import Floats, Integers, ScoreDistribution, sort_keys
 from fairramp.groups import Label, label_key
 
-__all__ = ["MAX_RESOLUTION", "GroupScores", "Points", "concatenated", "join_points", "resolution"]
+__all__ = ["MAX_RESOLUTION", "Points", "Summary", "concatenated", "join_points", "resolution"]
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -134,7 +134,7 @@ def join_points(parts: Sequence[Points]) -> Points:
 
 
 @dataclass(frozen=True)
-class GroupScores:
+class Summary:
     """The scores of each group, summarised.
 
     Attributes
@@ -200,24 +200,27 @@ class GroupScores:
         digest.update(counts.astype("<i8").tobytes())
         return digest.hexdigest()
 
-    def merge(self, other: "GroupScores") -> "GroupScores":
+    def merge(self, other: "Summary") -> "Summary":
         """Summary of the rows of both."""
+        labels, points = self.beside(other)
+        return Summary(labels, join_points([points]))
+
+    def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
+        """The groups of both, and the points of both one after the other."""
         labels = {label_key(label): label for label in (*self.labels, *other.labels)}
         order = sorted(labels)
         index = {key: i for i, key in enumerate(order)}
 
-        def renumbered(part: "GroupScores") -> Points:
+        def renumbered(part: "Summary") -> Points:
             lookup = np.array([index[label_key(label)] for label in part.labels], dtype=np.intp)
             return replace(part.points, group=lookup[part.points.group])
 
-        return GroupScores(
-            tuple(labels[key] for key in order), join_points([renumbered(self), renumbered(other)])
-        )
+        return tuple(labels[key] for key in order), concatenated([renumbered(self), renumbered(other)])
 
-    def pooled(self) -> "GroupScores":
+    def pooled(self) -> "Summary":
         """All rows as one group."""
         p = self.points
-        return GroupScores((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
+        return Summary((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
 
     def unresolved(self, feet: Floats, width: float, edges: Floats) -> tuple[Booleans, Booleans]:
         """Bins that are too coarse to be exact for the given ramps.
@@ -255,9 +258,9 @@ class GroupScores:
         split &= coarse
         return split, meets & coarse & ~split & ~p.averaged
 
-    def replace(self, which: Booleans, finer: Points) -> "GroupScores":
+    def replace(self, which: Booleans, finer: Points) -> "Summary":
         """The same rows with some bins exchanged for finer points."""
         kept = self.points.take(~which)
         points = concatenated([kept, finer])
         keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
-        return GroupScores(self.labels, points.take(np.argsort(keys, kind="stable")))
+        return Summary(self.labels, points.take(np.argsort(keys, kind="stable")))

@@ -13,7 +13,7 @@ from fairramp.distribution import RateCurve, ScoreDistribution
 from fairramp.groups import encode_groups
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
-from fairramp.summary import GroupScores, Points
+from fairramp.summary import Points, Summary
 from oracles import brute_force_threshold_rate, selection_rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -79,7 +79,7 @@ def test_a_higher_score_of_the_same_group_never_has_a_lower_chance(sample, optio
 def test_rate_equals_exact_fractions_and_falls_with_the_threshold(sample, width, foot):
     scores, _, weights = sample
     points = Points.from_rows(np.zeros(len(scores), dtype=np.intp), scores, weights.astype(float))
-    distribution = GroupScores((None,), points).distribution()
+    distribution = Summary((None,), points).distribution()
     [rate] = distribution.rates(np.array([foot]), width)
     exact = brute_force_threshold_rate(scores, weights, foot, ramp_width=width, offset=0.0)
     assert abs(rate - float(exact)) <= 1e-12 + 1e-15 / width
@@ -91,7 +91,7 @@ def test_rate_equals_exact_fractions_and_falls_with_the_threshold(sample, width,
 def test_inverting_a_rate_gives_that_rate(sample, width, rate):
     scores, _, weights = sample
     points = Points.from_rows(np.zeros(len(scores), dtype=np.intp), scores, weights.astype(float))
-    distribution = GroupScores((None,), points).distribution()
+    distribution = Summary((None,), points).distribution()
     lowest, highest = RateCurve(distribution, width).feet(np.array([rate]))
     assert lowest <= highest
     for foot in (lowest, highest):

@@ -26,7 +26,7 @@ import numpy as np
 from fairramp.criteria.parity import ParityProblem, ParitySolution, solve_parity
 from fairramp.distribution import Floats, Integers, ScoreDistribution
 from fairramp.strata import strata_slices
-from fairramp.summary import GroupScores
+from fairramp.summary import Summary
 
 __all__ = ["Covariance", "CovarianceSolution", "solve_covariance"]
 
@@ -74,13 +74,13 @@ class CovarianceSolution(ParitySolution):
 
 
 def solve_covariance(
-    scores: GroupScores, strata: Integers, problem: ParityProblem, near: Floats | None = None
+    scores: Summary, strata: Integers, problem: ParityProblem, near: Floats | None = None
 ) -> CovarianceSolution:
     """Ramps of least cost with gaps within strata of at most max_gap.
 
     Parameters
     ----------
-    scores : GroupScores
+    scores : Summary
         Scores of the cells, those of a stratum side by side.
     strata : integers of shape (K,)
         Index of each cell's stratum, counted from 0 without holes.
