@@ -316,7 +316,8 @@ def fit_reject_option(
     validation : tuple (scores, groups) or (scores, groups, sample_weight)
         Other rows, of both groups.
     cutoff : float, optional
-        Where the classifier itself says yes, `score >= cutoff`; 0.5, 50 percent, or 0 for signed scores and logits.
+        Where the classifier itself says yes, `score >= cutoff`; 0.5, 50 percent, or 0 for signed scores and
+        logits.
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
         What the scores are.
     sample_weight : numbers of shape (n,), optional
