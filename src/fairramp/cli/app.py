@@ -482,7 +482,7 @@ def frontier(
     screen.table(table)
     screen.text()
     screen.text(last)
-    screen.say("each gap with the most accurate rates, as fit finds them with --target-rate accuracy")
+    screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")
     if output not in (None, STDOUT):
         screen.say(f"Saved to {output}.")
     screen.result(

@@ -102,8 +102,7 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
     if isinstance(error, MissingArgumentError):
         name = re.search(r"parameter (\S+) requires an argument", text)
         if name is not None:
-            spellings = {name[1], "-o"} if name[1] == "--output" else {name[1]}
-            return f"{name[1]} {'has no value' if spellings & set(arguments) else 'is missing'}."
+            return f"{name[1]} {'has no value' if name[1] in arguments else 'is missing'}."
     comma = re.search(r'for (\S+): unable to convert "(-?\d*),(\d+)" into float', text)
     if isinstance(error, CoercionError) and comma:
         return f"{comma[1]} {comma[2]},{comma[3]} is not a number; write {comma[2] or 0}.{comma[3]} with a point."
