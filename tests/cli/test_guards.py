@@ -301,3 +301,13 @@ def test_stdout_is_called_so(inside):
     assert "/dev/std" not in done.stderr
     content = json.loads(inside("audit", "-", *COLUMNS, "--json", stdin=rows().encode()).stdout)
     assert content["data"] == "-"
+
+
+def test_messages_are_wrapped_for_those_who_watch(monkeypatch):
+    from fairramp.cli.render import for_stderr
+
+    text = "fairramp: " + "word " * 40 + "end."
+    assert for_stderr(text) == text
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert max(map(len, for_stderr(text).split("\n"))) <= 80
+    assert for_stderr(text).split() == text.split()

@@ -138,10 +138,11 @@ def audit(
         with screen.progress(job.source.connection, "Reading"):
             arrays = job.arrays()
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
-    _show_audit(screen, found, columns, data, decided=known is None and guards.is_decided(arrays["scores"]))
+    decided = known is None and guards.is_decided(arrays["scores"])
+    _show_audit(screen, found, columns, data, decided=decided)
     gate = None
     if fail_above is not None or fail_unless_below is not None:
-        gate = guards.judge(screen, found, fail_above, fail_unless_below)
+        gate = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)
     screen.result(_stamp("audit") | {"data": _dash(data), **_named(columns), **found.to_dict(), "gate": gate})
     return 1 if gate and gate["failed"] else 0
 

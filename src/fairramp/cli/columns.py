@@ -156,11 +156,12 @@ def scan(
         )
     k = len(keys)
     total = sum(row[k] for row in rows)
-    if total and sum(row[k + 1] for row in rows):
+    nobody = sum(row[k + 1] for row in rows)
+    if total and nobody:
         blank_row = _first_row(source, f"{column} IS NULL{blank}")
         raise TableError(
-            f"{sum(row[k + 1] for row in rows):,} rows of {source.shown} have no id in {id!r}, the first is row "
-            f"{blank_row}; give every row an id of its own."
+            f"{nobody:,} row{' has' if nobody == 1 else 's have'} no id in {id!r} of {source.shown}, the first "
+            f"is row {blank_row}; give every row an id of its own."
         )
     resolved = {}
     for i, (option, column) in enumerate(found.items()):

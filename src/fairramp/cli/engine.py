@@ -174,7 +174,8 @@ def adapted(job: Job, rule: "fairramp.Rule") -> Job:
             parts += list(stratum) if isinstance(stratum, tuple) else [stratum]
         if len(parts) != len(known):
             raise TableError(
-                f"The rule was fitted on {len(parts)} group columns; name as many with --group, in that order."
+                f"The rule was fitted on {len(parts)} group column{'' if len(parts) == 1 else 's'}; name as many "
+                "with --group, in that order."
             )
         for seen, value in zip(known, parts, strict=True):
             seen.add((type(value), value))

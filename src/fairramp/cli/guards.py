@@ -110,10 +110,13 @@ def _spelling(label: str) -> str:
     return "".join(label.casefold().split())
 
 
-def judge(screen: Any, found: Audit, above: float | None, below: float | None) -> dict[str, Any]:
+def judge(
+    screen: Any, found: Audit, above: float | None, below: float | None, *, decided: bool
+) -> dict[str, Any]:
     """Say whether the gates are passed, and no more than the data show."""
     lower, upper = found.selection.gap_interval
-    whose = "the classifier's own decisions" if found.after is None else "the decisions after the rule"
+    whose = "these decisions" if decided else "the classifier's own decisions"
+    whose = whose if found.after is None else "the decisions after the rule"
     sure = f"with {found.confidence:.0%} confidence"
     measured = f"measured {found.gap:.4f}, limits {lower:.4f} to {upper:.4f}"
     failed = False
