@@ -311,7 +311,7 @@ def test_errors_without_labels_are_refused():
         ({"scores": []}, "`scores` is empty"),
         ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
         ({"confidence": 95}, "`confidence` must be a number"),
-        ({"scale": "percent"}, "`scale` must be one of 'probability', 'signed', 'logit', got 'percent'."),
+        ({"scale": "odds"}, "`scale` must be one of 'probability', 'percent', 'signed', 'logit', got 'odds'."),
         ({"cutoff": 2}, "`cutoff` must be a number in [0, 1], got 2."),
     ],
 )

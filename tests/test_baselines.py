@@ -104,7 +104,9 @@ def test_shift_weights_of_any_size_do():
         assert found == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("scale", "to"), [("signed", lambda p: 2 * p - 1), ("logit", logit)])
+@pytest.mark.parametrize(
+    ("scale", "to"), [("percent", lambda p: 100 * p), ("signed", lambda p: 2 * p - 1), ("logit", logit)]
+)
 def test_shift_decides_alike_on_every_scale(scale, to):
     training = [*BOTH, *BOTH[:3], (1, "C"), (1, "C")]
     p, groups = np.tile(GRID[1:-1], 3), np.repeat(list("ABC"), 199)
@@ -140,7 +142,9 @@ def test_shift_bad_input_is_refused_in_one_sentence():
         fit_shift_inference([0, 1], ["A", "A"], sample_weight=[1])
     with pytest.raises(InputError, match=r"^`labels` must be 0 or 1, got 2\.0 in row 1\.$"):
         fit_shift_inference([0, 2], ["A", "A"])
-    with pytest.raises(InputError, match="`scale` must be one of 'probability', 'signed', 'logit', got 'odds'"):
+    with pytest.raises(
+        InputError, match="`scale` must be one of 'probability', 'percent', 'signed', 'logit', got"
+    ):
         fit_shift_inference([0, 1], ["A", "A"], scale="odds")
     with pytest.raises(InputError, match="`groups` is empty"):
         fit_shift_inference([], [])
@@ -240,7 +244,9 @@ def test_another_cutoff_moves_the_zone():
     assert option.decide(*rows).tolist() == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize(("scale", "to"), [("signed", lambda p: 2 * p - 1), ("logit", logit)])
+@pytest.mark.parametrize(
+    ("scale", "to"), [("percent", lambda p: 100 * p), ("signed", lambda p: 2 * p - 1), ("logit", logit)]
+)
 def test_reject_option_decides_alike_on_every_scale(scale, to):
     scores, codes = sample(500)
     plain = fit_reject_option(scores, codes, validation=(scores, codes), cutoff=0.4)

@@ -165,10 +165,10 @@ def test_ten_thousand_groups_of_texts_keep_the_gap():
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, ">f4", ">f8", np.longdouble])
-@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, ramp_width):
     scores, groups = sample(500)
-    column = (scores if scale == "probability" else 2 * scores - 1).astype(kind)
+    column = {"probability": scores, "percent": 100 * scores}.get(scale, 2 * scores - 1).astype(kind)
     exact = column.astype(np.float64)
     expected = fit(exact, groups, scale=scale, ramp_width=ramp_width)
     rule = fit(column, groups, scale=scale, ramp_width=ramp_width)
@@ -177,6 +177,24 @@ def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, 
 
 
 # Scales and cut-offs ------------------------------------------------------------------------------
+
+
+@WIDTHS
+@RAMPS
+@GAPS
+@pytest.mark.parametrize("cutoff", [None, 40])
+def test_percentages_are_hundred_times_the_probabilities(cutoff, ramp_width, ramp, max_gap):
+    scores, groups = sample(500)
+    percent = 100 * scores
+    options = {"ramp_width": ramp_width, "ramp": ramp, "max_gap": max_gap}
+    rule = fit(percent, groups, cutoff=cutoff, scale="percent", **options)
+    plain = fit(percent / 100, groups, cutoff=cutoff and cutoff / 100, **options)
+    assert rule.cutoff == (cutoff or 50)
+    assert (rule.ramps, rule.record.rate_after) == (plain.ramps, plain.record.rate_after)
+    assert np.array_equal(rule.probabilities(percent, groups), plain.probabilities(percent / 100, groups))
+    assert list(rule.table()["threshold"]) == [100 * ramp.threshold for ramp in rule.ramps]
+    assert "in percent" in repr(rule)
+    assert type(rule).from_json(rule.to_json()) == rule
 
 
 @WIDTHS
@@ -341,7 +359,7 @@ def test_the_layout_of_arrays_in_memory_changes_nothing(layout, kind):
     assert np.array_equal(rule.probabilities(columns[0], columns[1]), expected.probabilities(scores, groups))
 
 
-@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 def test_the_input_is_never_modified(scale, kind, ramp_width):

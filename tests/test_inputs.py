@@ -81,7 +81,7 @@ def door(request):
     return enter
 
 
-@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_a_score_that_is_not_finite_is_refused_on_every_scale(door, scale, value, kind):
@@ -121,7 +121,7 @@ def test_a_score_just_out_of_range_is_shown_with_the_digits_that_put_it_there(do
 
 
 def test_percentages_taken_for_probabilities_are_refused_with_the_remedy(door):
-    refused(lambda: door(SCORES * 100), "[0, 1]", "divide percentages by 100")
+    refused(lambda: door(SCORES * 100), "[0, 1]", "scale='percent' for percentages")
 
 
 def test_logits_taken_for_probabilities_are_refused_with_the_remedy(door):
@@ -462,7 +462,7 @@ def test_a_cutoff_that_is_not_a_number_in_the_range_of_the_scale_is_refused(scal
     ("name", "words"),
     [
         ("ramp", ["'centered'", "'paper'"]),
-        ("scale", ["'probability'", "'signed'", "'logit'"]),
+        ("scale", ["'probability'", "'percent'", "'signed'", "'logit'"]),
         ("unseen_group", ["'error'", "'pooled'", "'original'"]),
     ],
 )

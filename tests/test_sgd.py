@@ -126,10 +126,15 @@ def test_weights_count_as_in_the_exact_solver():
     assert np.abs(thresholds(found) - thresholds(exact)).max() < 0.02
 
 
-@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 def test_scales_give_the_same_decisions(scale):
     scores, codes = sample(2000)
-    shown = {"probability": scores, "signed": 2 * scores - 1, "logit": np.log(scores / (1 - scores))}[scale]
+    shown = {
+        "probability": scores,
+        "percent": 100 * scores,
+        "signed": 2 * scores - 1,
+        "logit": np.log(scores / (1 - scores)),
+    }[scale]
     width = 0.1 if scale == "signed" else 0.05
     rule = fairramp.fit_rule(shown, codes, scale=scale, ramp_width=width, target_rate=0.4, solver=SGD(epochs=3))
     plain = fairramp.fit_rule(scores, codes, ramp_width=0.05, target_rate=0.4, solver=SGD(epochs=3))

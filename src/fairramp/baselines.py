@@ -113,7 +113,7 @@ class ShiftInference(_FixedDecisions):
         Labels of the groups.
     rows : tuple of int
         Training rows of each group.
-    scale : {"probability", "signed", "logit"}
+    scale : {"probability", "percent", "signed", "logit"}
         What the scores are.
     group_columns : tuple of str, or None
         Names of the group columns, where they had any.
@@ -172,7 +172,7 @@ def fit_shift_inference(
         Their groups. Each needs rows of both labels: otherwise P(y, s) = 0, and there is no weight.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows.
-    scale : {"probability", "signed", "logit"}, default "probability"
+    scale : {"probability", "percent", "signed", "logit"}, default "probability"
         What the scores will be; as probabilities they should be calibrated.
 
     Examples
@@ -226,7 +226,7 @@ class RejectOption(_FixedDecisions):
         Labels of the two groups.
     rows : tuple of int
         Fit rows of each.
-    scale : {"probability", "signed", "logit"}
+    scale : {"probability", "percent", "signed", "logit"}
         What the scores are.
     group_columns : tuple of str, or None
         Names of the group columns, where they had any.
@@ -316,8 +316,9 @@ def fit_reject_option(
     validation : tuple (scores, groups) or (scores, groups, sample_weight)
         Other rows, of both groups.
     cutoff : float, optional
-        Where the classifier itself says yes, `score >= cutoff`; 0.5, or 0 for signed scores and logits.
-    scale : {"probability", "signed", "logit"}, default "probability"
+        Where the classifier itself says yes, `score >= cutoff`; 0.5, 50 percent, or 0 for signed scores and
+        logits.
+    scale : {"probability", "percent", "signed", "logit"}, default "probability"
         What the scores are.
     sample_weight : numbers of shape (n,), optional
         Weights of the fit rows.

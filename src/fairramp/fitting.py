@@ -95,7 +95,8 @@ def fit_rule(
         Largest allowed difference between any two groups' selection rates, in [0, 1].
     ramp_width : float, default 0.01
         Width of the zone around each threshold in which the decision is drawn at random, in the units of
-        the scores (of probabilities for logits). 0 draws only among equal scores; otherwise at least 1e-6.
+        the scores (of probabilities for logits and percentages, where 0.01 is one point). 0 draws only among
+        equal scores; otherwise at least 1e-6.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is centered on the threshold or starts there, as published.
     target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
@@ -103,10 +104,10 @@ def fit_rule(
         with the labels, which is better if scores are not calibrated; around the share of positive labels; or
         around a number.
     cutoff : float, optional
-        Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities and 0 for signed
-        scores and logits unless given.
-    scale : {"probability", "signed", "logit"}, default "probability"
-        What the scores are: in [0, 1], in [−1, 1], or any finite number. Never guessed.
+        Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
+        percentages and 0 for signed scores and logits unless given.
+    scale : {"probability", "percent", "signed", "logit"}, default "probability"
+        What the scores are: in [0, 1], in [0, 100], in [−1, 1], or any finite number. Never guessed.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows; a row of weight 2 counts like two rows, one of weight 0 like none.
     unseen_group : {"error", "pooled", "original"}, default "error"

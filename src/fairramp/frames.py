@@ -441,10 +441,14 @@ class _Groups(NamedTuple):
 
     def _height(self, *numbers: str) -> str:
         if self.rule.ramp_width == 0:
-            return sql.step(self.score, *numbers)
-        logit = self.rule.scale == "logit"
-        position = f"(1e0 / (1e0 + exp(-{self.score})))" if logit else self.score
-        return sql.on_ramp(position, numbers[0], self.rule.ramp_width)
+            score = self.score if self.rule.scale == "logit" else self._position()
+            return sql.step(score, *numbers)
+        return sql.on_ramp(self._position(), numbers[0], self.rule.ramp_width)
+
+    def _position(self) -> str:
+        if self.rule.scale == "percent":
+            return f"({self.score} / 1e2)"
+        return f"(1e0 / (1e0 + exp(-{self.score})))" if self.rule.scale == "logit" else self.score
 
     def _otherwise(self) -> str:
         if self.rule.pooled is not None:

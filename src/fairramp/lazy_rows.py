@@ -222,7 +222,7 @@ class LazyRows:
             if profile.smallest_weight * factor == 0:
                 raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
         x = nw.col("x")
-        position = 1.0 / (1.0 + (-x).exp()) if scale.name == "logit" else x
+        position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
         rows = rows.with_columns(p=position)
         rows = rows.with_columns(bin=(nw.col("p") * self._per_unit).floor())
         if table.weighted:

@@ -220,8 +220,9 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
         return InputError(f"`scores` must be finite numbers, got {value} in {where}.")
     low, high = scale.score_range
     remedy = {
-        "probability": "pass scale='logit' for logits or scale='signed' for scores from -1 to 1, "
-        "divide percentages by 100",
+        "probability": "pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for "
+        "scores from -1 to 1",
+        "percent": "pass scale='logit' for logits or decision values",
         "signed": "pass scale='logit' for logits or decision values",
     }[scale.name]
     return InputError(

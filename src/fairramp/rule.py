@@ -1,6 +1,6 @@
 """Rule: one ramp per group, and nothing else is needed to decide.
 
-For a score x (a probability, a signed score, or the probability of a logit) of group k,
+For a score x (a probability, a signed score, or the probability of a logit or percentage) of group k,
 
     P(yes) = clip(c + (x − threshold_k) / ramp_width, 0, 1)       c = ½ (centered) or 0 (paper)
     P(yes) = 1 above threshold_k, tie_chance_k at it, 0 below     if ramp_width is 0
@@ -49,7 +49,7 @@ class Ramp:
     Attributes
     ----------
     threshold : float
-        In the units of the scores (probabilities for logits).
+        In the units of the scores (probabilities for logits and percentages).
     tie_chance : float
         For a ramp of width 0, the chance of a score equal to the threshold; otherwise unused.
 
@@ -181,7 +181,7 @@ class Rule:
         Width of every ramp.
     ramp : {"centered", "paper"}
         Where on the ramp the threshold stands.
-    scale : {"probability", "signed", "logit"}
+    scale : {"probability", "percent", "signed", "logit"}
         What the scores are.
     cutoff : float
         Where the classifier itself says yes, as a score.
@@ -462,6 +462,8 @@ class Rule:
     def table(self) -> Table:
         """One row per group: rows, threshold, ramp from–to, selection rate before and after.
 
+        Thresholds and ramps of percentages are shown in percent, like the scores.
+
         Examples
         --------
         >>> from fairramp import Ramp, Rule
@@ -485,9 +487,10 @@ class Rule:
             headings["stratum"] = " / ".join(self.strata_columns or ["stratum"])
         if self.record:
             columns["n"] = self.record.rows
-        columns["threshold"] = thresholds
+        shown = SCALES[self.scale].shown_per_unit
+        columns["threshold"] = thresholds * shown
         if self.ramp_width > 0:
-            columns |= {"ramp_from": feet, "ramp_to": feet + self.ramp_width}
+            columns |= {"ramp_from": feet * shown, "ramp_to": (feet + self.ramp_width) * shown}
         else:
             columns["chance_at_threshold"] = [ramp.tie_chance for ramp in self.ramps]
         if self.record:
@@ -512,9 +515,12 @@ class Rule:
             goal = "the classifier's own decisions already comply"
         lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
         if self.pooled:
-            lines.append(f"groups not seen in the fit: threshold {self.pooled.threshold:.4f}")
+            threshold = self.pooled.threshold * SCALES[self.scale].shown_per_unit
+            lines.append(f"groups not seen in the fit: threshold {threshold:.4f}")
         if self.scale == "logit":
             lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
+        if self.scale == "percent":
+            lines.append("thresholds and ramps are in percent, like the scores")
         if self.record:
             before, after = self.record.gap_before, self.record.gap_after
             binned = any(self.record.rate_error)

@@ -1,11 +1,12 @@
 """The scale of the scores: stated by the user, checked at the door, never guessed.
 
     probability   x in [0, 1]      yes from 0.5 on
+    percent       x in [0, 100]    yes from 50 on; divided by 100 before anything else
     signed        x in [−1, 1]     yes from 0 on
     logit         any finite x     yes from 0 on; turned into 1/(1 + e^−x) before anything else
 
 *Position* is the number the solver and the rule work with: the score itself, or its probability if it
-came as a logit. Ramp widths and thresholds are positions.
+came as a logit or in percent. Ramp widths and thresholds are positions; tables show those of percent in percent.
 """
 
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ class Scale:
     score_range: tuple[float, float]
     default_cutoff: float
 
+    @property
+    def shown_per_unit(self) -> float:
+        """What tables multiply positions by: people compare thresholds with scores."""
+        return 100.0 if self.name == "percent" else 1.0
+
     def checked_cutoff(self, cutoff: Any) -> float:
         """A cut-off on this scale; the default one for None."""
         if cutoff is None:
@@ -54,6 +60,8 @@ class Scale:
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores as positions, in float64."""
         x = scores.astype(np.float64, copy=False)
+        if self.name == "percent":
+            return x / 100.0
         if self.name != "logit":
             return x
         with np.errstate(over="ignore"):
@@ -68,6 +76,7 @@ SCALES = {
     s.name: s
     for s in (
         Scale("probability", 0.0, 1.0, (0.0, 1.0), 0.5),
+        Scale("percent", 0.0, 1.0, (0.0, 100.0), 50.0),
         Scale("signed", -1.0, 1.0, (-1.0, 1.0), 0.0),
         Scale("logit", 0.0, 1.0, (-float("inf"), float("inf")), 0.0),
     )

@@ -47,7 +47,9 @@ def test_the_gate_is_the_gaps_lower_limit(shell):
     assert "FAILED" in failed.stdout
     assert failed.stderr == ""
     gate = json.loads(shell("audit", *columns, "--fail-above", "0", "--json", code=1).stdout)["gate"]
-    assert gate == {"fail_above": 0.0, "lower_limit": low, "failed": True}
+    assert gate["gap"] == pytest.approx((low + high) / 2, abs=0.02)
+    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high, "failed": True}
+    assert expected.items() <= gate.items()
     assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
 
 
@@ -73,7 +75,7 @@ def test_fit_with_labels_tells_accuracy_before_and_after(shell, target):
     scores, groups, labels = ([float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data])
     rule = fairramp.fit_rule(scores, groups, labels, target_rate=float(target) if target[0] == "0" else target)
     found = fairramp.audit(scores, groups, labels, rule=rule)
-    assert content["fingerprint"] == rule.fingerprint
+    assert content["rule_fingerprint"] == rule.fingerprint
     assert content["accuracy_before"] == pytest.approx(found.before.overall_accuracy, abs=1e-12)
     assert content["accuracy_after"] == pytest.approx(found.after.overall_accuracy, abs=1e-12)
     assert content["certificate"]["gap"] == pytest.approx(rule.certificate().gap)
@@ -216,9 +218,12 @@ def test_keys_that_are_none(fitted):
     said = fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "bad.txt")
     assert "64 lowercase" in said
     assert KEY[:-1] not in said
-    assert "keygen" in fitted.error(
-        "apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "none.txt"
-    )
+    mistyped = ("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file")
+    said = fitted.error(*mistyped, "none.txt")
+    assert "keygen" not in said  # a new key would give the same people other answers
+    assert "key.txt" in said
+    (fitted.folder / "empty").mkdir()
+    assert "keygen" in fitted.error(*mistyped, "empty/none.txt")
     assert "--key-file" in fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id")
     assert "--id" in fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--key-file", "key.txt")
     assert "FAIRRAMP_KEY" in fitted.error(
@@ -268,7 +273,7 @@ def test_quiet_is_quiet(fitted):
     ("arguments", "said"),
     [
         (("fti",), "fit"),
-        (("fit",), "requires"),
+        (("fit",), "DATA is missing"),
         (("audit", "scores.csv", "--scor", "p"), "--score"),
         (("audit", "scores.csv", "--score", "p"), "--group"),
         (("audit", "scores.csv", "--score", "p", "--group", "g", "--fail-above", "x"), "--fail-above"),
@@ -282,7 +287,7 @@ def test_quiet_is_quiet(fitted):
         ),
         (("fit", "scores.csv", "--score", "p", "--group", "g", "--group", "g", "-o", "r.json"), "twice"),
         (("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "no/r.json"), "no"),
-        (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "JSON"),
+        (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "the rule comes first"),
         (("apply", "nothing.json", "scores.csv", "-o", "o.csv"), "fairramp fit"),
         (("apply", "rule.json", "scores.csv", "-o", "o.xlsx"), ".csv"),
         (("apply", "rule.json", "scores.csv", "-o", "o.csv", "--scale", "logit"), "--scale"),

@@ -151,12 +151,14 @@ def test_strata_are_columns_too(engine, strata, either_way, binned):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("width", [0, 0.05])
 def test_every_scale(engine, scale, width, either_way, binned):
     rng = np.random.default_rng(3)
     scores = rng.normal(size=500) * 3
-    scores = {"probability": scores % 1, "signed": np.tanh(scores), "logit": scores}[scale]
+    scores = {"probability": scores % 1, "percent": scores % 1 * 100, "signed": np.tanh(scores), "logit": scores}[
+        scale
+    ]
     sex = rng.choice(["f", "m"], 500).tolist()
     frame = table(engine, {"p": scores.tolist(), "sex": sex})
     found = fairramp.fit_frame(frame, score="p", group="sex", scale=scale, ramp_width=width)
@@ -270,7 +272,7 @@ rows_of_a_sample = st.lists(
             "max_gap": st.sampled_from([0.0, 0.1, 1.0]),
             "target_rate": st.sampled_from(["optimal", 0.0, 0.3, 1.0]),
             "unseen_group": st.sampled_from(["error", "pooled"]),
-            "scale": st.sampled_from(["probability", "signed", "logit"]),
+            "scale": st.sampled_from(["probability", "percent", "signed", "logit"]),
         }
     ),
     weighted=st.booleans(),

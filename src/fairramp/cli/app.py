@@ -33,6 +33,8 @@ app = App(
     version_flags=["--version"],
 )
 
+#: A certificate so much wider than what was asked for is explained.
+_WIDE = 0.05
 #: Version of what --json prints.
 _JSON = 1
 
@@ -41,22 +43,37 @@ _Data = Annotated[
 ]
 _RuleFile = Annotated[str, Parameter(help="A rule that fit has written.")]
 _Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
-_Score = Annotated[str | None, Parameter(help="Column with the classifier's scores.")]
+_Score = Annotated[str | None, Parameter(help="Column with the classifier's scores; a higher one means yes.")]
 _Group = Annotated[_Names, Parameter(help="Column with the group; once for each column of an intersection.")]
-_Label = Annotated[str | None, Parameter(help="Column with the true outcomes, 0 or 1.")]
+_Label = Annotated[str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")]
+_Positive = Annotated[
+    str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")
+]
 _Weight = Annotated[str | None, Parameter(help="Column with the weights of the rows.")]
-_Strata = Annotated[_Names, Parameter(help="Column within whose values groups are compared; may be repeated.")]
+_Strata = Annotated[
+    _Names, Parameter(help="Column within whose values two groups are compared; may be repeated.")
+]
 _Scale = Annotated[
     Literal["probability", "percent", "signed", "logit"] | None,
     Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number."),
 ]
 _Cutoff = Annotated[
-    float | None, Parameter(help="The classifier itself says yes from this score on; 0.5 unless given.")
+    float | None,
+    Parameter(help="The classifier itself says yes from this score on; 0.5, 50 percent, or 0 unless given."),
+]
+_RampWidth = Annotated[
+    float | None,
+    Parameter(
+        help="Width of the zone in which decisions are drawn, in units of the scores; 0.01, or 1 percent, unless "
+        "given."
+    ),
 ]
 _Confidence = Annotated[float, Parameter(help="Of all limits and of the certificate.")]
-_Delimiter = Annotated[str | None, Parameter(help="What separates the cells of a CSV file; found by itself.")]
+_Delimiter = Annotated[
+    str | None, Parameter(help="What separates the cells of CSV; found by itself if DATA is CSV.")
+]
 _Decimal = Annotated[
-    Literal[".", ","] | None, Parameter(help="Decimal mark of a CSV file's numbers; found by itself.")
+    Literal[".", ","] | None, Parameter(help="Decimal mark of CSV; found by itself if DATA is CSV.")
 ]
 _Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="", show_default=False)]
 _Quiet = Annotated[
@@ -76,12 +93,17 @@ def audit(
     score: _Score = None,
     group: _Group = None,
     label: _Label = None,
+    positive: _Positive = None,
     weight: _Weight = None,
     strata: _Strata = None,
     rule: Annotated[str | None, Parameter(help="Audit what this rule makes of the scores, too.")] = None,
     fail_above: Annotated[
         float | None,
         Parameter(help="Exit with 1 if the gap is above this for sure: its lower confidence limit is."),
+    ] = None,
+    fail_unless_below: Annotated[
+        float | None,
+        Parameter(help="Exit with 1 unless the gap is at most this for sure: its upper confidence limit is."),
     ] = None,
     cutoff: _Cutoff = None,
     scale: _Scale = None,
@@ -98,30 +120,31 @@ def audit(
     fairramp audit scores.csv --score score --group sex --label label
     """
     from fairramp.audit import audit as measure
+    from fairramp.cli import guards
     from fairramp.cli.render import Screen
     from fairramp.inputs import check_number
 
     screen = Screen(json=json, quiet=quiet)
     if fail_above is not None:
         check_number("fail_above", fail_above, 0.0, 1.0)
+    if fail_unless_below is not None:
+        check_number("fail_unless_below", fail_unless_below, 0.0, 1.0)
     known = _load_rule(rule) if rule is not None else None
     columns = _columns(known, score, group, label=label, weight=weight, strata=strata)
-    with _opened(screen, data, columns, scale, decimal, delimiter, known) as (_, job):
+    with _opened(screen, data, columns, scale, decimal, delimiter, known, positive=positive) as (_, job):
         _need_rows(job)
+        guards.warn_groups(screen, job, known, compared=True)
+        guards.warn_direction(screen, job, known.scale if known else scale)
         with screen.progress(job.source.connection, "Reading"):
             arrays = job.arrays()
-    found = measure(
-        **arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else _core_scale(scale)
-    )
-    lower = found.selection.gap_interval[0]
-    failed = fail_above is not None and lower > fail_above
-    _show_audit(screen, found, columns, data)
-    if fail_above is not None:
-        verdict = "FAILED: the gap is" if failed else "passed: the gap is not"
-        screen.say(f"\nGate {verdict} above {fail_above:g} with {confidence:.0%} confidence.")
-    gate = None if fail_above is None else {"fail_above": fail_above, "lower_limit": lower, "failed": failed}
-    screen.result(_stamp("audit") | {"data": data, **_named(columns), **found.to_dict(), "gate": gate})
-    return 1 if failed else 0
+    found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
+    decided = known is None and guards.is_decided(arrays["scores"])
+    _show_audit(screen, found, columns, data, decided=decided)
+    gate = None
+    if fail_above is not None or fail_unless_below is not None:
+        gate = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)
+    screen.result(_stamp("audit") | {"data": _dash(data), **_named(columns), **found.to_dict(), "gate": gate})
+    return 1 if gate and gate["failed"] else 0
 
 
 @app.command(sort_key=2)
@@ -129,7 +152,7 @@ def fit(
     data: _Data,
     /,
     *,
-    score: Annotated[str, Parameter(help="Column with the classifier's scores.")],
+    score: Annotated[str, Parameter(help="Column with the classifier's scores; a higher one means yes.")],
     group: Annotated[
         list[str],
         Parameter(
@@ -143,6 +166,7 @@ def fit(
         float, Parameter(help="Largest allowed difference between two groups' selection rates.")
     ] = 0.0,
     label: _Label = None,
+    positive: _Positive = None,
     weight: _Weight = None,
     strata: _Strata = None,
     target_rate: Annotated[
@@ -151,9 +175,7 @@ def fit(
             help="Where the rates meet: optimal, a number, or with --label accuracy or base_rate.",
         ),
     ] = "optimal",
-    ramp_width: Annotated[
-        float, Parameter(help="Width of the zone in which decisions are drawn, in units of the scores.")
-    ] = 0.01,
+    ramp_width: _RampWidth = None,
     ramp: Annotated[
         Literal["centered", "paper"], Parameter(help="Whether it is centered on the threshold or starts there.")
     ] = "centered",
@@ -172,29 +194,36 @@ def fit(
 ) -> None:
     """Learn one threshold per group from scores and groups; labels are not needed.
 
+    A higher score means yes, the favourable answer. If a high score is bad (a risk), pass 1 - score.
+
     For example:
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import engine
-    from fairramp.cli.render import Screen, typed
+    from fairramp.cli import engine, guards
+    from fairramp.cli.render import Screen, count, typed
     from fairramp.cli.tables import STDIN, STDOUT
+    from fairramp.groups import show_label
+    from fairramp.scales import SCALES
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output != STDOUT:
         _check_target(output)
+        guards.keep_inputs(output, data)
+        guards.keep_others(output)
     columns = _columns(None, score, group, label=label, weight=weight, strata=strata)
-    with _opened(screen, data, columns, scale, decimal, delimiter) as (connection, job):
+    with _opened(screen, data, columns, scale, decimal, delimiter, positive=positive) as (connection, job):
         _need_rows(job)
+        guards.warn_direction(screen, job, scale)
         with screen.progress(connection, "Fitting"):
             found = engine.fit(
                 job,
                 max_gap=max_gap,
-                ramp_width=ramp_width,
+                ramp_width=_width(ramp_width, scale),
                 ramp=ramp,
                 target_rate=_number_or_word(target_rate),
                 cutoff=cutoff,
-                scale=_core_scale(scale) or "probability",
+                scale=scale or "probability",
                 unseen_group=unseen_group,
                 date=date,
             )
@@ -214,10 +243,14 @@ def fit(
     screen.text()
     screen.table(found.table())
     if found.pooled:
-        screen.say(f"\ngroups not seen in the fit: threshold {found.pooled.threshold:.4f}")
+        threshold = found.pooled.threshold * SCALES[found.scale].shown_per_unit
+        screen.say(f"\ngroups not seen in the fit: threshold {threshold:.4f}")
     if found.scale == "logit":
         screen.say("\nthresholds and ramps are probabilities, 1/(1 + exp(-logit))")
+    if found.scale == "percent":
+        screen.say("\nthresholds and ramps are in percent, like the scores")
     screen.text()
+    screen.say(f"a higher score means yes; if a high score is bad (a risk), pass {guards.turned(scale)}")
     screen.say(f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation")
     if accuracy:
         screen.say(f"accuracy on these rows: {accuracy[0]:.2%} before, {accuracy[1]:.2%} after")
@@ -225,17 +258,20 @@ def fit(
         screen.say("accuracy: unknown without --label; the rule itself needed no labels")
     screen.text()
     screen.text(repr(certificate))
+    if certificate.gap > found.max_gap + _WIDE and len(found.groups) > 1:
+        least = min(range(len(found.groups)), key=lambda i: record.rows[i])
+        screen.say(f"Widest for group {show_label(found.groups[least])} with {count(record.rows[least], 'row')}.")
     screen.text()
     shown = "stdout" if output == STDOUT else output
-    screen.say(f"Saved to {shown}. Next, with the column that says who a row is for ID:")
+    screen.say(f"Saved to {shown}. Next (replace ID by the name of your id column):")
     screen.text(typed(["keygen", "key.txt"]))
-    rows = "DATA" if data == STDIN else data
-    screen.text(typed(["apply", output, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
+    saved, rows = "rule.json" if output == STDOUT else output, "DATA" if data == STDIN else data
+    screen.text(typed(["apply", saved, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
     screen.result(
         _stamp("fit")
         | {
-            "data": data,
-            "rule": output,
+            "data": _dash(data),
+            "rule": _dash(output),
             **_named(columns),
             "rows": job.rows,
             "groups": _rows_of(found),
@@ -251,7 +287,8 @@ def fit(
                 "confidence": certificate.confidence,
                 "proven_gap": certificate.proven.gap if certificate.proven else None,
             },
-            "fingerprint": found.fingerprint,
+            "rule_fingerprint": found.fingerprint,
+            "data_fingerprint": record.fingerprint,
         }
     )
 
@@ -296,36 +333,43 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import engine
-    from fairramp.cli.render import Screen
+    from fairramp.cli import engine, guards
+    from fairramp.cli.render import Screen, count
     from fairramp.cli.tables import STDOUT, TableError, write
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = _load_rule(rule)
-    key, seeded = _drawing(screen, id, key_file, random_seed, probability_only)
     _check_output(output)
+    guards.keep_inputs(output, data, {"the rule": rule, "the key file": key_file})
+    key, seeded = _drawing(screen, id, key_file, random_seed, probability_only)
     columns = _columns(known, score, group, strata=strata, id=id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
     with _opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
         taken = [name for name in added if name in job.source.names]
         if taken:
-            raise TableError(f"{data} has a column {taken[0]!r} already; pass --prefix new_ or rename it.")
+            raise TableError(
+                f"{job.source.shown} has a column {taken[0]!r} already; pass --prefix new_ or rename it."
+            )
+        if job.rows:
+            guards.warn_groups(screen, job, known)
+        else:
+            screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
         if columns.id is not None:
             with screen.progress(connection, "Looking for duplicate ids"):
-                _warn_duplicates(screen, job)
+                guards.warn_duplicates(screen, job)
         with screen.progress(connection, "Deciding"):
             summary = engine.decide_all(job, known, key, seeded=seeded)
         with screen.progress(connection, "Writing"):
             write(
                 connection,
-                engine.output_query(job, decided=key is not None, target=output),
+                engine.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
                 output,
-                delimiter=job.source.delimiter if job.source.delimiter != "\t" else ",",
+                delimiter=_output_delimiter(job, delimiter, decimal),
                 mark=job.source.mark,
                 empty=not job.rows,
             )
-    what = f"{' and '.join(added)} added to {job.rows:,} rows"
+    what = f"{' and '.join(added)} added to {count(job.rows, 'row')}"
     screen.say(f"{what}, written to {'stdout' if output == STDOUT else output}.")
     if job.rows:
         screen.text()
@@ -341,7 +385,14 @@ def apply(
         )
     screen.result(
         _stamp("apply")
-        | {"rule": rule, "data": data, "output": output, "columns": added, "rows": job.rows, **summary.to_dict()}
+        | {
+            "rule": rule,
+            "data": _dash(data),
+            "output": _dash(output),
+            "columns": added,
+            "rows": job.rows,
+            **summary.to_dict(),
+        }
     )
 
 
@@ -350,7 +401,7 @@ def frontier(
     data: _Data,
     /,
     *,
-    score: Annotated[str, Parameter(help="Column with the classifier's scores.")],
+    score: Annotated[str, Parameter(help="Column with the classifier's scores; a higher one means yes.")],
     group: Annotated[
         list[str],
         Parameter(
@@ -359,7 +410,7 @@ def frontier(
             negative="",
         ),
     ],
-    label: Annotated[str, Parameter(help="Column with the true outcomes, 0 or 1.")],
+    label: Annotated[str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")],
     output: Annotated[
         str | None, Parameter(name=_OUTPUT, help="Also write the table: .csv, .tsv, .json, .jsonl or .parquet.")
     ] = None,
@@ -375,7 +426,8 @@ def frontier(
         ),
     ] = None,
     weight: _Weight = None,
-    ramp_width: Annotated[float, Parameter(help="As for fit.")] = 0.01,
+    positive: _Positive = None,
+    ramp_width: _RampWidth = None,
     cutoff: _Cutoff = None,
     scale: _Scale = None,
     confidence: _Confidence = 0.95,
@@ -390,6 +442,7 @@ def frontier(
 
     fairramp frontier scores.csv --score score --group sex --label label
     """
+    from fairramp.cli import guards
     from fairramp.cli.render import Screen
     from fairramp.cli.tables import STDOUT
     from fairramp.frontier import frontier as trace
@@ -397,11 +450,13 @@ def frontier(
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
         _check_output(output)
+        guards.keep_inputs(output, data, {"--validation": validation})
     columns = _columns(None, score, group, label=label, weight=weight)
 
     def rows(file: str) -> tuple[Any, Any, Any, Any]:
-        with _opened(screen, file, columns, scale, decimal, delimiter) as (connection, job):
+        with _opened(screen, file, columns, scale, decimal, delimiter, positive=positive) as (connection, job):
             _need_rows(job)
+            guards.warn_direction(screen, job, scale)
             with screen.progress(connection, "Reading"):
                 arrays = job.arrays()
         return arrays["scores"], arrays["groups"], arrays["labels"], arrays["sample_weight"]
@@ -413,9 +468,9 @@ def frontier(
         labels,
         validation=None if validation is None else rows(validation),
         max_gaps=max_gap,
-        ramp_width=ramp_width,
+        ramp_width=_width(ramp_width, scale),
         cutoff=cutoff,
-        scale=_core_scale(scale) or "probability",
+        scale=scale or "probability",
         sample_weight=weights,
         confidence=confidence,
     )
@@ -428,14 +483,15 @@ def frontier(
     screen.table(table)
     screen.text()
     screen.text(last)
+    screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")
     if output not in (None, STDOUT):
         screen.say(f"Saved to {output}.")
     screen.result(
         _stamp("frontier")
         | {
-            "data": data,
+            "data": _dash(data),
             **_named(columns),
-            "output": output,
+            "output": output and _dash(output),
             "in_sample": curve.is_in_sample,
             "own_gap": curve.own_gap,
             "own_accuracy": curve.own_accuracy,
@@ -509,24 +565,51 @@ def _stamp(command: str) -> dict[str, Any]:
     return {"command": command, "format": _JSON, "fairramp": __version__}
 
 
-def _core_scale(scale: str | None) -> str | None:
-    """What the library calls a scale: percentages are divided by 100 on the way in."""
-    return "probability" if scale == "percent" else scale
+def _dash(path: str) -> str:
+    """A path as the user typed it."""
+    from fairramp.cli.tables import STDIN, STDOUT
+
+    return "-" if path in (STDIN, STDOUT) else path
+
+
+def _width(ramp_width: float | None, scale: str | None) -> float:
+    """A ramp width as the library has it: for percentages, points are hundredths of a probability."""
+    if scale != "percent":
+        return 0.01 if ramp_width is None else ramp_width
+    return 0.01 if ramp_width is None else ramp_width / 100
+
+
+def _plain_delimiter(delimiter: str) -> str:
+    return {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+
+
+def _output_delimiter(job: "Job", delimiter: str | None, decimal: str | None) -> str:
+    """Of CSV outputs: as in DATA if that is CSV, or else as asked for."""
+    if job.source.format == "csv" and job.source.delimiter != "\t":
+        return job.source.delimiter
+    if job.source.format != "csv" and delimiter is not None:
+        return _plain_delimiter(delimiter)
+    return ";" if decimal == "," or job.score.comma else ","
 
 
 def _number_or_word(text: str) -> str | float:
     try:
         return float(text)
     except ValueError:
-        return text
+        return text.strip()
 
 
 def _load_rule(path: str) -> "Rule":
-    from fairramp.cli.tables import TableError
+    from fairramp.cli.tables import TableError, format_of
+    from fairramp.exceptions import RuleFormatError
     from fairramp.rule import Rule
 
     try:
         return Rule.load(path)
+    except RuleFormatError:
+        if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
+            raise
+        raise TableError(f"{path} is not a rule; the rule comes first: fairramp apply RULE DATA") from None
     except FileNotFoundError:
         raise TableError(f"There is no rule {path}; make one with: fairramp fit") from None
     except OSError as error:
@@ -568,29 +651,38 @@ def _opened(
     decimal: str | None,
     delimiter: str | None,
     rule: "Rule | None" = None,
+    positive: str | None = None,
 ) -> "Iterator[tuple[DuckDBPyConnection, Job]]":
     """DATA, read through once and found sound."""
     from fairramp.cli.engine import prepare
     from fairramp.cli.tables import TableError, connect, open_table
 
     if delimiter is not None:
-        delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter, delimiter)
+        delimiter = _plain_delimiter(delimiter)
         if len(delimiter) != 1 or delimiter in '"\r\n':
             raise TableError(f"--delimiter must be one character, or the word tab, got {delimiter!r}.")
-    if rule is not None and scale not in (
-        None,
-        rule.scale,
-        *(["percent"] if rule.scale == "probability" else []),
-    ):
-        raise TableError(f"--scale {scale} does not fit the rule, which was fitted on the scale {rule.scale!r}.")
+    if rule is not None and scale not in (None, rule.scale):
+        raise TableError(
+            f"--scale {scale} does not fit the rule, which was fitted on the scale {rule.scale!r}; leave it out "
+            "and pass scores of that scale."
+        )
+    if positive is not None and columns.label is None:
+        raise TableError("--positive needs --label, the column with the true outcomes.")
+    scale = scale or (rule.scale if rule else "probability")
     with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
         with screen.progress(connection, "Looking at the rows"):
             job = prepare(
                 source,
                 columns,
-                scale=scale or (rule.scale if rule else "probability"),
+                scale=scale,
                 decimal=decimal,
+                positive=positive,
                 rule=rule,
+            )
+        if scale == "percent" and job.rows and (job.score.highest or 0.0) <= 1:
+            screen.warn(
+                f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
+                "percent?"
             )
         yield connection, job
 
@@ -658,15 +750,6 @@ def _drawing(
     return key, False
 
 
-def _warn_duplicates(screen: Any, job: "Job") -> None:
-    from fairramp.cli.engine import duplicate_ids
-
-    extra = duplicate_ids(job)
-    if extra:
-        many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
-        screen.warn(f"{many} the id of another row in {job.columns.id!r}; rows with the same id share one draw.")
-
-
 def _named(columns: "Columns") -> dict[str, Any]:
     return {
         "score_column": columns.score,
@@ -681,18 +764,22 @@ def _rows_of(rule: "Rule") -> list[dict[str, Any]]:
     return [{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in rows]
 
 
-def _show_audit(screen: Any, found: "Audit", columns: "Columns", data: str) -> None:
+def _show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, decided: bool) -> None:
+    from fairramp.cli.render import count
     from fairramp.cli.tables import STDIN
+    from fairramp.table import Table
 
-    n = sum(found.rows)
-    screen.heading(f"{n:,} rows of {'stdin' if data == STDIN else data}, by {' / '.join(columns.group)}")
+    screen.heading(
+        f"{count(sum(found.rows), 'row')} of {'stdin' if data == STDIN else data}, by {' / '.join(columns.group)}"
+    )
     screen.text()
     screen.table(found.table())
     if found.selection.accuracy is not None:
         screen.text()
         screen.table(found.errors())
     screen.text()
-    screen.table(found.gaps())
+    gaps = found.gaps()
+    screen.table(Table(gaps.to_dict() | {"decisions": ["as given"]}) if decided else gaps)
     screen.text()
     last = f"limits at {found.confidence:.0%} confidence"
     if found.randomised is not None:

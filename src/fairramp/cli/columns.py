@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairramp.cli.tables import Source, TableError
+from fairramp.cli.tables import Source, TableError, literal
 
 __all__ = ["Number", "Scan", "scan"]
 
 _TEXT = "VARCHAR"
+#: Words for yes and no in columns of labels, whatever their case.
+_YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
+_NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def scan(
     id: str | None = None,
     decimal: str | None = None,
     percent: bool = False,
+    positive: str | None = None,
 ) -> Scan:
     """Look at every row once: numbers must be numbers, and everybody must have an id.
 
@@ -112,13 +116,17 @@ def scan(
         Column names by option, such as ``{"--score": "p"}``.
     groups : pairs (option, column name)
         Group columns, then strata.
+    percent : bool
+        Whether scores may end in a percent sign.
+    positive : str, optional
+        The label that means yes; all others then mean no.
     """
     found = {option: source.find(name, option) for option, name in numbers.items()}
     columns = [source.find(name, option) for option, name in groups]
     keys = [_label_sql(source, column, name) for column, (_, name) in zip(columns, groups, strict=True)]
     parts, readings = [], {}
     for option, column in found.items():
-        dot, comma = _readings(source, column, option, percent and option == "--score", decimal)
+        dot, comma = _readings(source, column, option, percent and option == "--score", decimal, positive)
         readings[option] = (dot, comma)
         for reading in (dot, comma):
             parts += [
@@ -148,22 +156,25 @@ def scan(
         )
     k = len(keys)
     total = sum(row[k] for row in rows)
-    if total and sum(row[k + 1] for row in rows):
+    nobody = sum(row[k + 1] for row in rows)
+    if total and nobody:
         blank_row = _first_row(source, f"{column} IS NULL{blank}")
         raise TableError(
-            f"{sum(row[k + 1] for row in rows):,} rows of {source.shown} have no id in {id!r}, the first is row "
-            f"{blank_row}; give every row an id of its own."
+            f"{nobody:,} row{' has' if nobody == 1 else 's have'} no id in {id!r} of {source.shown}, the first "
+            f"is row {blank_row}; give every row an id of its own."
         )
     resolved = {}
     for i, (option, column) in enumerate(found.items()):
         stats = [_merged(rows, k + 2 + 6 * i + 3 * j) for j in range(2)]
-        use = 0 if stats[0][0] == 0 or stats[1][0] > 0 else 1
+        use = 1 if stats[1][0] < stats[0][0] else 0  # a blank cell is none either way, and decides nothing
         number = Number(option, numbers[option], column, readings[option][use], use == 1)
         if decimal == "," and source.type_of(column) == _TEXT:
             number = replace(number, comma=True)
         if total and stats[use][0]:
             _refuse_number(source, number)
         resolved[option] = replace(number, lowest=stats[use][1], highest=stats[use][2])
+        if total and option == "--label" and positive is not None and stats[use][2] == 0:
+            _refuse_positive(source, number, positive)
     labels = tuple(tuple(row[:k]) for row in rows if row[k])
     counts = tuple(row[k] for row in rows if row[k])
     return Scan(source, table, total, resolved, labels, counts, tuple(keys), tuple(keys))
@@ -175,10 +186,16 @@ def _merged(rows: list[Any], at: int) -> tuple[int, float | None, float | None]:
     return sum(row[at] for row in rows), min(lows, default=None), max(highs, default=None)
 
 
-def _readings(source: Source, column: str, option: str, percent: bool, decimal: str | None) -> tuple[str, str]:
+def _readings(
+    source: Source, column: str, option: str, percent: bool, decimal: str | None, positive: str | None
+) -> tuple[str, str]:
     """A column as doubles, with a decimal point and with a decimal comma."""
     kind = source.type_of(column)
-    if kind != _TEXT:
+    if option == "--label" and positive is not None:
+        text = f"lower(trim(CAST({column} AS VARCHAR)))"
+        yes = literal(positive.strip().lower())
+        dot = comma = f"CASE WHEN {text} <> '' THEN CAST({text} = {yes} AS DOUBLE) END"
+    elif kind != _TEXT:
         plain = kind.startswith(("DECIMAL", "BOOLEAN")) or kind.endswith(("INT", "INTEGER", "FLOAT", "DOUBLE"))
         if not plain:
             raise TableError(
@@ -188,16 +205,27 @@ def _readings(source: Source, column: str, option: str, percent: bool, decimal: 
     else:
         text = f"trim({column})"
         if option == "--label":
-            text = f"CASE lower({text}) WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END"
+            yes, no = (", ".join(map(literal, words)) for words in (_YES, _NO))
+            lowered = f"lower({text})"
+            text = f"CASE WHEN {lowered} IN ({yes}) THEN '1' WHEN {lowered} IN ({no}) THEN '0' ELSE {text} END"
         if percent:
             text = f"rtrim(rtrim({text}, '%'))"
         dot = f"TRY_CAST({text} AS DOUBLE)"
         comma = f"CASE WHEN NOT contains({column}, '.') THEN TRY_CAST(replace({text}, ',', '.') AS DOUBLE) END"
         if decimal is not None:
             dot = comma = comma if decimal == "," else dot
-    if percent:
-        dot, comma = f"({dot}) / 100.0", f"({comma}) / 100.0"
     return dot, comma
+
+
+def _refuse_positive(source: Source, number: Number, positive: str) -> None:
+    found = source.connection.execute(
+        f"SELECT DISTINCT CAST({number.column} AS VARCHAR) FROM ({source.query}) ORDER BY 1 LIMIT 6"
+    ).fetchall()
+    shown = ", ".join(repr(value) for (value,) in found[:5]) + (", …" if len(found) > 5 else "")
+    raise TableError(
+        f"--positive {positive!r} stands in no row of --label {number.name!r} of {source.shown}, which has "
+        f"{shown}."
+    )
 
 
 def _refuse_number(source: Source, number: Number) -> None:
@@ -215,10 +243,14 @@ def _refuse_number(source: Source, number: Number) -> None:
     if "," in text and "." in text:
         remedy = "write decimals one way, and no mark between thousands"
     elif number.option == "--label":
-        remedy = "write 1 for yes and 0 for no"
+        remedy = "write 1 for yes and 0 for no, or pass --positive VALUE, the one that means yes"
+    elif number.comma and "." in text:
+        remedy = "decimals are written with a comma in other rows: write them one way"
     else:
         remedy = (
-            "pass --decimal , if decimals are written with a comma" if "," in text else "write it as a number"
+            "write all decimals one way, or pass --decimal , if it is a comma"
+            if "," in text
+            else "write it as a number"
         )
     raise TableError(f"{where} has {text[:40]!r} in row {row}, which is not a number; {remedy}.")
 

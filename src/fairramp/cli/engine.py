@@ -111,6 +111,7 @@ def prepare(
     *,
     scale: str = "probability",
     decimal: str | None = None,
+    positive: str | None = None,
     rule: "fairramp.Rule | None" = None,
 ) -> Job:
     """Look at all rows once and refuse what cannot be decided, in one sentence."""
@@ -122,11 +123,12 @@ def prepare(
     groups = [*(("--group", name) for name in columns.group), *(("--strata", name) for name in columns.strata)]
     if len(set(groups)) < len(groups):
         raise TableError("A column is named twice by --group or --strata; name each once.")
-    percent = scale == "percent"
-    found = scan(source, numbers, groups, id=columns.id, decimal=decimal, percent=percent)
+    found = scan(
+        source, numbers, groups, id=columns.id, decimal=decimal, percent=scale == "percent", positive=positive
+    )
     job = Job(source, columns, found)
     if found.rows:
-        _check_range(job, "probability" if percent else scale)
+        _check_range(job, scale)
     return adapted(job, rule) if rule is not None else job
 
 
@@ -139,7 +141,7 @@ def _check_range(job: Job, scale: str) -> None:
     bottom, top = SCALES[scale].score_range
     if low >= bottom and high <= top:
         return
-    if low >= 0 and high <= 100 and scale != "probability":
+    if low >= 0 and high <= 100 and scale == "signed":
         advice = "pass --scale percent if they are percentages"
     elif low >= 0 and high <= 100:
         advice = "that looks like percent: pass --scale percent"
@@ -172,7 +174,8 @@ def adapted(job: Job, rule: "fairramp.Rule") -> Job:
             parts += list(stratum) if isinstance(stratum, tuple) else [stratum]
         if len(parts) != len(known):
             raise TableError(
-                f"The rule was fitted on {len(parts)} group columns; name as many with --group, in that order."
+                f"The rule was fitted on {len(parts)} group column{'' if len(parts) == 1 else 's'}; name as many "
+                "with --group, in that order."
             )
         for seen, value in zip(known, parts, strict=True):
             seen.add((type(value), value))
@@ -343,14 +346,24 @@ def decide_all(job: Job, rule: fairramp.Rule, key: str | None, *, seeded: bool) 
     )
 
 
-def output_query(job: Job, *, decided: bool, target: str) -> str:
-    """What the output holds, as SQL over the view `applied`."""
+def _with_comma(column: str) -> str:
+    return f"replace(CAST({column} AS VARCHAR), '.', ',')"
+
+
+def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -> str:
+    """What the output holds, as SQL over the view `applied`; with `comma` in decimals of text where asked for."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
     probability = "probability"
-    if job.source.format == "csv" and (format_of(target) or "csv") in ("csv", "tsv"):
+    from_text, to_text = job.source.format == "csv", (format_of(target) or "csv") in ("csv", "tsv")
+    if from_text and to_text:
         columns = [f"nullif({column}, '')" for column in columns]  # an empty cell stays empty, without quotes
-        if job.score.comma:
-            probability = "replace(CAST(probability AS VARCHAR), '.', ',')"
+    elif from_text:
+        columns[int(job.score.column[1:])] = "score"  # formats that know numbers get one
+    elif to_text and comma:
+        types = zip(columns, job.source.types, strict=True)
+        columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]
+    if to_text and (comma or (from_text and job.score.comma)):
+        probability = _with_comma(probability)
     return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
 
 
@@ -362,6 +375,32 @@ def duplicate_ids(job: Job) -> int:
         f"SELECT count(*) - count(DISTINCT {column}) FROM ({job.source.query})"
     ).fetchall()
     return int(found[0][0])
+
+
+def mean_scores(job: Job) -> tuple[float | None, float | None]:
+    """Mean score of the rows with label 1 and of those with label 0."""
+    score, label = (job.found.numbers[option].expression for option in ("--score", "--label"))
+    found = job.source.connection.execute(
+        f"SELECT avg(x) FILTER (y = 1), avg(x) FILTER (y = 0) "
+        f"FROM (SELECT ({score}) AS x, ({label}) AS y FROM ({job.source.query}))"
+    ).fetchall()
+    return found[0][0], found[0][1]
+
+
+def group_label(job: Job, values: tuple[Any, ...]) -> Label:
+    """The values of a job's group and strata columns as the label that a rule has."""
+    n = len(job.columns.group)
+    group: Label = values[0] if n == 1 else tuple(values[:n])
+    if not job.columns.strata:
+        return group
+    return (values[n] if len(values) == n + 1 else tuple(values[n:]), group)
+
+
+def unseen(job: Job, rule: fairramp.Rule) -> list[tuple[Label, int]]:
+    """Groups that a rule was not fitted on, and their rows."""
+    known = set(map(label_key, rule.groups))
+    labels = [group_label(job, values) for values in job.found.labels]
+    return [pair for pair in zip(labels, job.found.counts, strict=True) if label_key(pair[0]) not in known]
 
 
 def accuracy(job: Job, rule: fairramp.Rule) -> tuple[float, float]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fairramp.table import Table
 
-__all__ = ["WIDTH", "Screen", "typed", "wrapped"]
+__all__ = ["WIDTH", "Screen", "count", "for_stderr", "typed", "wrapped"]
 
 #: Columns of a page that can be pasted into an e-mail.
 WIDTH = 80
@@ -31,6 +31,16 @@ def wrapped(text: str) -> str:
     return "\n".join(
         textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in text.split("\n")
     )
+
+
+def count(n: int, what: str) -> str:
+    """So many of something."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def for_stderr(text: str) -> str:
+    """A message wrapped for those who watch, and on one line for those who search."""
+    return wrapped(text) if sys.stderr.isatty() else text
 
 
 def typed(arguments: Sequence[str], before: str = "  ") -> str:
@@ -88,7 +98,7 @@ class Screen:
 
     def warn(self, text: str) -> None:
         """A warning, which also the quiet want to see."""
-        sys.stderr.write(f"warning: {text}\n")
+        sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
     def result(self, content: dict[str, Any]) -> None:
         """The same for machines."""

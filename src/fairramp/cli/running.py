@@ -20,7 +20,17 @@ _ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEB
 _OPTIONS = {"scores": "--score", "groups": "--group", "labels": "--label", "sample_weight": "--weight"}
 _OPTIONS |= {
     name: f"--{name.replace('_', '-')}"
-    for name in ("max_gap", "ramp_width", "ramp", "target_rate", "cutoff", "scale", "unseen_group", "fail_above")
+    for name in (
+        "max_gap",
+        "ramp_width",
+        "ramp",
+        "target_rate",
+        "cutoff",
+        "scale",
+        "unseen_group",
+        "fail_above",
+        "fail_unless_below",
+    )
 }
 _OPTIONS |= {"strata": "--strata", "confidence": "--confidence", "ids": "--id", "max_gaps": "--max-gap"}
 _OPTIONS |= {"score": "--score", "group": "--group", "label": "--label", "weight": "--weight", "id": "--id"}
@@ -75,11 +85,28 @@ def _dispatch(arguments: Sequence[str]) -> int:
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        text = " ".join(str(error).split())
         command = next((a for a in arguments if a in app), None)
         see = f"fairramp {command} --help" if command else "fairramp --help"
-        return _fail(f"{text} See: {see}", 2)
+        return _fail(f"{_usage(error, arguments)} See: {see}", 2)
     return result if isinstance(result, int) else 0
+
+
+def _usage(error: Any, arguments: Sequence[str]) -> str:
+    """What is wrong with the arguments, and what was probably meant."""
+    from cyclopts import CoercionError, MissingArgumentError, UnusedCliTokensError
+
+    text = " ".join(str(error).split())
+    if isinstance(error, UnusedCliTokensError):
+        left = " ".join(error.unused_tokens or [])
+        return f"{left!r} is one word too many; put names with spaces in quotes, like 'my score'."
+    if isinstance(error, MissingArgumentError):
+        name = re.search(r"parameter (\S+) requires an argument", text)
+        if name is not None:
+            return f"{name[1]} {'has no value' if name[1] in arguments else 'is missing'}."
+    comma = re.search(r'for (\S+): unable to convert "(-?\d*),(\d+)" into float', text)
+    if isinstance(error, CoercionError) and comma:
+        return f"{comma[1]} {comma[2]},{comma[3]} is not a number; write {comma[2] or 0}.{comma[3]} with a point."
+    return text
 
 
 def _explain(error: Exception) -> int:
@@ -105,6 +132,7 @@ def _explain(error: Exception) -> int:
 
 def _in_options(text: str) -> str:
     """Python's argument names as the options they are here."""
+    text = text.replace("`criterion=Covariance(…)`", "--strata")
     text = re.sub(r"`(\w+)(=[^`]*)?`", lambda m: _option(m[1], m[2]) or m[0], text)
     return text.replace("unseen_group='pooled'", "--unseen-group pooled")
 
@@ -115,15 +143,18 @@ def _option(name: str, value: str | None) -> str | None:
 
 
 def _fail(text: str, code: int) -> int:
+    from fairramp.cli.render import for_stderr
     from fairramp.cli.secret import redacted
 
     with contextlib.suppress(OSError):
-        sys.stderr.write(redacted(f"fairramp: {text}") + "\n")
+        sys.stderr.write(for_stderr(redacted(f"fairramp: {text}")) + "\n")
     return code
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    sys.stderr.write(f"warning: {_in_options(str(message))}\n")
+    from fairramp.cli.render import for_stderr
+
+    sys.stderr.write(for_stderr(f"warning: {_in_options(str(message))}") + "\n")
 
 
 class _Stopped(BaseException):

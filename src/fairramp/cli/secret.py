@@ -26,7 +26,7 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
         except UnicodeDecodeError:
             text, mode = "", 0
         except OSError as error:
-            advice = f"; make one with: fairramp keygen {path}" if isinstance(error, FileNotFoundError) else ""
+            advice = _advice(path) if isinstance(error, FileNotFoundError) else ""
             raise TableError(f"Cannot read the key file {path}: {error.strerror}{advice}.") from None
         where = f"The key file {path}"
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
@@ -42,6 +42,19 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
         )
     _known.add(key)
     return key, warning
+
+
+def _advice(path: str) -> str:
+    """What to do about a key file that does not exist: a new key would give other answers than an old one."""
+    folder = Path(path).parent
+    try:
+        others = sorted(p for p in folder.iterdir() if p.is_file() and p.stat().st_size in range(64, 67))
+    except OSError:
+        others = []
+    if others:
+        shown = ", ".join(str(p) for p in others[:3])
+        return f"; check its name, because the key you used before must be used again (is it {shown}?)"
+    return f"; check its name, or make a first key with: fairramp keygen {path}"
 
 
 def redacted(text: str) -> str:

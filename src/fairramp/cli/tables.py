@@ -16,6 +16,7 @@ import glob
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -41,6 +42,7 @@ __all__ = [
     "connect",
     "first_sentence",
     "format_of",
+    "input_files",
     "is_stream",
     "literal",
     "open_table",
@@ -66,6 +68,8 @@ _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+#: Endings that outputs may have.
+_WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _DELIMITERS = (",", ";", "\t", "|")
 
 
@@ -159,6 +163,12 @@ class Source:
         if near is None and name.strip():
             holding = [known for known in self.names if name.lower().strip() in known.lower()]
             near = holding[0] if len(holding) == 1 else None
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and all(part in self.names for part in parts):
+            again = " ".join(f"{option} {part}" for part in parts)
+            repeated = option in ("--group", "--strata")
+            advice = f"for several columns pass {again}" if repeated else f"{option} is one column"
+            raise TableError(f"{self.shown} has no column {name!r} ({option}); {advice}.")
         listed = ", ".join(repr(known) for known in self.names[:20])
         more = f", … {len(self.names) - 20} more" if len(self.names) > 20 else ""
         guess = f" Did you mean {near!r}?" if near is not None else ""
@@ -182,7 +192,7 @@ def open_table(connection: "DuckDBPyConnection", data: str, *, delimiter: str | 
         if data == STDIN:
             shown, paths = "stdin", [stack.enter_context(_spooled())]
         else:
-            shown, paths = data, _paths(data)
+            shown, paths = data, input_files(data)
         kinds = {format_of(path) or _sniffed(path) for path in paths}
         if len(kinds) > 1:
             raise TableError(f"{shown} mixes formats ({', '.join(sorted(kinds))}); pass files of one kind.")
@@ -212,7 +222,7 @@ def _spooled() -> Iterator[str]:
             os.unlink(link)
 
 
-def _paths(data: str) -> list[str]:
+def input_files(data: str) -> list[str]:
     """Files behind a name; hidden ones, such as unfinished outputs, are none."""
     path = Path(data)
     if path.is_dir():
@@ -252,6 +262,8 @@ def _head(path: str) -> bytes:
 
 
 def _sniffed(path: str) -> str:
+    if path.lower().endswith((".xlsx", ".xls", ".xlsm", ".ods")):
+        raise TableError(f"{path} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that.")
     start = _head(path)[:1024]
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -349,6 +361,9 @@ def first_sentence(error: Exception) -> str:
     if text.startswith("CSV Error on Line"):
         number = text.split(":")[-1].strip()
         why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")
+        cells = re.match(r"Expected Number of Columns: (\d+) Found: (\d+)", why)
+        if cells:
+            why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, and the header has {cells[1]}"
         return f"line {number}: {why or 'cannot be read'}."
     if "state machine" in text:
         return "its line ends or quotes are mixed up; save it again from one program."
@@ -484,7 +499,7 @@ def is_stream(path: str) -> bool:
 def writable_format(path: str) -> str:
     """The format to write, or a clear refusal."""
     kind = format_of(path)
-    if kind is None:
+    if kind is None or not path.lower().removesuffix(".gz").endswith(_WRITABLE):
         raise TableError(f"Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet.")
     if path.lower().endswith(".gz") and kind == "parquet":
         raise TableError(f"Cannot write {path}: Parquet is packed already; drop the .gz.")

@@ -1,0 +1,313 @@
+"""What a first-time user does wrong or has in another form, as a German spreadsheet writes it."""
+
+import json
+import os
+
+import duckdb
+import pytest
+
+import fairramp
+from shell import Inside, rows
+
+COLUMNS = ("--score", "p", "--group", "g")
+EXPORT = ("--score", "Score", "--group", "Geschlecht", "--scale", "percent")
+
+
+@pytest.fixture
+def shell(tmp_path):
+    return Inside(tmp_path)
+
+
+@pytest.fixture
+def inside(fitted):
+    return Inside(fitted.folder)
+
+
+def export(n=200, blank=None):
+    """Byte-order mark, semicolons, decimal commas, percent, ja and nein, blank groups."""
+    lines = ["\ufeffNr;Score;Geschlecht;Zusage"]
+    for i in range(n):
+        group = ("w", "m", "")[i % 3]
+        score = i * 37 % 101 * (0.7 if group == "w" else 0.95)
+        cell = "" if i == blank else f"{score:.2f}".replace(".", ",")
+        lines.append(f"{i};{cell};{group};{'Ja' if score > 45 else 'nein'}")
+    return "\r\n".join(lines) + "\r\n"
+
+
+# Inputs are kept ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        (("apply", "rule.json", "scores.csv", "-o", "scores.csv"), "DATA"),
+        (("apply", "rule.json", "scores.csv", "-o", "./link.csv"), "DATA"),
+        (("apply", "rule.json", "*.csv", "-o", "scores.csv"), "DATA"),
+        (("apply", "rule.json", "scores.csv", "-o", "rule.json"), "the rule"),
+        (
+            ("apply", "rule.json", "scores.csv", "-o", "key.csv", "--id", "id", "--key-file", "key.csv"),
+            "the key file",
+        ),
+        (("fit", "scores.csv", *COLUMNS, "-o", "scores.csv"), "DATA"),
+        (("frontier", "scores.csv", *COLUMNS, "--label", "y", "-o", "scores.csv"), "DATA"),
+        (
+            ("frontier", "scores.csv", *COLUMNS, "--label", "y", "--validation", "v.tsv", "-o", "v.tsv"),
+            "--validation",
+        ),
+    ],
+)
+def test_an_output_never_replaces_an_input(inside, arguments, kept):
+    os.link(inside.folder / "scores.csv", inside.folder / "link.csv")
+    os.rename(inside.folder / "key.txt", inside.folder / "key.csv")
+    inside.write("v.tsv", rows().replace(",", "\t"))
+    before = {name: inside.read(name) for name in inside.files()}
+    assert f"would overwrite {kept};" in inside.error(*arguments)
+    assert {name: inside.read(name) for name in inside.files()} == before
+
+
+def test_fit_replaces_rules_and_nothing_else(inside):
+    key = inside.read("key.txt")
+    assert "not a rule" in inside.error("fit", "scores.csv", *COLUMNS, "-o", "key.txt")
+    assert inside.read("key.txt") == key
+    inside("fit", "scores.csv", *COLUMNS, "--max-gap", "0.1", "-o", "rule.json", "-q")
+    assert fairramp.Rule.load(inside.folder / "rule.json").max_gap == 0.1
+    inside.write("empty.json", "")
+    inside("fit", "scores.csv", *COLUMNS, "-o", "empty.json", "-q")
+
+
+def test_apply_writes_documented_formats_only(inside):
+    assert ".csv" in inside.error("apply", "rule.json", "scores.csv", "-o", "key.txt", "--probability-only")
+
+
+# Percent ------------------------------------------------------------------------------------------
+
+
+def test_a_rule_remembers_percent(shell):
+    shell.write("s.csv", export())
+    done = shell("fit", "s.csv", *EXPORT, "--max-gap", "0.02", "-o", "rule.json")
+    rule = fairramp.Rule.load(shell.folder / "rule.json")
+    assert (rule.scale, rule.cutoff, rule.ramp_width) == ("percent", 50, 0.01)
+    assert "in percent" in done.stdout
+    assert f"{rule.ramps[0].threshold * 100:.4f}" in done.stdout
+    shell("apply", "rule.json", "s.csv", "-o", "o.csv", "-q")
+    shell.write("small.csv", "Nr;Score;Geschlecht\r\n1;0,60;w\r\n2;0,90;m\r\n")
+    done = shell("apply", "rule.json", "small.csv", "-o", "small-out.csv")
+    assert [line.split(";")[-1] for line in shell.read("small-out.csv").split()[1:]] == ["0,0", "0,0"]
+    assert "above 1 percent" in done.stderr
+    shell("audit", "s.csv", "--rule", "rule.json", "-q")
+
+
+def test_cutoff_and_ramp_width_are_in_percent(shell):
+    shell.write("s.csv", export())
+    shell("fit", "s.csv", *EXPORT, "--cutoff", "40", "--ramp-width", "5", "-o", "rule.json", "-q")
+    rule = fairramp.Rule.load(shell.folder / "rule.json")
+    assert (rule.cutoff, rule.ramp_width) == (40, 0.05)
+    found = [
+        json.loads(shell("audit", "s.csv", *EXPORT, *more, "--json").stdout)["before"]["rate"]
+        for more in ((), ("--cutoff", "50"), ("--cutoff", "40"))
+    ]
+    assert found[0] == found[1] < found[2]
+    done = shell("fit", "s.csv", *EXPORT, "--label", "Zusage", "--json", "-o", "rule.json")
+    assert json.loads(done.stdout)["accuracy_before"] > 0.9
+
+
+# A spreadsheet's cells ----------------------------------------------------------------------------
+
+
+def test_one_blank_score_does_not_hide_the_decimal_comma(shell):
+    shell.write("s.csv", export(blank=150))
+    assert "has nothing in row 151" in shell.error("audit", "s.csv", *EXPORT)
+    shell.write("mixed.csv", export().replace(",1", ".1", 1))
+    assert "with a comma" in shell.error("audit", "mixed.csv", *EXPORT)
+
+
+@pytest.mark.parametrize("words", [("Ja", "nein"), ("YES", "no"), ("WAHR", "FALSCH"), ("True", "false")])
+def test_labels_in_words(shell, words):
+    text = export().replace(";Ja\r", f";{words[0]}\r").replace(";nein\r", f";{words[1]}\r")
+    shell.write("words.csv", text)
+    shell.write("numbers.csv", text.replace(f";{words[0]}\r", ";1\r").replace(f";{words[1]}\r", ";0\r"))
+    found = [
+        json.loads(shell("audit", name, *EXPORT, "--label", "Zusage", "--json").stdout)["before"]
+        for name in ("words.csv", "numbers.csv")
+    ]
+    assert found[0] == found[1]
+
+
+def test_any_label_can_mean_yes(shell):
+    label = ("--label", "Zusage")
+    shell.write("s.csv", export().replace(";Ja\r", ";bewilligt\r").replace(";nein\r", ";abgelehnt\r"))
+    shell.write("plain.csv", export())
+    assert "--positive" in shell.error("audit", "s.csv", *EXPORT, *label)
+    found, plain = (
+        json.loads(shell("audit", *more, *EXPORT, *label, "--json").stdout)["before"]
+        for more in (("s.csv", "--positive", "Bewilligt"), ("plain.csv",))
+    )
+    assert found == plain
+    assert "'abgelehnt'" in shell.error("audit", "s.csv", *EXPORT, *label, "--positive", "ja")
+    assert "--label" in shell.error("audit", "s.csv", *EXPORT, "--positive", "ja")
+    shell.write("blank.csv", shell.read("s.csv").replace(";bewilligt\r", ";\r", 1))
+    assert "nothing in row" in shell.error("audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt")
+
+
+def test_typed_outputs_hold_numbers(shell):
+    shell.write("s.csv", export())
+    shell("fit", "s.csv", *EXPORT, "-o", "rule.json", "-q")
+    shell("apply", "rule.json", "s.csv", "-o", "o.parquet", "-q")
+    shell("apply", "rule.json", "s.csv", "-o", "o.jsonl", "-q")
+    types = duckdb.sql(f"DESCRIBE SELECT * FROM '{shell.folder / 'o.parquet'}'").fetchall()
+    assert [row[1] for row in types] == ["VARCHAR", "DOUBLE", "VARCHAR", "VARCHAR", "DOUBLE"]
+    assert json.loads(shell.read("o.jsonl").split("\n")[1])["Score"] == 35.15
+
+
+def test_csv_from_parquet_as_asked_for(shell):
+    shell.write("s.csv", export())
+    shell("fit", "s.csv", *EXPORT, "-o", "rule.json", "-q")
+    shell("apply", "rule.json", "s.csv", "-o", "o.parquet", "-q")
+    new = ("apply", "rule.json", "o.parquet", "--prefix", "new_")
+    shell(*new, "-o", "o.csv", "--decimal", ",", "-q")
+    assert shell.read("o.csv").split("\n")[2].startswith("1;35,15;m;nein;0,0;0,0")
+    shell(*new, "-o", "bar.csv", "--delimiter", "|", "-q")
+    assert shell.read("bar.csv").split("\n")[2].startswith("1|35.15|m|nein|0.0|0.0")
+    shell(*new, "-o", "plain.csv", "-q")
+    assert shell.read("plain.csv").split("\n")[2].startswith("1,35.15,m,nein,0.0,0.0")
+
+
+# What numbers mean --------------------------------------------------------------------------------
+
+
+def test_scores_that_run_against_the_labels_are_warned_of(shell):
+    shell.write("s.csv", rows())
+    flipped = [line.split(",") for line in rows().splitlines()[1:]]
+    lines = [f"{id},{1 - float(p):.4f},{g},{y}" for id, p, g, y in flipped]
+    shell.write("risk.csv", "id,p,g,y\n" + "\n".join(lines) + "\n")
+    for command in (("audit",), ("fit", "-o", "r.json"), ("frontier", "--max-gap", "0.1")):
+        columns = (*COLUMNS, "--label", "y", *command[1:])
+        assert "pass 1 - score" in shell(command[0], "risk.csv", *columns).stderr
+        assert shell(command[0], "s.csv", *columns).stderr == ""
+    assert "If a high score is bad" in shell("fit", "--help").stdout
+    assert "a higher score means yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+
+
+def test_a_gate_claims_no_more_than_the_data_show(inside):
+    inside.write("two.csv", "p,g\n0.9,a\n0.1,b\n")
+    done = inside("audit", "two.csv", *COLUMNS, "--fail-above", "0.02")
+    said = " ".join(done.stdout.split())
+    assert (
+        "Gate passed: the data neither show nor rule out a gap of the classifier's own decisions above 0.02"
+        in said
+    )
+    assert "measured 1.0000" in said
+    assert "a (1 row), b (1 row)" in done.stderr
+    gate = ("audit", "scores.csv", *COLUMNS, "--rule", "rule.json", "--json")
+    limit = json.loads(inside(*gate).stdout)["after"]["gap_interval"][1]
+    passed = json.loads(inside(*gate, "--fail-unless-below", repr(limit)).stdout)["gate"]
+    assert (passed["decisions"], passed["upper_limit"], passed["failed"]) == ("after", limit, False)
+    assert json.loads(inside(*gate, "--fail-unless-below", repr(limit - 1e-9), code=1).stdout)["gate"]["failed"]
+    assert "--fail-unless-below" in inside.error(*gate, "--fail-unless-below", "2")
+
+
+def test_one_single_group_is_nothing_to_compare(shell):
+    shell.write("s.csv", rows(groups=("a",)))
+    assert "one single group, a" in shell("audit", "s.csv", *COLUMNS).stderr
+
+
+def test_decisions_are_audited_as_they_are(inside):
+    inside("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "key.txt")
+    text = inside("audit", "o.csv", "--score", "decision", "--group", "g").stdout
+    assert "as given" in text
+    assert "before" not in text
+
+
+def test_the_two_fingerprints_have_names(inside):
+    content = json.loads(inside("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--json").stdout)
+    rule = fairramp.Rule.load(inside.folder / "r.json")
+    assert content["rule_fingerprint"] == rule.fingerprint
+    assert content["data_fingerprint"] == rule.record.fingerprint
+
+
+def test_frontier_says_which_rates(inside):
+    columns = ("scores.csv", *COLUMNS, "--label", "y", "--max-gap", "0.1")
+    assert "--target-rate accuracy" in inside("frontier", *columns).stdout
+
+
+def test_a_wide_certificate_names_the_smallest_group(shell):
+    shell.write("s.csv", rows() + "".join(f"x{i},0.{i},,1\n" for i in range(10, 50)))
+    assert "Widest for group (blank) with 40 rows." in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+
+
+# Groups that the rule does not know ---------------------------------------------------------------
+
+
+def test_unseen_groups_are_listed_as_tables_show_them(inside):
+    inside.write("new.csv", rows(groups=("A", "b", "")))
+    said = inside.error("apply", "rule.json", "new.csv", "-o", "o.csv")
+    assert "A (134 rows)" in said
+    assert "(blank) (133 rows)" in said
+    assert "'A' meant as 'a'" in said
+    assert "--unseen-group pooled or original" in said
+    assert "o.csv" not in inside.files()
+
+
+@pytest.mark.parametrize("policy", ["pooled", "original"])
+def test_unseen_groups_that_are_decided_are_warned_of(inside, policy):
+    inside("fit", "scores.csv", *COLUMNS, "--unseen-group", policy, "-o", "rule.json", "-q")
+    inside.write("new.csv", rows(groups=("a", "b", "c")))
+    done = inside("apply", "rule.json", "new.csv", "-o", "o.csv")
+    assert "133 rows of groups not seen in the fit" in done.stderr
+    assert "c (133 rows)" in done.stderr
+
+
+def test_small_groups_are_warned_of(inside):
+    inside.write("few.csv", rows(n=40))
+    for command in (("audit", "few.csv", *COLUMNS), ("apply", "rule.json", "few.csv", "-o", "o.csv")):
+        assert "below 30 rows" in inside(*command).stderr
+
+
+# Arguments ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fit", "scores.csv", *COLUMNS), "--output is missing."),
+        (("fit", "scores.csv", *COLUMNS, "-o"), "-o has no value."),
+        (("audit", "scores.csv", "--score", "my", "score", "--group", "g"), "in quotes"),
+        (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "write 0.02"),
+        (("audit", "scores.csv", "--score", "p", "--group", "g,y"), "--group g --group y"),
+        (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "fairramp apply RULE DATA"),
+        (("audit", "book.xlsx", *COLUMNS), "save it as CSV"),
+        (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, and the header has 3"),
+        (("fit", "three.csv", *COLUMNS, "--strata", "y", "-o", "r.json"), "--strata compares two groups"),
+        (
+            ("fit", "scores.csv", *COLUMNS, "--strata", "y", "--target-rate", "0.3", "-o", "r.json"),
+            "With --strata each",
+        ),
+    ],
+)
+def test_mistakes_are_named_and_their_remedy(inside, arguments, said):
+    inside.write("book.xlsx", b"PK\x03\x04")
+    inside.write("short.csv", "id,p,g\n1,0.5,a\n2,0.7\n")
+    inside.write("three.csv", rows(groups=("a", "b", "c")))
+    assert said in inside.error(*arguments)
+
+
+def test_a_header_alone_is_warned_of(inside):
+    inside.write("none.csv", "id,p,g\n")
+    assert "no rows" in inside("apply", "rule.json", "none.csv", "-o", "o.csv").stderr
+
+
+def test_stdout_is_called_so(inside):
+    done = inside("fit", "-", *COLUMNS, "-o", "-", stdin=rows().encode())
+    assert "/dev/std" not in done.stderr
+    content = json.loads(inside("audit", "-", *COLUMNS, "--json", stdin=rows().encode()).stdout)
+    assert content["data"] == "-"
+
+
+def test_messages_are_wrapped_for_those_who_watch(monkeypatch):
+    from fairramp.cli.render import for_stderr
+
+    text = "fairramp: " + "word " * 40 + "end."
+    assert for_stderr(text) == text
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert max(map(len, for_stderr(text).split("\n"))) <= 80
+    assert for_stderr(text).split() == text.split()
