@@ -605,7 +605,7 @@ def group(**changes):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda c: c.update(scale="percent"), "`scale`"),
+        (lambda c: c.update(scale="stars"), "`scale`"),
         (lambda c: c.update(resolution=63), "`resolution` must be a power of two"),
         (lambda c: c.update(cutoff=2), "`cutoff`"),
         (lambda c: c.update(cutoff="x"), '"cutoff" must be a number'),
