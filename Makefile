@@ -10,7 +10,7 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests slow bench data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark slow bench data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -29,6 +29,9 @@ types: $(DEV)  ## mypy, strict
 
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
+
+test-spark: $(DEV)  ## only what runs on Spark, also on a cluster of processes (needs Java)
+	$(BIN)/pytest -m spark
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow

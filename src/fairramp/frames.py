@@ -423,6 +423,8 @@ class _Groups(NamedTuple):
             and (dialect is sql.DUCKDB or not any(map(_is_huge, parts)))
         ]
         score = f"CAST({sql.identifier(columns.score, dialect)} AS DOUBLE)"
+        if schema[columns.score].is_float():  # to data bases NaN is the highest number, which would mean yes
+            score = f"CASE WHEN NOT isnan({score}) THEN {score} END"
         labels, ramps = [parts for parts, _ in pairs], [ramp for _, ramp in pairs]
         return cls(rule, score, names, types, labels, ramps, dialect)
 
@@ -470,7 +472,7 @@ class _Groups(NamedTuple):
         if self.rule.ramp_width == 0:
             return sql.step(self.score, *numbers)
         logit = self.rule.scale == "logit"
-        position = f"(1e0 / (1e0 + exp(-{self.score})))" if logit else self.score
+        position = f"(1e0 / (1e0 + exp(-({self.score}))))" if logit else f"({self.score})"
         return sql.on_ramp(position, numbers[0], self.rule.ramp_width)
 
     def _otherwise(self) -> str:
@@ -578,7 +580,18 @@ def _narwhal(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
         )
     if isinstance(table, nw.LazyFrame) and _engine(table) not in LAZY_ENGINES:
         raise InputError(f"Lazy tables of {_engine(table)} are not read; collect the columns first.")
+    if isinstance(table, nw.LazyFrame):
+        _check_sound(table.to_native(), _engine(table))
     return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
+
+
+def _check_sound(native: Any, engine: str) -> None:
+    """Refuse what narwhals lets pass: two columns of one name, and Spark's endless tables."""
+    if engine == "pyspark" and native.isStreaming:
+        raise InputError("A streaming table cannot be read more than once; pass its batches, in foreachBatch.")
+    names = list(native.columns) if engine in ("dask", "pyspark") else []
+    if len(set(names)) < len(names):
+        raise InputError("Two columns of the table have the same name; rename one of them.")
 
 
 def _engine(table: Any) -> str:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import fairramp
-from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, table
+from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
 from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
 from samples import KEY, sample
 
@@ -317,7 +317,7 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
 def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
     monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 1000)
     rng = np.random.default_rng(0)
-    scores, codes = 0.3 + 1e-5 * rng.random(100_000), rng.integers(0, 2, 100_000)
+    scores, codes = 0.3 + 1e-5 * rng.random(40_000), rng.integers(0, 2, 40_000)
     frame = table(engine, {"p": scores, "g": codes})
     for width in (0, 1e-6, 0.01):
         settings = {"ramp_width": width, "cutoff": 0.300004, "target_rate": 0.37}
@@ -398,6 +398,32 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
     else:
         found = columns_of(rule.apply(frame, score="p", group="sex"))["probability"]
         np.testing.assert_array_equal(found, rule.probabilities(new["p"], new["sex"]))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", DISTRIBUTED[1]])
+@pytest.mark.parametrize("width", [0, 0.2])
+def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
+    rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
+    monkeypatch.setattr(frames.Profile, "of", lambda *_: lazy_rows.Profile([("a",)], ("a",), np.array([4])))
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=width)
+    found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
+    assert found["probability"] == [0.0, None, None, 1.0]
+    assert found["decision"] == [0, None, None, 1]
+
+
+@pytest.mark.parametrize("engine", DISTRIBUTED)
+def test_two_columns_of_one_name_are_refused(engine):
+    frame = table(engine, {"p": [0.1, 0.9], "g": ["a", "b"]})
+    double = frame.selectExpr("p", "g", "g") if engine == "spark" else frame[["p", "g", "g"]]
+    with pytest.raises(InputError, match="Two columns of the table have the same name"):
+        fairramp.fit_frame(double, score="p", group="g")
+
+
+@pytest.mark.parametrize("engine", DISTRIBUTED[1:])
+def test_a_stream_is_refused(engine):
+    stream = spark().readStream.format("rate").load().selectExpr("0.5e0 AS p", "'a' AS g")
+    with pytest.raises(InputError, match="A streaming table cannot be read more than once"):
+        fairramp.fit_frame(stream, score="p", group="g")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
