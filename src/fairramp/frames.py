@@ -420,8 +420,9 @@ class _Groups(NamedTuple):
             (parts, ramp)
             for parts, ramp in zip(map(columns.parts, rule.groups), rule.ramps, strict=True)
             if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True))
-            and (dialect is sql.DUCKDB or not any(map(_is_huge, parts)))
         ]
+        if dialect is sql.SPARK:
+            pairs = _as_spark_holds(pairs, types)
         score = f"CAST({sql.identifier(columns.score, dialect)} AS DOUBLE)"
         if schema[columns.score].is_float():  # to data bases NaN is the highest number, which would mean yes
             score = f"CASE WHEN NOT isnan({score}) THEN {score} END"
@@ -517,9 +518,17 @@ def _kind(dtype: Any) -> type:
     return int if dtype.is_numeric() else str
 
 
-def _is_huge(part: Any) -> bool:
-    """Whether a label is a whole number that fits no column of Spark's."""
-    return type(part) is int and not -(2**63) <= part < 2**63
+def _as_spark_holds(pairs: list[tuple[Any, Ramp]], types: list[Any]) -> list[tuple[Any, Ramp]]:
+    """Groups whose numbers are doubles where the columns are no integers, and fit where they are."""
+    found = []
+    for parts, ramp in pairs:
+        numbers = [type(part) is int for part in parts]
+        whole = [dtype.is_integer() for dtype in types]
+        fits = (-(2**63) <= part < 2**63 for part, n, w in zip(parts, numbers, whole, strict=True) if n and w)
+        if all(fits):
+            made = (float(p) if n and not w else p for p, n, w in zip(parts, numbers, whole, strict=True))
+            found.append((tuple(made), ramp))
+    return found
 
 
 def _group_sql(name: str, dtype: Any, dialect: sql.Dialect) -> str:
@@ -534,10 +543,9 @@ def _typed(labels: Sequence[Any], dtype: Any) -> Any:
     """Labels as a column of a small table, of a type that can be compared with the group column."""
     import pyarrow
 
-    kind = _kind(dtype)
-    if kind is int and not dtype.is_integer():
-        return pyarrow.array([None if v is None else float(v) for v in labels], pyarrow.float64())
-    return pyarrow.array(labels, {int: pyarrow.int64(), bool: pyarrow.bool_(), str: pyarrow.string()}[kind])
+    kind = float if dtype.is_float() or dtype.is_decimal() else _kind(dtype)
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
+    return pyarrow.array(labels, types[kind])
 
 
 def _text_sql(name: str, dtype: Any) -> str:

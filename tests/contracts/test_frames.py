@@ -194,6 +194,16 @@ def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
     )
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_labels_that_no_integer_type_holds(engine, either_way):
+    rows = {"p": [0.1, 0.4, 0.6, 0.9], "g": [1.0, 2.0**70, None, -(2.0**64)]}
+    rule = Rule((1, 2**70, -(2**64), None), (Ramp(0.2), Ramp(0.5), Ramp(0.7), Ramp(0.5)), ramp_width=0.5)
+    found = columns_of(rule.apply(table(engine, rows), score="p", group="g"))["probability"]
+    np.testing.assert_array_equal(found, rule.probabilities(rows["p"], rows["g"]))
+    whole = rule.apply(table(engine, {"p": [0.3, 0.3], "g": [1, 1]}), score="p", group="g")
+    np.testing.assert_array_equal(columns_of(whole)["probability"], rule.probabilities([0.3] * 2, [1] * 2))
+
+
 @pytest.mark.parametrize("engine", LAZY)
 def test_not_a_number_and_null_are_one_missing_group(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9] * 10, "g": [1.0, float("nan"), None, 2.0] * 10}
