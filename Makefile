@@ -30,8 +30,8 @@ types: $(DEV)  ## mypy, strict
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
 
-test-spark: $(DEV)  ## only what runs on Spark, also on a cluster of processes (needs Java)
-	$(BIN)/pytest -m spark
+test-spark: $(DEV)  ## a Spark cluster of several processes that loses one in mid-fit (needs Java)
+	$(BIN)/pytest -m cluster tests/distributed
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow

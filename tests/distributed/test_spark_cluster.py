@@ -50,6 +50,7 @@ def run(home):
     return json.loads(out.splitlines()[-1])
 
 
+@pytest.mark.cluster
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds executors in /proc")
 @pytest.mark.parametrize("engine", DISTRIBUTED[1:])
 def test_a_fit_that_loses_an_executor_is_the_same_fit(engine, spark_home):
