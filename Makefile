@@ -10,7 +10,7 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests slow bench data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark slow bench data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,9 @@ types: $(DEV)  ## mypy, strict
 
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
+
+test-spark: $(DEV)  ## a Spark cluster of several processes that loses one in mid-fit (needs Java)
+	$(BIN)/pytest -m cluster tests/distributed
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow

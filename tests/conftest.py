@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 
 import pytest
 from hypothesis import settings
@@ -9,6 +10,14 @@ from shell import KEY, Shell, rows
 settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile("many", deadline=None, max_examples=5000)  # --hypothesis-profile=many
 settings.load_profile("default")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _spark_ends_with_the_tests():
+    """Leave no Java process behind."""
+    yield
+    if "engines" in sys.modules:
+        sys.modules["engines"].stop_spark()
 
 
 @pytest.fixture

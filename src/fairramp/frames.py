@@ -1,8 +1,9 @@
 """The one door for tables of every engine: fit a rule to a table, apply a rule to a table.
 
-    in memory (pandas, polars, Arrow)   columns go to the NumPy core and come back as columns
-    lazy (DuckDB, polars LazyFrame)     sums are computed by the engine (`lazy_rows`); a rule becomes an
-                                        expression (`sql_pieces`) and the table stays lazy
+    in memory (pandas, polars, Arrow)             columns go to the NumPy core and come back as columns
+    lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`lazy_rows`); a rule becomes
+                                                  an expression (`sql_pieces`), or a function of the engine's
+                                                  own batches, and the table stays lazy
 
 Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
 table of theirs comes in.
@@ -23,7 +24,7 @@ from fairramp.decisions import checked_key
 from fairramp.exceptions import InputError
 from fairramp.fitting import Names, Request, checked_strata, fit_rows, fit_rule, warn_saturated
 from fairramp.groups import Codes, Label
-from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch
+from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch, plain_names, spark_table
 from fairramp.rule import OFFSETS, Ramp, Rule
 from fairramp.scales import SCALES
 
@@ -31,6 +32,8 @@ __all__ = ["apply", "fit_frame", "summarize_frame"]
 
 #: So many groups are told apart by comparing; more are looked up.
 FEW_GROUPS = 16
+#: Whose lazy tables are read.
+LAZY_ENGINES = ("dask", "duckdb", "polars", "pyspark")
 
 
 def fit_frame(
@@ -60,8 +63,8 @@ def fit_frame(
     Parameters
     ----------
     frame : table
-        pandas, polars, Arrow; lazy: a DuckDB relation or a polars LazyFrame. It must give the same rows every
-        time it is read.
+        pandas, polars, Arrow; lazy: a DuckDB relation, a polars LazyFrame, a Spark or a Dask table. It must give
+        the same rows every time it is read.
     score : str
         Name of the score column.
     group : str or list of str
@@ -226,9 +229,8 @@ def apply(
     rows = LazyTable(table, columns.score, columns.groups, columns.strata, id=id)
     profile = Profile.of(rows, SCALES[rule.scale])
     rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # refuses unseen groups
-    if _engine(table) == "duckdb":
-        return give(_apply_duckdb(rule, table, columns, key, new))
-    return give(_apply_polars(rule, table, columns, key, new))
+    by_engine = {"dask": _apply_dask, "duckdb": _apply_duckdb, "polars": _apply_polars, "pyspark": _apply_spark}
+    return give(by_engine[_engine(table)](rule, table, columns, key, new))
 
 
 class _Columns(NamedTuple):
@@ -269,6 +271,16 @@ class _Columns(NamedTuple):
     def all(self) -> tuple[str, ...]:
         """All of them."""
         return (self.score, *self.groups, *self.strata, *([] if self.id is None else [self.id]))
+
+    def renamed(self, names: dict[str, str]) -> "_Columns":
+        """Under other names."""
+        score, groups, strata, id_ = self
+        return _Columns(
+            names[score],
+            tuple(names[name] for name in groups),
+            tuple(names[name] for name in strata),
+            None if id_ is None else names[id_],
+        )
 
     def parts(self, label: Label) -> tuple[Label, ...]:
         """A group's value in each column, strata first."""
@@ -361,6 +373,69 @@ def _apply_polars(rule: Rule, table: Any, columns: _Columns, key: str | None, ne
     )
 
 
+class _Partition:
+    """What Dask does to each of its partitions; neither a graph nor a name of a task shows the key."""
+
+    def __init__(self, rule: Rule, columns: _Columns, key: str | None, new: list[str]) -> None:
+        self.rule, self.columns, self.new = rule, columns, new
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"fairramp.Rule.apply({', '.join(self.new)})"
+
+    def __call__(self, part: Any) -> Any:
+        """A partition with new columns."""
+        import pandas
+
+        types = [np.float64, np.int8]
+        if len(part):
+            found = _decided(self.rule, part.__getitem__, self.columns, self._key)
+        else:
+            found = [np.empty(0, dtype=types[i]) for i in range(len(self.new))]
+        return part.assign(
+            **{name: pandas.Series(v, index=part.index) for name, v in zip(self.new, found, strict=True)}
+        )
+
+
+def _apply_dask(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+    """The NumPy core on each partition."""
+    import narwhals as nw
+
+    work = _Partition(rule, columns, key, new)
+    native = table.to_native()
+    return nw.from_native(native.map_partitions(work, meta=work(native._meta)))
+
+
+def _apply_spark(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+    """Expressions of Spark's own; the key, and ramps if there are many, are in small tables that are joined."""
+    import narwhals as nw
+    from pyspark.sql import functions
+
+    names = table.collect_schema().names()
+    table, plain = plain_names(table)
+    frame, columns = table.to_native(), columns.renamed(plain)
+    kept = [*plain.values()]
+    if key is not None:
+        frame = frame.crossJoin(spark_table(frame, {"key": [key]}))
+        kept.append("key")
+    groups = _Groups.of(rule, columns, table.collect_schema(), sql.SPARK)
+    if len(groups.labels) > FEW_GROUPS:
+        wanted = groups.table()
+        expressions = groups.expressions()
+        frame = frame.withColumns({f"g{i}": functions.expr(e) for i, e in enumerate(expressions)})
+        small = spark_table(frame, wanted)
+        same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(expressions))]
+        frame = frame.join(small, same, "left")
+        height = groups.joined("k", [name for name in wanted if name.startswith("n")])
+    else:
+        height = groups.compared()
+    frame = frame.selectExpr(*kept, f"{height} AS up")
+    made = [f"{sql.clipped('up')} AS new0"]
+    if columns.id is not None:
+        made.append(f"{sql.decision('up', 'key', f'CAST({columns.id} AS STRING)', sql.SPARK)} AS new1")
+    return nw.from_native(frame.selectExpr(*plain.values(), *made).toDF(*names, *new))
+
+
 def _apply_duckdb(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
     """Projections of the relation: the group, how far up its ramp each row is, the chance, the draw."""
     import narwhals as nw
@@ -396,9 +471,10 @@ class _Groups(NamedTuple):
     types: list[Any]
     labels: list[tuple[Any, ...]]
     ramps: list[Ramp]
+    dialect: sql.Dialect
 
     @classmethod
-    def of(cls, rule: Rule, columns: _Columns, schema: Any) -> "_Groups":
+    def of(cls, rule: Rule, columns: _Columns, schema: Any, dialect: sql.Dialect = sql.DUCKDB) -> "_Groups":
         """Those groups of a rule that the columns can hold.
 
         '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
@@ -411,15 +487,36 @@ class _Groups(NamedTuple):
             for parts, ramp in zip(map(columns.parts, rule.groups), rule.ramps, strict=True)
             if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True))
         ]
-        score = f"CAST({sql.identifier(columns.score)} AS DOUBLE)"
-        return cls(rule, score, names, types, [parts for parts, _ in pairs], [ramp for _, ramp in pairs])
+        if dialect is sql.SPARK:
+            pairs = _as_spark_holds(pairs, types)
+        score = f"CAST({sql.identifier(columns.score, dialect)} AS DOUBLE)"
+        if schema[columns.score].is_float():  # to data bases NaN is the highest number, which would mean yes
+            score = f"CASE WHEN NOT isnan({score}) THEN {score} END"
+        labels, ramps = [parts for parts, _ in pairs], [ramp for _, ramp in pairs]
+        return cls(rule, score, names, types, labels, ramps, dialect)
+
+    def expressions(self) -> list[str]:
+        """The group columns as labels are compared with them."""
+        return [_group_sql(name, dtype, self.dialect) for name, dtype in zip(self.names, self.types, strict=True)]
 
     def compared(self) -> str:
         """For a few groups, one by one."""
         values = [self._height(*map(sql.literal, self._numbers(ramp))) for ramp in self.ramps]
         cases = [sql.Case(label, value) for label, value in zip(self.labels, values, strict=True)]
-        expressions = [_group_sql(name, dtype) for name, dtype in zip(self.names, self.types, strict=True)]
-        return sql.group_case(expressions, cases, self._otherwise())
+        return sql.group_case(self.expressions(), cases, self._otherwise(), self.dialect)
+
+    def table(self) -> dict[str, list[Any]]:
+        """For many groups, a table to join with: place k, labels k0, …, numbers n0, … of the ramps."""
+        found: dict[str, list[Any]] = {"k": list(range(len(self.labels)))}
+        for i, column in enumerate(zip(*self.labels, strict=True)):
+            found[f"k{i}"] = _typed(column, self.types[i])
+        for i, numbers in enumerate(zip(*map(self._numbers, self.ramps), strict=True)):
+            found[f"n{i}"] = list(numbers)
+        return found
+
+    def joined(self, place: str, numbers: Sequence[str]) -> str:
+        """For many groups, from the columns of that table."""
+        return f"CASE WHEN {place} IS NULL THEN {self._otherwise()} ELSE {self._height(*numbers)} END"
 
     def code(self) -> str:
         """For many groups, their place among `labels`."""
@@ -429,8 +526,7 @@ class _Groups(NamedTuple):
     def looked_up(self, place: str) -> str:
         """For many groups, from their place."""
         numbers = zip(*map(self._numbers, self.ramps), strict=True)
-        height = self._height(*(sql.picked(column, place) for column in numbers))
-        return f"CASE WHEN {place} IS NULL THEN {self._otherwise()} ELSE {height} END"
+        return self.joined(place, [sql.picked(column, place) for column in numbers])
 
     def _numbers(self, ramp: Ramp) -> tuple[float, ...]:
         """What the height on a ramp depends on."""
@@ -447,8 +543,9 @@ class _Groups(NamedTuple):
 
     def _position(self) -> str:
         if self.rule.scale == "percent":
-            return f"({self.score} / 1e2)"
-        return f"(1e0 / (1e0 + exp(-{self.score})))" if self.rule.scale == "logit" else self.score
+            return f"(({self.score}) / 1e2)"
+        logit = self.rule.scale == "logit"
+        return f"(1e0 / (1e0 + exp(-({self.score}))))" if logit else f"({self.score})"
 
     def _otherwise(self) -> str:
         if self.rule.pooled is not None:
@@ -492,12 +589,34 @@ def _kind(dtype: Any) -> type:
     return int if dtype.is_numeric() else str
 
 
-def _group_sql(name: str, dtype: Any) -> str:
+def _as_spark_holds(pairs: list[tuple[Any, Ramp]], types: list[Any]) -> list[tuple[Any, Ramp]]:
+    """Groups whose numbers are doubles where the columns are no integers, and fit where they are."""
+    found = []
+    for parts, ramp in pairs:
+        numbers = [type(part) is int for part in parts]
+        whole = [dtype.is_integer() for dtype in types]
+        fits = (-(2**63) <= part < 2**63 for part, n, w in zip(parts, numbers, whole, strict=True) if n and w)
+        if all(fits):
+            made = (float(p) if n and not w else p for p, n, w in zip(parts, numbers, whole, strict=True))
+            found.append((tuple(made), ramp))
+    return found
+
+
+def _group_sql(name: str, dtype: Any, dialect: sql.Dialect) -> str:
     """A group column as labels are compared with it."""
-    column = sql.identifier(name)
+    column = sql.identifier(name, dialect)
     if dtype.is_float() or dtype.is_decimal():
         return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
-    return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS VARCHAR)"
+    return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS {dialect.text})"
+
+
+def _typed(labels: Sequence[Any], dtype: Any) -> Any:
+    """Labels as a column of a small table, of a type that can be compared with the group column."""
+    import pyarrow
+
+    kind = float if dtype.is_float() or dtype.is_decimal() else _kind(dtype)
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
+    return pyarrow.array(labels, types[kind])
 
 
 def _text_sql(name: str, dtype: Any) -> str:
@@ -535,12 +654,23 @@ def _narwhal(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
         raise InputError("Two columns of the table have the same name; rename one of them.") from None
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
         raise InputError(
-            "`frame` must be a pandas, polars or Arrow table, a polars LazyFrame or a DuckDB relation, "
-            f"got {type(frame).__name__}; for arrays there is fit_rule."
+            "`frame` must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Spark or "
+            f"a Dask table, got {type(frame).__name__}; for arrays there is fit_rule."
         )
-    if isinstance(table, nw.LazyFrame) and _engine(table) not in ("duckdb", "polars"):
+    if isinstance(table, nw.LazyFrame) and _engine(table) not in LAZY_ENGINES:
         raise InputError(f"Lazy tables of {_engine(table)} are not read; collect the columns first.")
+    if isinstance(table, nw.LazyFrame):
+        _check_sound(table.to_native(), _engine(table))
     return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
+
+
+def _check_sound(native: Any, engine: str) -> None:
+    """Refuse what narwhals lets pass: two columns of one name, and Spark's endless tables."""
+    if engine == "pyspark" and native.isStreaming:
+        raise InputError("A streaming table cannot be read more than once; pass its batches, in foreachBatch.")
+    names = list(native.columns) if engine in ("dask", "pyspark") else []
+    if len(set(names)) < len(names):
+        raise InputError("Two columns of the table have the same name; rename one of them.")
 
 
 def _engine(table: Any) -> str:
@@ -593,7 +723,7 @@ def _check_columns(table: Any, names: Sequence[str]) -> None:
 
 
 def _check_new(table: Any, names: Sequence[str]) -> None:
-    fold = str.casefold if _engine(table) == "duckdb" else str
+    fold = str.casefold if _engine(table) in ("duckdb", "pyspark") else str
     present = {fold(column): column for column in table.collect_schema().names()}
     for name in names:
         if fold(name) in present:

@@ -65,16 +65,17 @@ class LazyTable:
     ) -> None:
         import narwhals as nw
 
+        frame, plain = plain_names(frame)
         schema = frame.collect_schema()
-        columns = {"x": _number(schema, score, "scores")}
+        columns = {"x": _number(schema, plain[score], "scores")}
         for i, name in enumerate((*strata, *groups)):
-            columns[f"g{i}"] = _group(schema, name)
+            columns[f"g{i}"] = _group(schema, plain[name], name)
         if weight is not None:
-            columns["w"] = _number(schema, weight, "sample_weight")
+            columns["w"] = _number(schema, plain[weight], "sample_weight")
         if label is not None:
-            columns["y"] = _number(schema, label, "labels")
+            columns["y"] = _number(schema, plain[label], "labels")
         if id is not None:
-            columns["no_id"] = nw.col(id).is_null()
+            columns["no_id"] = nw.col(plain[id]).is_null()
         self.n_strata, self.n_columns = len(strata), len(strata) + len(groups)
         self.keys = [f"g{i}" for i in range(self.n_columns)]
         self.weighted, self.labelled, self.has_id = weight is not None, label is not None, id is not None
@@ -425,9 +426,29 @@ def fetch(frame: Any) -> dict[str, Any]:
         columns: dict[str, Any] = frame.to_native().fetchnumpy()  # needs no Arrow
         return columns
     done = frame.collect()
-    return {
-        name: done[name].to_list() if name.startswith("g") else done[name].to_numpy() for name in done.columns
-    }
+    return {name: _labels(done[name]) if name.startswith("g") else done[name].to_numpy() for name in done.columns}
+
+
+def _labels(column: Any) -> list[Any]:
+    """Values of a column of labels; pandas says nan where others say None."""
+    values: list[Any] = column.to_list()
+    if not column.null_count():
+        return values
+    return [None if null else value for value, null in zip(values, column.is_null().to_list(), strict=True)]
+
+
+def plain_names(frame: Any) -> tuple[Any, dict[str, str]]:
+    """A lazy table whose columns have names that its engine takes as they are, and the plain name of each.
+
+    Spark finds structure in dots and backticks and does not tell upper from lower case; others take any name.
+    """
+    import narwhals as nw
+
+    names = frame.collect_schema().names()
+    if frame.implementation is not nw.Implementation.PYSPARK:
+        return frame, {name: name for name in names}
+    plain = [f"c{i}" for i in range(len(names))]
+    return nw.from_native(frame.to_native().toDF(*plain)), dict(zip(names, plain, strict=True))
 
 
 def small_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
@@ -436,7 +457,23 @@ def small_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
 
     if frame.implementation is nw.Implementation.DUCKDB:
         return nw.from_native(duckdb_table(frame.to_native(), columns))
+    if frame.implementation is nw.Implementation.PYSPARK:
+        return nw.from_native(spark_table(frame.to_native(), columns))
+    if frame.implementation is nw.Implementation.DASK:
+        import dask.dataframe
+        import pandas
+
+        small = dask.dataframe.from_pandas(pandas.DataFrame(columns), npartitions=1)  # type: ignore[no-untyped-call]
+        return nw.from_native(small)
     return nw.from_dict(columns, backend=frame.implementation).lazy()
+
+
+def spark_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
+    """A small table in a Spark table's session, copied to all executors; plans show only its columns' names."""
+    import pyarrow
+    from pyspark.sql import functions
+
+    return functions.broadcast(frame.sparkSession.createDataFrame(pyarrow.table(columns)))
 
 
 def duckdb_table(relation: Any, columns: dict[str, list[Any]]) -> Any:
@@ -486,7 +523,7 @@ def _number(schema: Any, name: str, argument: str) -> Any:
     return nw.col(name).cast(nw.Float64)
 
 
-def _group(schema: Any, name: str) -> Any:
+def _group(schema: Any, name: str, shown: str) -> Any:
     """A column of labels, of a type that engines compare alike."""
     import narwhals as nw
 
@@ -501,7 +538,7 @@ def _group(schema: Any, name: str) -> Any:
     if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
         raise InputError(
             "A group label must be a string, a whole number, a boolean or missing, got values of type "
-            f"{dtype} in {name!r}; convert such labels to strings."
+            f"{dtype} in {shown!r}; convert such labels to strings."
         )
     return column
 

@@ -403,8 +403,9 @@ class Rule:
     ) -> Any:
         """Return a table of the same kind with the column `probability` and, with `id` and `key`, `decision`.
 
-        Rows keep their order, and pandas its index. A lazy table stays lazy; one pass is made over it
-        beforehand, so that missing or impossible scores and unseen groups are refused now and not decided later.
+        Rows keep their order, if their engine has one (Spark has none), and pandas its index. A lazy table stays
+        lazy; one pass is made over it beforehand, so that missing or impossible scores and unseen groups are
+        refused now and not decided later.
         A row that appears only after that pass and could not be decided gets NULL.
 
         Parameters

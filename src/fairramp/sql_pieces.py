@@ -1,4 +1,4 @@
-"""The rule's formulas as pieces of SQL text, in DuckDB's dialect.
+"""The rule's formulas as pieces of SQL text, in the dialects of DuckDB and Spark.
 
     chance   CASE over the groups, or a look-up if they are many: (x − foot_k) / width, cut off at 0 and 1
     draw     the first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id) / 2^52
@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 __all__ = [
+    "DUCKDB",
+    "SPARK",
     "Case",
+    "Dialect",
     "clipped",
     "decision",
     "draw",
@@ -35,12 +38,37 @@ class Case(NamedTuple):
     value: str
 
 
-def identifier(name: str) -> str:
+class Dialect(NamedTuple):
+    """Where data bases differ.
+
+    Attributes
+    ----------
+    quote : str
+        What stands around names.
+    text : str
+        The type of texts.
+    escapes : bool
+        Whether a backslash in a text means something else, as settings of the session may decide.
+    draw : str
+        The first 13 hexadecimal digits of the hash of {message} as a whole number.
+    """
+
+    quote: str
+    text: str
+    escapes: bool
+    draw: str
+
+
+DUCKDB = Dialect('"', "VARCHAR", False, "CAST('0x' || substr(sha256({message}), 1, 13) AS BIGINT)")
+SPARK = Dialect("`", "STRING", True, "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS BIGINT)")
+
+
+def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
     """A column's name, quoted."""
-    return '"' + name.replace('"', '""') + '"'
+    return dialect.quote + name.replace(dialect.quote, dialect.quote * 2) + dialect.quote
 
 
-def literal(value: str | int | float | bool | None) -> str:
+def literal(value: str | int | float | bool | None, dialect: Dialect = DUCKDB) -> str:
     """A value, quoted."""
     if value is None:
         return "NULL"
@@ -51,10 +79,12 @@ def literal(value: str | int | float | bool | None) -> str:
         return f"({text})" if "e" in text else f"({text}e0)"
     if isinstance(value, int):
         return f"({value})"
+    if dialect.escapes and ("'" in value or "\\" in value):  # as bytes, which no setting changes
+        return f"CAST(X'{value.encode().hex()}' AS {dialect.text})"
     return "'" + value.replace("'", "''") + "'"
 
 
-def group_case(columns: Sequence[str], cases: Sequence[Case], otherwise: str) -> str:
+def group_case(columns: Sequence[str], cases: Sequence[Case], otherwise: str, dialect: Dialect = DUCKDB) -> str:
     """The value of the group that a row belongs to, for a few groups.
 
     Parameters
@@ -65,10 +95,12 @@ def group_case(columns: Sequence[str], cases: Sequence[Case], otherwise: str) ->
         Labels of the type of their columns.
     otherwise : expression
         For all other groups.
+    dialect : Dialect
+        Of labels; expressions come in it already.
     """
     if not cases:
         return otherwise
-    branches = " ".join(f"WHEN {_is(columns, case.parts)} THEN {case.value}" for case in cases)
+    branches = " ".join(f"WHEN {_is(columns, case.parts, dialect)} THEN {case.value}" for case in cases)
     return f"CASE {branches} ELSE {otherwise} END"
 
 
@@ -76,7 +108,7 @@ def group_code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -
     """The place of a row's group among many, counted from 1; NULL for all others.
 
     Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
-    one, and a join would not promise to keep the order of the rows.
+    one, and a join would not promise to keep the order of the rows. DuckDB only.
 
     Parameters
     ----------
@@ -100,9 +132,9 @@ def picked(values: Sequence[float], place: str) -> str:
     return f"list_extract([{', '.join(map(literal, values))}], {place})"
 
 
-def _is(columns: Sequence[str], parts: tuple[Part, ...]) -> str:
+def _is(columns: Sequence[str], parts: tuple[Part, ...], dialect: Dialect) -> str:
     tests = [
-        f"{column} IS NULL" if part is None else f"{column} = {literal(part)}"
+        f"{column} IS NULL" if part is None else f"{column} = {literal(part, dialect)}"
         for column, part in zip(columns, parts, strict=True)
     ]
     return " AND ".join(tests)
@@ -125,16 +157,16 @@ def clipped(value: str) -> str:
     return f"CASE WHEN {value} <= 0e0 THEN 0e0 WHEN {value} >= 1e0 THEN 1e0 ELSE {value} END"
 
 
-def draw(key: str, id_text: str) -> str:
+def draw(key: str, id_text: str, dialect: Dialect = DUCKDB) -> str:
     """The repeatable u in [0, 1) of an id; key and id are expressions of type text."""
-    digits = f"substr(sha256({key} || ':' || {id_text}), 1, 13)"
-    return f"(CAST('0x' || {digits} AS BIGINT) / {literal(2.0**52)})"
+    whole = dialect.draw.format(message=f"{key} || ':' || {id_text}")
+    return f"({whole} / {literal(2.0**52)})"
 
 
-def decision(probability: str, key: str, id_text: str) -> str:
+def decision(probability: str, key: str, id_text: str, dialect: Dialect = DUCKDB) -> str:
     """Yes or no as 1 or 0; the draw is made only where the probability leaves it open."""
     return (
         f"CAST(CASE WHEN {probability} <= 0e0 THEN 0 WHEN {probability} >= 1e0 THEN 1 "
         f"WHEN {probability} IS NULL OR {id_text} IS NULL THEN NULL "
-        f"WHEN {draw(key, id_text)} < {probability} THEN 1 ELSE 0 END AS TINYINT)"
+        f"WHEN {draw(key, id_text, dialect)} < {probability} THEN 1 ELSE 0 END AS TINYINT)"
     )

@@ -1,0 +1,71 @@
+"""PySpark on several processes: losing one in mid-fit changes neither a threshold nor a decision."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engines import DISTRIBUTED
+
+SCRIPT = Path(__file__).with_name("spark_cluster.py")
+ROWS = 6_000_000
+SECONDS = 300
+
+
+@pytest.fixture
+def spark_home(tmp_path):
+    """PySpark's files by links, so that the folder `work` of its executors comes to lie here."""
+    pyspark = pytest.importorskip("pyspark", reason="spark: pyspark is not installed")
+    home = tmp_path / "spark"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name not in ("work", "logs"):
+            (home / entry.name).symlink_to(entry)
+    return home
+
+
+def run(home):
+    """The script's report; no process outlives it."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", SCRIPT, str(ROWS)],
+        env=os.environ | {"SPARK_HOME": str(home)},
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, err[-2000:]
+    return json.loads(out.splitlines()[-1])
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds executors in /proc")
+@pytest.mark.parametrize("engine", DISTRIBUTED[1:])
+def test_a_fit_that_loses_an_executor_is_the_same_fit(engine, spark_home):
+    report = run(spark_home)
+    killed = report["killed"]
+    assert killed is not None
+    assert 0 < killed["done"] < killed["tasks"]  # in the middle of a pass over the rows
+    assert killed["before"][0] not in report["executors_after"]
+
+    calm, disturbed, in_memory = report["thresholds"]
+    np.testing.assert_allclose(disturbed, calm, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(calm, in_memory, rtol=0, atol=1e-9)
+    assert len(set(report["fingerprints"])) == 1
+    assert report["on_the_ramp"] > 100
+    assert report["worst_probability"] <= 1e-12
+    assert report["rows_decided"] == [20_000] * 3
+    assert report["other_decisions"] == [0, 0]
+    assert (spark_home / "work").is_dir()  # and not where PySpark is installed
