@@ -10,10 +10,10 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests slow bench data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-browser slow bench data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 demo: $(READY)  ## make two groups' selection rates equal on real scores
 	@$(BIN)/python examples/adult.py
@@ -29,6 +29,9 @@ types: $(DEV)  ## mypy, strict
 
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
+
+test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
+	$(BIN)/pytest -m browser tests/browser
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow

@@ -120,7 +120,7 @@ def _chart(
 ) -> Spec:
     """A chart with one row per group and the groups' names."""
     name = {
-        "transform": [{"calculate": "names[datum.g]", "as": "name"}, {"calculate": "datum.g + 0.16", "as": "y"}],
+        "transform": [{"calculate": "names[datum.g]", "as": "name"}, {"calculate": f"datum.g + {13 / row}", "as": "y"}],
         "mark": {
             "type": "text",
             "align": "left",
@@ -286,7 +286,8 @@ def ramps_chart(
         _threshold_text(x, n, f"datum.x >= {turn}", "right", theme),
     ]
     params = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
-    return _chart(theme, n, 84 if histograms is not None else 56, names, params, layers, title)
+    height = 56 if histograms is None else 130 if n <= 3 else 84
+    return _chart(theme, n, height, names, params, layers, title)
 
 
 def _threshold_text(x: Spec, n_rows: int, where: str, align: str, theme: Theme) -> Spec:

@@ -320,7 +320,7 @@ def make_content(
     histograms = measured.histograms(sample)
     return Content(
         title=plain_name(title) if title else "Who is selected?",
-        group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ("group",))])),
+        group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
         rows=int(measured.rows.sum()),
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
@@ -733,7 +733,7 @@ def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) ->
     elif proven is None:
         text += ". This is an approximation; nothing is proven for weighted rows"
     else:
-        text += f". This is an approximation; proven are {points(proven.gap)}"
+        text += f". This is an approximation; {points(proven.gap)} are proven"
     return Promise(
         found.gap, found.kind, found.is_theorem, proven.gap if proven else None, f"{text}.", found.assumptions
     )

@@ -150,7 +150,6 @@ _CHARTS = (
 
 def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
     """Every text that the slider moves, rounded and in full."""
-    level = percent(content.confidence, 0)
     rates = sorted(range(len(content.groups)), key=lambda k: o.rates[k])
     low, high = rates[0], rates[-1]
     names = [isolated(g.name) for g in content.groups]
@@ -165,12 +164,12 @@ def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
         "verdict": (_sentence(o.sentence), ""),
         "gap": (points(o.gap), full(o.gap)),
         "gap_limits": (
-            f"{points(o.gap_interval[0])} to {points(o.gap_interval[1])} with {level} confidence",
+            f"range {fixed(100 * o.gap_interval[0], 2)} to {fixed(100 * o.gap_interval[1], 2)}",
             " – ".join(map(full, o.gap_interval)),
         ),
         "ratio": (fixed(o.ratio, 2), full(o.ratio)),
         "ratio_limits": (
-            f"{fixed(o.ratio_interval[0], 2)} to {fixed(o.ratio_interval[1], 2)} with {level} confidence",
+            f"range {fixed(o.ratio_interval[0], 2)} to {fixed(o.ratio_interval[1], 2)}",
             " – ".join(map(full, o.ratio_interval)),
         ),
         "changed": (percent(o.changed), full(o.changed)),
@@ -195,7 +194,7 @@ def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
     if o.accuracy is not None and o.accuracy_interval is not None:
         said["accuracy"] = (percent(o.accuracy), full(o.accuracy))
         said["accuracy_limits"] = (
-            f"{percent(o.accuracy_interval[0])} to {percent(o.accuracy_interval[1])} with {level} confidence",
+            f"range {percent(o.accuracy_interval[0])} to {percent(o.accuracy_interval[1])}",
             " – ".join(map(full, o.accuracy_interval)),
         )
         said["label_frontier"] = (
