@@ -111,6 +111,7 @@ def _config(theme: Theme) -> Spec:
         },
         "title": {"color": theme.ink, "anchor": "start", "fontSize": 14, "subtitleColor": theme.muted},
         "text": {"color": theme.ink, "fontSize": 12.5, "font": font},
+        "mark": {"aria": False},
         "aria": False,
     }
 
