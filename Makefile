@@ -15,8 +15,10 @@ UCI    ?=
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
-demo: $(READY)  ## make two groups' selection rates equal on real scores
+demo: $(READY)  ## the whole story on real scores: in Python, then on the command line
 	@$(BIN)/python examples/adult.py
+	@echo; echo "The same on the command line, with files to look at:"; echo
+	@$(BIN)/fairramp demo
 
 test: lint types tests  ## lint, types and tests: what every change must pass
 
@@ -39,6 +41,7 @@ slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 
 bench: $(READY)  ## speed, as ratios to reading the data once
 	@$(BIN)/python benchmarks/core.py
+	@$(BIN)/python benchmarks/cli.py 1000000
 
 data: $(READY)  ## compute the demo's scores again from UCI Adult
 	$(BIN)/python scripts/make_adult_scores.py
@@ -65,7 +68,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"fairramp needs Python 3.11 or newer, $(PYTHON) is {v}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
 $(DEV): $(READY)

@@ -1,33 +1,39 @@
-"""fairramp: equal selection rates between groups, from any classifier's scores."""
+"""fairramp: equal selection rates between groups, from any classifier's scores.
 
+Names are loaded when they are first used, so that the command line answers at once.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fairramp import baselines, bounds, datasets
 from fairramp._version import __version__
-from fairramp.audit import Audit, Selection, audit
-from fairramp.certificate import Certificate, rows_needed
-from fairramp.checking import Check
-from fairramp.criteria.covariance import Covariance
-from fairramp.criteria.sgd import SGD
-from fairramp.decisions import draws
-from fairramp.exceptions import (
-    FairrampError,
-    FairrampWarning,
-    InputError,
-    RuleFormatError,
-    UnseenGroupError,
-)
-from fairramp.fitting import fit_rule
-from fairramp.frames import fit_frame
-from fairramp.frontier import Frontier, frontier
-from fairramp.hidden import HiddenSplit, hidden_split
-from fairramp.rule import FitRecord, Ramp, Rule
-from fairramp.streaming import StreamingFit
-from fairramp.table import Table
-from fairramp.tuning import Tuned, tune
 
 if TYPE_CHECKING:
+    from fairramp import baselines, bounds, datasets
+    from fairramp.audit import Audit, Selection, audit
+    from fairramp.certificate import Certificate, rows_needed
+    from fairramp.checking import Check
+    from fairramp.criteria.covariance import Covariance
+    from fairramp.criteria.sgd import SGD
+    from fairramp.decisions import draws
     from fairramp.estimator import RandomizedThresholdOptimizer
+    from fairramp.exceptions import (
+        FairrampError,
+        FairrampWarning,
+        InputError,
+        RuleFormatError,
+        UnseenGroupError,
+    )
+    from fairramp.fitting import fit_rule
+    from fairramp.frames import fit_frame
+    from fairramp.frontier import Frontier, frontier
+    from fairramp.hidden import HiddenSplit, hidden_split
+    from fairramp.rule import FitRecord, Ramp, Rule
+    from fairramp.streaming import StreamingFit
+    from fairramp.table import Table
+    from fairramp.tuning import Tuned, tune
 
 __all__ = [
     "SGD",
@@ -64,11 +70,76 @@ __all__ = [
     "tune",
 ]
 
+_MODULES = ("baselines", "bounds", "datasets")
+_NAMES = {
+    "audit": (
+        "Audit",
+        "Selection",
+        "audit",
+    ),
+    "certificate": (
+        "Certificate",
+        "rows_needed",
+    ),
+    "checking": ("Check",),
+    "criteria.covariance": ("Covariance",),
+    "criteria.sgd": ("SGD",),
+    "decisions": ("draws",),
+    "estimator": ("RandomizedThresholdOptimizer",),
+    "exceptions": (
+        "FairrampError",
+        "FairrampWarning",
+        "InputError",
+        "RuleFormatError",
+        "UnseenGroupError",
+    ),
+    "fitting": ("fit_rule",),
+    "frames": ("fit_frame",),
+    "frontier": (
+        "Frontier",
+        "frontier",
+    ),
+    "hidden": (
+        "HiddenSplit",
+        "hidden_split",
+    ),
+    "rule": (
+        "FitRecord",
+        "Ramp",
+        "Rule",
+    ),
+    "streaming": ("StreamingFit",),
+    "table": ("Table",),
+    "tuning": (
+        "Tuned",
+        "tune",
+    ),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """Keeps fairramp.audit the function when the module fairramp.audit is imported; frontier likewise."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _HOMES.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
 
 def __getattr__(name: str) -> Any:
-    """Import scikit-learn, which takes a second, only for those who use it."""
-    if name == "RandomizedThresholdOptimizer":
-        from fairramp.estimator import RandomizedThresholdOptimizer
+    """Load a public name."""
+    if name in _MODULES:
+        return import_module(f"fairramp.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
+    value = getattr(import_module(f"fairramp.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return RandomizedThresholdOptimizer
-    raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

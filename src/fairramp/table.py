@@ -25,6 +25,8 @@ __all__ = ["Table", "name_column", "notebook_html"]
 _SHOWN = 8
 #: Longest name shown in full.
 _LONGEST = 32
+#: Shortest that a name is cut to; longer than any number.
+_SHORTEST = 12
 #: Numbers up to this are rounding, and shown as 0.
 _NOTHING = 1e-9
 
@@ -136,10 +138,21 @@ class Table:
         # What stands in a column of objects is a name, also if it is a number.
         return "".join(c if c.isprintable() else " " for c in show_label(value))
 
+    def text(self, width: int | None = None) -> str:
+        """Text of the table; names are cut as far as a `width` asks for, and numbers never."""
+        for longest in range(_LONGEST, _SHORTEST, -1):
+            text = self._lines(longest)
+            if width is None or max(map(len, text.split("\n"))) <= width:
+                break
+        return text
+
     def __str__(self) -> str:
+        return self.text()
+
+    def _lines(self, longest: int) -> str:
         rows, numeric = self._cells()
-        rows = [[_shortened(cell) for cell in row] for row in rows]
-        words = ([_shortened(word) for word in self._headings[name]] for name in self._columns)
+        rows = [[_shortened(cell, longest) for cell in row] for row in rows]
+        words = ([_shortened(word, longest) for word in self._headings[name]] for name in self._columns)
         header = list(zip_longest(*words, fillvalue=""))
         widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
@@ -184,8 +197,8 @@ def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
     return column
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _column(values: Any) -> npt.NDArray[Any]:

@@ -1,0 +1,25 @@
+"""The command line: a file of scores in, a file of decisions out.
+
+    DATA  →  tables.py: a DuckDB relation  →  fairramp  →  tables.py: a file, whole or not at all
+                                                        →  render.py: text for people, JSON for machines
+
+No mathematics lives here. Nothing heavy is imported before it is needed: `fairramp --help` has to feel instant.
+"""
+
+import sys
+from importlib.util import find_spec
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    missing = [name for name in ("cyclopts", "duckdb", "rich") if find_spec(name) is None]
+    if missing:
+        sys.stderr.write(
+            f"The command line needs {', '.join(missing)}; install with: pip install 'fairramp[cli]'\n"
+        )
+        sys.exit(2)
+    from fairramp.cli.running import run
+
+    sys.exit(run(sys.argv[1:]))

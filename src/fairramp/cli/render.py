@@ -1,0 +1,124 @@
+"""What people and machines see: text of at most 80 columns, or one JSON object.
+
+Results go to stdout, notes and progress to stderr. Colour and bars are only for terminals.
+"""
+
+import json
+import os
+import shlex
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from fairramp.table import Table
+
+__all__ = ["WIDTH", "Screen", "typed", "wrapped"]
+
+#: Columns of a page that can be pasted into an e-mail.
+WIDTH = 80
+#: Seconds before a progress bar shows.
+_PATIENCE = 1.0
+
+
+def wrapped(text: str) -> str:
+    """A text in lines of at most 80 characters; words, such as file names, stay whole."""
+    return "\n".join(
+        textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in text.split("\n")
+    )
+
+
+def typed(arguments: Sequence[str], before: str = "  ") -> str:
+    """A command as it is typed, on as many lines as the page needs."""
+    words: list[str] = []
+    for word in map(shlex.quote, arguments):
+        if words and words[-1].startswith("-") and " " not in words[-1]:
+            words[-1] += f" {word}"  # an option and its value stay together
+        else:
+            words.append(word)
+    lines = [f"{before}fairramp"]
+    for word in words:
+        if len(lines[-1]) + len(word) > WIDTH - 3:
+            lines[-1] += " \\"
+            lines.append("     ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)
+
+
+class Screen:
+    """Where a command puts what it has to say.
+
+    Parameters
+    ----------
+    json : bool
+        Collect results and print one JSON object instead of text.
+    quiet : bool
+        Say nothing but warnings and errors (and the JSON, if asked for).
+    to_stderr : bool
+        Leave stdout alone, because the data go there.
+    """
+
+    def __init__(self, *, json: bool = False, quiet: bool = False, to_stderr: bool = False) -> None:
+        self._json = json
+        self._quiet = quiet
+        self._file = sys.stderr if to_stderr else sys.stdout
+
+    def heading(self, text: str) -> None:
+        """A line above what follows, bold on a terminal."""
+        bold = self._file.isatty() and not os.environ.get("NO_COLOR")
+        self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
+
+    def text(self, text: str = "") -> None:
+        """Text as it is."""
+        if not (self._json or self._quiet):
+            self._file.write(f"{text}\n")
+
+    def say(self, text: str) -> None:
+        """A sentence, wrapped."""
+        self.text(wrapped(text))
+
+    def table(self, table: "Table") -> None:
+        """A table that fits the page."""
+        self.text(table.text(WIDTH))
+
+    def warn(self, text: str) -> None:
+        """A warning, which also the quiet want to see."""
+        sys.stderr.write(f"warning: {text}\n")
+
+    def result(self, content: dict[str, Any]) -> None:
+        """The same for machines."""
+        if self._json:
+            self._file.write(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+
+    @contextmanager
+    def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:
+        """A bar on stderr while DuckDB works, for those who watch and wait."""
+        if self._quiet or self._json or not sys.stderr.isatty():
+            yield
+            return
+        done = threading.Event()
+
+        def watch() -> None:
+            if done.wait(_PATIENCE):
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            with Progress(console=Console(stderr=True), transient=True) as bars:
+                task = bars.add_task(what, total=100)
+                while not done.wait(0.2):
+                    share = connection.query_progress()
+                    bars.update(task, completed=max(share, 0.0), total=100 if share >= 0 else None)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watcher.join()

@@ -1,0 +1,74 @@
+"""`fairramp demo`: the whole story on the scores that come with the package, as a user would type it."""
+
+import gzip
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from fairramp.cli.render import typed
+from fairramp.cli.tables import TableError, replacing
+
+__all__ = ["tell"]
+
+#: The file that marks a folder as ours.
+_MARK = "about-this-folder.txt"
+_ABOUT = """Made by `fairramp demo`, which may be run again and then overwrites the files here.
+
+scores.csv      24,421 held-out scores of a logistic regression on UCI Adult (CC BY 4.0,
+                https://doi.org/10.24432/C5XW20): does a person earn more than $50,000 a year?
+rule.json       one threshold per group
+key.txt         the secret key of the draws; here it guards nothing
+decisions.csv   scores.csv with two more columns: probability and decision
+frontier.csv    what accuracy each gap costs
+"""
+
+
+def tell(folder: str) -> None:
+    """Run every command on the shipped scores, in a folder of its own."""
+    from fairramp.cli.running import run
+
+    place = Path(folder)
+    if place.exists() and not place.is_dir():
+        raise TableError(f"Cannot use {folder}: it is not a folder.")
+    if place.is_dir() and any(place.iterdir()) and not (place / _MARK).is_file():
+        raise TableError(f"The folder {folder} holds files of yours; pass another name: fairramp demo NAME")
+    place.mkdir(parents=True, exist_ok=True)
+    _put(place / _MARK, _ABOUT.encode())
+    _put(
+        place / "scores.csv",
+        gzip.decompress(files("fairramp.datasets").joinpath("adult_scores.csv.gz").read_bytes()),
+    )
+    scores, rule, key = (str(place / name) for name in ("scores.csv", "rule.json", "key.txt"))
+    columns = ["--score", "score", "--group", "sex"]
+    chapters = [
+        ("How unequal are the classifier's own decisions?", ["audit", scores, *columns, "--label", "label"]),
+        (
+            "Let the rates of women and men differ by at most 0.02.",
+            ["fit", scores, *columns, "--label", "label", "--max-gap", "0.02", "-o", rule],
+        ),
+        ("A secret key, so that the same person always gets the same answer.", ["keygen", key]),
+        (
+            "Decide.",
+            ["apply", rule, scores, "-o", str(place / "decisions.csv"), "--id", "id", "--key-file", key],
+        ),
+        (
+            "What does each gap cost?",
+            ["frontier", scores, *columns, "--label", "label", "-o", str(place / "frontier.csv")]
+            + [part for gap in ("0", "0.02", "0.05", "0.1", "0.15") for part in ("--max-gap", gap)],
+        ),
+    ]
+    for title, arguments in chapters:
+        print(f"{title}\n\n{typed(arguments, '$ ')}\n", flush=True)
+        if arguments[0] == "keygen" and Path(key).exists():
+            print("(the key of the last time is kept)\n")
+            continue
+        code = run(arguments)
+        if code:
+            sys.exit(code)
+        print()
+    print(f"All files are in {folder}. Your own come next: fairramp audit --help")
+
+
+def _put(path: Path, content: bytes) -> None:
+    with replacing(str(path)) as temporary:
+        Path(temporary).write_bytes(content)

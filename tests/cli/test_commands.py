@@ -1,0 +1,354 @@
+"""Every command, its text, its JSON, its exit code."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shell import KEY, Inside, rows
+
+import fairramp
+
+DECIDE = ("--id", "id", "--key-file", "key.txt")
+COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo")
+
+
+def table(text, delimiter=","):
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+def test_audit_says_what_the_library_says(shell):
+    shell.write("s.csv", rows())
+    content = json.loads(shell("audit", "s.csv", "--score", "p", "--group", "g", "--label", "y", "--json").stdout)
+    data = table(rows())
+    found = fairramp.audit(
+        [float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data]
+    ).to_dict()
+    for name in ("groups", "rows", "before", "calibration_error"):
+        assert json.dumps(content[name]) == json.dumps(found[name]), name
+    assert (content["command"], content["format"], content["gate"]) == ("audit", 1, None)
+
+
+def test_the_gate_is_the_gaps_lower_limit(shell):
+    shell.write("s.csv", rows())
+    columns = ("s.csv", "--score", "p", "--group", "g")
+    low, high = json.loads(shell("audit", *columns, "--json").stdout)["before"]["gap_interval"]
+    assert 0 < low < high
+    assert "passed" in shell("audit", *columns, "--fail-above", repr(low)).stdout
+    failed = shell("audit", *columns, "--fail-above", repr(low - 1e-9), code=1)
+    assert "FAILED" in failed.stdout
+    assert failed.stderr == ""
+    gate = json.loads(shell("audit", *columns, "--fail-above", "0", "--json", code=1).stdout)["gate"]
+    assert gate == {"fail_above": 0.0, "lower_limit": low, "failed": True}
+    assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
+
+
+def test_fit_writes_the_rule_that_the_library_fits(shell):
+    shell.write("s.csv", rows())
+    shell("fit", "s.csv", "--score", "p", "--group", "g", "--max-gap", "0.05", "-o", "rule.json")
+    data = table(rows())
+    rule = fairramp.fit_rule([float(r["p"]) for r in data], [r["g"] for r in data], max_gap=0.05)
+    loaded = fairramp.Rule.load(shell.folder / "rule.json")
+    assert loaded.fingerprint == rule.fingerprint
+    assert (loaded.record.score_column, loaded.record.group_columns) == ("p", ("g",))
+
+
+@pytest.mark.parametrize("target", ["optimal", "accuracy", "base_rate", "0.3"])
+def test_fit_with_labels_tells_accuracy_before_and_after(shell, target):
+    shell.write("s.csv", rows())
+    done = shell(
+        *("fit", "s.csv", "--score", "p", "--group", "g", "--label", "y", "--target-rate", target, "--json"),
+        *("-o", "rule.json"),
+    )
+    content = json.loads(done.stdout)
+    data = table(rows())
+    scores, groups, labels = ([float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data])
+    rule = fairramp.fit_rule(scores, groups, labels, target_rate=float(target) if target[0] == "0" else target)
+    found = fairramp.audit(scores, groups, labels, rule=rule)
+    assert content["fingerprint"] == rule.fingerprint
+    assert content["accuracy_before"] == pytest.approx(found.before.overall_accuracy, abs=1e-12)
+    assert content["accuracy_after"] == pytest.approx(found.after.overall_accuracy, abs=1e-12)
+    assert content["certificate"]["gap"] == pytest.approx(rule.certificate().gap)
+
+
+def test_fit_without_labels_says_that_none_were_needed(shell):
+    shell.write("s.csv", rows())
+    text = shell("fit", "s.csv", "--score", "p", "--group", "g", "-o", "rule.json").stdout
+    assert "needed no labels" in text
+    assert "With 95% confidence" in text
+    assert "fairramp apply rule.json s.csv -o decisions.csv" in text
+
+
+def test_apply_keeps_columns_and_order_and_adds_two(fitted):
+    fitted("apply", "rule.json", "scores.csv", "-o", "out.csv", *DECIDE)
+    rule = fairramp.Rule.load(fitted.folder / "rule.json")
+    data, out = table(fitted.read("scores.csv")), table(fitted.read("out.csv"))
+    assert [{k: r[k] for k in ("id", "p", "g", "y")} for r in out] == data
+    assert list(out[0]) == ["id", "p", "g", "y", "probability", "decision"]
+    scores, groups, ids = ([float(r["p"]) for r in data], [r["g"] for r in data], [r["id"] for r in data])
+    chances = rule.probabilities(scores, groups)
+    assert np.allclose([float(r["probability"]) for r in out], chances, rtol=0, atol=1e-12)
+    assert [int(r["decision"]) for r in out] == rule.decide(scores, groups, ids=ids, key=KEY).tolist()
+    assert any(0 < c < 1 for c in chances)
+
+
+def test_apply_without_key_adds_only_the_probability_and_says_so(fitted):
+    done = fitted("apply", "rule.json", "scores.csv", "-o", "out.csv")
+    assert "No decisions were drawn" in done.stdout
+    assert list(table(fitted.read("out.csv"))[0])[-2:] == ["y", "probability"]
+    asked = fitted("apply", "rule.json", "scores.csv", "-o", "out2.csv", "--probability-only")
+    assert "No decisions" not in asked.stdout
+    assert fitted.read("out.csv") == fitted.read("out2.csv")
+
+
+def test_a_seed_draws_by_row(fitted):
+    for name, seed in (("a.csv", 1), ("b.csv", 1), ("c.csv", 2)):
+        fitted("apply", "rule.json", "scores.csv", "-o", name, "--random-seed", seed)
+    assert fitted.read("a.csv") == fitted.read("b.csv") != fitted.read("c.csv")
+
+
+def test_prefix_makes_room_for_columns_that_are_there(fitted):
+    fitted("apply", "rule.json", "scores.csv", "-o", "out.csv", *DECIDE)
+    assert "--prefix" in fitted.error("apply", "rule.json", "out.csv", "-o", "out2.csv")
+    fitted("apply", "rule.json", "out.csv", "-o", "out2.csv", "--prefix", "new_", *DECIDE)
+    again = table(fitted.read("out2.csv"))
+    assert all(r["probability"] == r["new_probability"] and r["decision"] == r["new_decision"] for r in again)
+
+
+def test_audit_of_a_rule_needs_no_column_names(fitted):
+    content = json.loads(fitted("audit", "scores.csv", "--rule", "rule.json", "--json").stdout)
+    assert content["after"]["gap"] == pytest.approx(0.02, abs=1e-9)
+    assert content["before"]["gap"] > 0.1
+
+
+def test_frontier_writes_its_table(shell):
+    shell.write("s.csv", rows())
+    columns = ("s.csv", "--score", "p", "--group", "g", "--label", "y")
+    text = shell("frontier", *columns, "--max-gap", "0", "--max-gap", "0.1", "-o", "f.csv").stdout
+    assert "in-sample" in text
+    assert [float(r["max_gap"]) for r in table(shell.read("f.csv"))] == [0, 0.1]
+    content = json.loads(shell("frontier", *columns, "--validation", "s.csv", "--json", "-o", "f.json").stdout)
+    assert not content["in_sample"]
+    assert json.loads(shell.read("f.json")) == content["points"]
+    shell("frontier", *columns, "-o", "f.parquet", "-q")
+    assert "report" in shell.error("frontier", *columns, "-o", "f.svg")
+
+
+def test_intersections_and_strata(shell):
+    shell.write("s.csv", rows(header="id,p,a,b,y", line="{id},{p},{g},{y}", groups=("x,1", "x,2", "y,1", "y,2")))
+    shell("fit", "s.csv", "--score", "p", "--group", "a", "--group", "b", "-o", "r.json", "-q")
+    assert fairramp.Rule.load(shell.folder / "r.json").groups == (("x", "1"), ("x", "2"), ("y", "1"), ("y", "2"))
+    shell("apply", "r.json", "s.csv", "-o", "o.csv")
+    shell("fit", "s.csv", "--score", "p", "--group", "a", "--strata", "b", "-o", "r2.json", "-q")
+    rule = fairramp.Rule.load(shell.folder / "r2.json")
+    assert (rule.criterion, rule.strata_columns) == ("covariance", ("b",))
+    shell("apply", "r2.json", "s.csv", "-o", "o2.csv")
+    out = table(shell.read("o2.csv"))
+    expected = rule.probabilities(
+        [float(r["p"]) for r in out], {"a": [r["a"] for r in out]}, {"b": [r["b"] for r in out]}
+    )
+    assert np.allclose([float(r["probability"]) for r in out], expected, rtol=0, atol=1e-12)
+    content = json.loads(shell("audit", "s.csv", "--rule", "r2.json", "--json").stdout)
+    assert content["after"]["gap"] == pytest.approx(0, abs=1e-9)
+
+
+def test_weights_count(shell):
+    shell.write("s.csv", rows(header="id,p,g,w"))
+    data = table(shell.read("s.csv"))
+    shell("fit", "s.csv", "--score", "p", "--group", "g", "--weight", "w", "-o", "r.json", "-q")
+    rule = fairramp.fit_rule(
+        [float(r["p"]) for r in data], [r["g"] for r in data], sample_weight=[float(r["w"]) for r in data]
+    )
+    assert fairramp.Rule.load(shell.folder / "r.json").fingerprint == rule.fingerprint
+
+
+def test_demo_tells_the_story_and_guards_files(demo):
+    shell, text = demo
+    assert max(len(line) for line in text.split("\n")) <= 80
+    assert [w for w in COMMANDS if f"$ fairramp {w}" in text] == ["audit", "fit", "apply", "frontier", "keygen"]
+    made = {"about-this-folder.txt", "decisions.csv", "frontier.csv", "key.txt", "rule.json", "scores.csv"}
+    assert {p.name for p in (shell.folder / "fairramp-demo").iterdir()} == made
+    key = shell.read("fairramp-demo/key.txt")
+    shell("demo")
+    assert shell.read("fairramp-demo/key.txt") == key
+    (shell.folder / "mine").mkdir()
+    shell.write("mine/scores.csv", "precious")
+    assert "files of yours" in shell.error("demo", "mine")
+    assert shell.read("mine/scores.csv") == "precious"
+
+
+def test_keygen_is_for_the_owner_and_never_overwrites(shell):
+    text = shell("keygen", "k.txt").stdout
+    key = shell.read("k.txt")
+    assert re.fullmatch(r"[0-9a-f]{64}\n", key)
+    assert key.strip() not in text
+    assert stat.S_IMODE(os.stat(shell.folder / "k.txt").st_mode) == 0o600
+    assert "not overwritten" in shell.error("keygen", "k.txt")
+    assert shell.read("k.txt") == key
+    shell("keygen", "k2.txt", "-q")
+    assert shell.read("k2.txt") != key
+
+
+def test_the_key_is_in_no_output(fitted):
+    done = [
+        fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE, "--json"),
+        fitted("apply", "rule.json", "scores.csv", "-o", "o.parquet", "--id", "id", env={"FAIRRAMP_KEY": KEY}),
+        fitted("apply", "rule.json", "scores.csv", "-o", "no/o.csv", *DECIDE, "--debug", code=2, env={}),
+    ]
+    for name in fitted.files():
+        if name != "key.txt":
+            assert KEY.encode() not in (fitted.folder / name).read_bytes()
+    assert not any(KEY in d.stdout + d.stderr for d in done)
+    parquet = fitted("apply", "rule.json", "o.parquet", "-o", "-", "--prefix", "x_", *DECIDE).stdout
+    assert [(r["decision"]) for r in table(fitted.read("o.csv"))] == [r["x_decision"] for r in table(parquet)]
+
+
+def test_keys_that_are_none(fitted):
+    fitted.write("bad.txt", KEY[:-1] + "X\n")
+    said = fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "bad.txt")
+    assert "64 lowercase" in said
+    assert KEY[:-1] not in said
+    assert "keygen" in fitted.error(
+        "apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "none.txt"
+    )
+    assert "--key-file" in fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id")
+    assert "--id" in fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--key-file", "key.txt")
+    assert "FAIRRAMP_KEY" in fitted.error(
+        "apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", env={"FAIRRAMP_KEY": "abc"}
+    )
+    os.chmod(fitted.folder / "key.txt", 0o644)
+    assert "chmod 600" in fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE).stderr
+    assert "o.csv" in fitted.files()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_example_of_every_help_runs(demo, command):
+    shell, _ = demo
+    example = re.search(r"For example:\n\n *fairramp (.+)\n", shell(command, "--help").stdout)[1]
+    shell.folder /= "fairramp-demo"
+    if command == "keygen":
+        (shell.folder / "key.txt").unlink()
+    shell(*shlex.split(example))
+
+
+def test_text_is_plain_and_narrow(shell):
+    long = "a very long name of a group, such as people give them when they can"
+    shell.write("s.csv", rows(groups=(f'"{long} 1"', f'"{long} 2"', "c")))
+    texts = [
+        shell("audit", "s.csv", "--score", "p", "--group", "g", "--label", "y").stdout,
+        shell("fit", "s.csv", "--score", "p", "--group", "g", "--label", "y", "-o", "r.json").stdout,
+        shell("audit", "s.csv", "--rule", "r.json", "--label", "y").stdout,
+        shell("apply", "r.json", "s.csv", "-o", "o.csv", "--random-seed", "0").stdout,
+    ]
+    for text in texts:
+        assert "\x1b" not in text
+        assert max(len(line) for line in text.split("\n")) <= 80, text
+
+
+def test_quiet_is_quiet(fitted):
+    for arguments in (
+        ("audit", "scores.csv", "--rule", "rule.json"),
+        ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json"),
+        ("apply", "rule.json", "scores.csv", "-o", "o.csv"),
+        ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"),
+    ):
+        done = fitted(*arguments, "--quiet")
+        assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("fti",), "fit"),
+        (("fit",), "requires"),
+        (("audit", "scores.csv", "--scor", "p"), "--score"),
+        (("audit", "scores.csv", "--score", "p"), "--group"),
+        (("audit", "scores.csv", "--score", "p", "--group", "g", "--fail-above", "x"), "--fail-above"),
+        (("audit", "scores.csv", "--score", "p", "--group", "g", "--fail-above", "5"), "--fail-above"),
+        (("audit", "scores.csv", "--score", "p", "--group", "g", "--confidence", "2"), "--confidence"),
+        (("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json", "--max-gap", "2"), "--max-gap"),
+        (("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json", "--scale", "odds"), "--scale"),
+        (
+            ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json", "--target-rate", "accuracy"),
+            "--label",
+        ),
+        (("fit", "scores.csv", "--score", "p", "--group", "g", "--group", "g", "-o", "r.json"), "twice"),
+        (("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "no/r.json"), "no"),
+        (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "JSON"),
+        (("apply", "nothing.json", "scores.csv", "-o", "o.csv"), "fairramp fit"),
+        (("apply", "rule.json", "scores.csv", "-o", "o.xlsx"), ".csv"),
+        (("apply", "rule.json", "scores.csv", "-o", "o.csv", "--scale", "logit"), "--scale"),
+        (("export",), "later"),
+    ],
+)
+def test_mistakes_get_one_line_and_exit_code_2(fitted, arguments, said):
+    before = fitted.files()
+    assert said in Inside(fitted.folder).error(*arguments)
+    assert fitted.files() == before
+
+
+def test_a_mistake_of_a_process(fitted):
+    assert fitted.error("audit", "scores.csv", "--scor", "p").endswith("See: fairramp audit --help")
+    assert "--score is missing" in fitted.error("audit", "scores.csv")
+
+
+def test_without_the_extra_one_line_installs_it():
+    code = (
+        "import sys\n"
+        "import importlib.util as u\n"
+        "real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name in ('cyclopts', 'duckdb') else real(name, *a)\n"
+        "from fairramp.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "The command line needs cyclopts, duckdb; install with: pip install 'fairramp[cli]'\n"
+
+
+def test_json_has_the_fields_that_are_documented(fitted):
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    columns = ("scores.csv", "--score", "p", "--group", "g", "--label", "y")
+    runs = {
+        "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
+        "fit": ("fit", *columns, "-o", "r.json"),
+        "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
+        "frontier": ("frontier", *columns, "--max-gap", "0.1"),
+    }
+    for command, arguments in runs.items():
+        content = json.loads(fitted(*arguments, "--json").stdout)
+        for part, fields in ((command, content), (f"… `{'before'}`", content.get("before", {}))):
+            described = next(line for line in page.split("\n") if line.startswith((f"| `{part}`", f"| {part}")))
+            missing = set(fields) - set(re.findall(r"`(\w+)`", described)) - {"command", "format", "fairramp"}
+            assert not missing, (command, missing)
+
+
+def test_outputs_may_go_to_stdout(fitted):
+    columns = ("--score", "p", "--group", "g")
+    done = fitted("fit", "-", *columns, "-o", "-", stdin=rows())
+    assert fairramp.Rule.from_json(done.stdout).record.score_column == "p"
+    assert "rule for 2 groups" in done.stderr
+    done = fitted("frontier", "scores.csv", *columns, "--label", "y", "--max-gap", "0", "-o", "-")
+    assert table(done.stdout)[0]["max_gap"] == "0.0"
+    done = fitted("apply", "rule.json", "-", "-o", "-", *DECIDE, stdin=rows())
+    fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE)
+    assert done.stdout == fitted.read("o.csv")
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nsys.argv = ['fairramp', '--help']\nfrom fairramp.cli import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print('LOADED', *sorted({m.split('.')[0] for m in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("LOADED")[1].split())
+    assert not loaded & {"numpy", "scipy", "sklearn", "duckdb", "narwhals", "pandas", "polars", "pyarrow"}

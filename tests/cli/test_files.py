@@ -1,0 +1,405 @@
+"""Files as people have them: every format, dialect and oddity, and names that try to break a query."""
+
+import csv
+import gzip
+import io
+import json
+import shutil
+
+import duckdb
+import pytest
+
+import fairramp
+from shell import Inside, rows
+
+COLUMNS = ("--score", "p", "--group", "g")
+NASTY = (
+    "select",
+    'a"b',
+    "a'b",
+    "a;b -- drop",
+    "line\nbreak",
+    "carriage\rreturn",
+    "🦆 quack",
+    "c0",
+    "score",
+    "*",
+    "COLUMNS(*)",
+    "$1",
+    " padded ",
+    "comma, inside",
+    "x" * 300,
+    "{brace}",
+    "%s",
+)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Without processes, which would take minutes; `test_commands` and `test_failures` have them."""
+    return Inside(tmp_path)
+
+
+def table(text, delimiter=","):
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+def groups(shell, data, *more):
+    """What audit finds: rows by group, and the gap."""
+    found = json.loads(shell("audit", data, *COLUMNS, "--json", *more).stdout)
+    return dict(zip(map(str, found["groups"]), found["rows"], strict=True)), round(found["before"]["gap"], 9)
+
+
+def convert(shell, source, target, how=""):
+    """A CSV file as another format, with numbers as numbers."""
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT id, CAST(p AS DOUBLE) AS p, g, CAST(y AS INTEGER) AS y "
+            f"FROM read_csv('{shell.folder / source}', all_varchar=true, nullstr='none')) "
+            f"TO '{shell.folder / target}' {how}"
+        )
+
+
+@pytest.fixture
+def formats(shell):
+    shell.write("s.csv", rows())
+    for name in ("s.parquet", "s.jsonl", "s.ndjson"):
+        convert(shell, "s.csv", name, "(FORMAT json)" if name[-1] in "ln" else "")
+    convert(shell, "s.csv", "s.json", "(FORMAT json, ARRAY true)")
+    shell.write("s.tsv", rows().replace(",", "\t"))
+    shell.write("s.csv.gz", gzip.compress(rows().encode()))
+    shell.write("noname", rows())
+    return shell
+
+
+def test_all_formats_say_the_same(formats):
+    expected = groups(formats, "s.csv")
+    assert expected[0] == {"a": 200, "b": 200}
+    for name in ("s.parquet", "s.jsonl", "s.ndjson", "s.json", "s.tsv", "s.csv.gz", "noname"):
+        assert groups(formats, name) == expected, name
+    for name in ("s.csv", "s.parquet", "s.jsonl", "s.csv.gz"):
+        found = formats("audit", "-", *COLUMNS, "--json", stdin=(formats.folder / name).read_bytes())
+        assert json.loads(found.stdout)["rows"] == [200, 200]
+
+
+def test_apply_writes_what_the_name_says(formats):
+    formats("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
+    expected = None
+    for source in ("s.csv", "s.parquet", "s.jsonl"):
+        for target in ("o.csv", "o.tsv", "o.jsonl", "o.json", "o.parquet", "o.csv.gz"):
+            formats("apply", "r.json", source, "-o", target, "-q")
+            path = formats.folder / target
+            if target.endswith("parquet"):
+                found = duckdb.sql(f"SELECT id, probability FROM '{path}'").fetchall()
+            elif target.endswith("jsonl"):
+                found = [(r["id"], r["probability"]) for r in map(json.loads, path.read_text().splitlines())]
+            elif target.endswith("json"):
+                found = [(r["id"], r["probability"]) for r in json.loads(path.read_text())]
+            else:
+                raw = path.read_bytes()
+                text = (gzip.decompress(raw) if target.endswith("gz") else raw).decode()
+                lines = table(text, "\t" if target.endswith("tsv") else ",")
+                found = [(r["id"], float(r["probability"])) for r in lines]
+            expected = expected or found
+            assert found == expected, (source, target)
+    assert expected[7][0] == "00007"
+    assert formats.read("o.csv").startswith(formats.read("s.csv").split("\n")[0] + ",probability\n")
+
+
+def test_folders_and_globs_are_one_table(shell):
+    lines = rows().splitlines(keepends=True)
+    (shell.folder / "parts").mkdir()
+    shell.write("parts/1.csv", "".join(lines[:101]))
+    shell.write("parts/2.csv", lines[0] + "".join(lines[101:]))
+    shell.write("parts/.3.csv.tmp", "left by a crash")
+    shell.write("parts/_SUCCESS", "")
+    shell.write("all.csv", rows())
+    assert groups(shell, "parts") == groups(shell, "parts/*.csv") == groups(shell, "all.csv")
+    shell("fit", "all.csv", *COLUMNS, "-o", "r.json", "-q")
+    for data, out in (("parts", "a.csv"), ("all.csv", "b.csv")):
+        shell("apply", "r.json", data, "-o", out, "-q")
+    assert shell.read("a.csv") == shell.read("b.csv")
+    shell.write("parts/3.csv", "id,p,y,g\n1,0.5,1,a\n")
+    assert "other columns" in shell.error("audit", "parts", *COLUMNS)
+    shell.write("parts/3.csv", "")
+    assert "empty" in shell.error("audit", "parts", *COLUMNS)
+    shutil.move(shell.folder / "parts/3.csv", shell.folder / "parts/3.jsonl")
+    assert "mixes formats" in shell.error("audit", "parts", *COLUMNS)
+    (shell.folder / "none").mkdir()
+    assert "no CSV" in shell.error("audit", "none", *COLUMNS)
+    assert "does not exist" in shell.error("audit", "none/*.csv", *COLUMNS)
+
+
+@pytest.mark.parametrize("name", ["a[1].csv", "a*b?.csv", "it's.csv", "ünï 🦆.csv", "-dash.csv", "{a,b}.csv"])
+def test_odd_file_names(shell, name):
+    shell.write(name, rows())
+    path = f"./{name}"
+    assert groups(shell, path)[0] == {"a": 200, "b": 200}
+    shell("fit", path, *COLUMNS, "-o", f"./{name}.json", "-q")
+    shell("apply", f"./{name}.json", path, "-o", f"./out {name}", "-q")
+    assert len(table(shell.read(f"out {name}"))) == 400
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_byte_order_marks_line_ends_and_semicolons(shell, bom, end):
+    shell.write("s.csv", rows())
+    shell.write("odd.csv", bom + rows(header="id;p;g;y", line="{id};{p};{g};{y}", end=end))
+    assert groups(shell, "odd.csv") == groups(shell, "s.csv")
+    assert groups(shell, "odd.csv", "--delimiter", ";") == groups(shell, "s.csv")
+    shell("fit", "odd.csv", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "odd.csv", "-o", "o.csv", "-q")
+    assert shell.read("o.csv").startswith(
+        f"{bom}id;p;g;y;probability\n00000;"
+    )  # spreadsheets know UTF-8 by the mark
+
+
+def test_decimal_commas_stay_decimal_commas(shell):
+    shell.write("s.csv", rows())
+    shell.write("de.csv", rows(header="id;p;g;y", line="{id};{p};{g};{y}").replace(".", ","))
+    assert groups(shell, "de.csv") == groups(shell, "de.csv", "--decimal", ",") == groups(shell, "s.csv")
+    assert "not a number" in shell.error("audit", "de.csv", *COLUMNS, "--decimal", ".")
+    shell("fit", "de.csv", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "de.csv", "-o", "o.csv", "-q")
+    out = table(shell.read("o.csv"), ";")
+    shell("apply", "r.json", "s.csv", "-o", "o2.csv", "-q")
+    plain = table(shell.read("o2.csv"))
+    assert [r["probability"].replace(",", ".") for r in out] == [r["probability"] for r in plain]
+    assert "." not in "".join(r["probability"] for r in out)
+
+
+def test_untouched_cells_are_byte_for_byte_the_same(shell):
+    odd = ["007", "NA", "null", "NULL", "", " padded ", "1e3", "0x1F", "1.50", "TRUE", "2024-01-01T00:00:00Z"]
+    odd += ['"quo""ted"', '"new\nline"', '"cr\r\nlf"', '"a,b"', "ünï🦆", "#hash", "-", "\\N", "1_000", "'", "\\"]
+    lines = ["id,p,g,note"] + [
+        f"{i:03d},0.{i % 10},{'ab'[i % 2]},{odd[i % len(odd)]}" for i in range(2 * len(odd))
+    ]
+    shell.write("s.csv", "\n".join(lines) + "\n")
+    shell("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
+    before, after = (list(csv.reader(io.StringIO(shell.read(n), newline=""))) for n in ("s.csv", "o.csv"))
+    assert [row[:4] for row in after] == before
+    assert '"",' not in shell.read("o.csv")
+    shell("apply", "r.json", "s.csv", "-o", "o.parquet", "-q")
+    stored = duckdb.sql(f"SELECT note FROM '{shell.folder / 'o.parquet'}'").fetchall()
+    assert [row[0] for row in stored] == [row[3] for row in before[1:]]
+
+
+def test_a_quoted_newline_in_the_header_loses_no_row(shell):
+    for end in ("\n", "\r\n"):
+        shell.write("s.csv", rows(header='"i\nd",p,g,y', end=end))
+        assert groups(shell, "s.csv")[0] == {"a": 200, "b": 200}
+
+
+def test_group_values_are_taken_by_their_letters(shell):
+    odd = ("NA", "null", "None", '""', "nan", "0", "00", " a", "a")
+    shell.write("s.csv", rows(n=900, groups=odd))
+    found, _ = groups(shell, "s.csv")
+    assert found == dict.fromkeys((g.strip('"') for g in odd), 100)
+    shell("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
+    assert "(blank)" in shell("apply", "r.json", "s.csv", "-o", "o.csv").stdout
+    shell("apply", "r.json", "s.csv", "-o", "o.parquet", "-q")
+    shell("apply", "r.json", "o.parquet", "-o", "o2.csv", "--prefix", "x", "-q")
+    assert all(r["probability"] == r["xprobability"] for r in table(shell.read("o2.csv")))
+
+
+def test_a_group_is_the_same_in_every_format(shell):
+    """A rule fitted on CSV, where 1 is text, knows the number 1 of Parquet; and the other way round."""
+    shell.write("s.csv", rows(groups=("1", "2", "")))
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT id, p, g, y FROM read_csv('{shell.folder / 's.csv'}', types={{'id': 'VARCHAR'}})) "
+            f"TO '{shell.folder / 's.parquet'}'"
+        )
+    shell("fit", "s.parquet", *COLUMNS, "-o", "numbers.json", "-q")
+    assert fairramp.Rule.load(shell.folder / "numbers.json").groups == (1, 2, None)
+    shell("apply", "numbers.json", "s.csv", "-o", "a.csv", "-q")
+    shell("apply", "numbers.json", "s.parquet", "-o", "b.csv", "-q")
+    probability = [[r["probability"] for r in table(shell.read(name))] for name in ("a.csv", "b.csv")]
+    assert probability[0] == probability[1]
+    shell.write("t.csv", rows(groups=("1", "2")))
+    shell("fit", "t.csv", *COLUMNS, "-o", "text.json", "-q")
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (FROM '{shell.folder / 's.parquet'}' WHERE g = 1) TO '{shell.folder / 't.parquet'}'"
+        )
+    shell("apply", "text.json", "t.parquet", "-o", "c.csv", "-q")
+    shell("fit", "s.csv", *COLUMNS, "-o", "blank.json", "-q")
+    shell("apply", "blank.json", "s.parquet", "-o", "d.csv", "-q")
+    shell("apply", "blank.json", "s.csv", "-o", "e.csv", "-q")
+    probability = [[r["probability"] for r in table(shell.read(name))] for name in ("d.csv", "e.csv")]
+    assert probability[0] == probability[1]
+
+
+def test_groups_of_another_kind_are_not_pooled_without_a_word(shell):
+    connection = duckdb.connect()
+    connection.execute(
+        f"COPY (SELECT i / 100 AS p, i % 2 AS g FROM range(100) AS t(i)) TO '{shell.folder}/n.parquet'"
+    )
+    connection.close()
+    shell("fit", "n.parquet", *COLUMNS, "--unseen-group", "pooled", "-o", "r.json", "-q")
+    shell.write("n.csv", "p,g\n0.5,0\n0.6,1\n0.7,2\n")
+    shell("apply", "r.json", "n.csv", "-o", "o.csv", "-q")
+    shell.write("words.csv", "p,g\n0.5,0\n0.6,x\n")
+    assert "is it the same column?" in shell.error("apply", "r.json", "words.csv", "-o", "o.csv")
+
+
+def test_unseen_groups_are_refused_by_name(fitted):
+    fitted.write("new.csv", rows(groups=("a", "c")))
+    said = fitted.error("apply", "rule.json", "new.csv", "-o", "o.csv")
+    assert "'c'" in said
+    assert "--unseen-group pooled" in said
+    assert "o.csv" not in fitted.files()
+
+
+def test_names_cannot_break_a_query(shell):
+    header = io.StringIO()
+    csv.writer(header).writerow([*NASTY, "id", "p", "y"])
+    line = ",".join([*(f"v{i}" for i in range(len(NASTY))), "{id}", "{p}", "{y}"])
+    for i, name in enumerate(NASTY):
+        with_group = line.replace(f"v{i},", "{g},", 1)
+        nasty = ['"x\'; DROP"', '"🦆\nb"']
+        shell.write("s.csv", rows(n=60, groups=nasty, header=header.getvalue().strip(), line=with_group))
+        shell("fit", "s.csv", "--score", "p", f"--group={name}", "-o", "r.json", "-q")
+        shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
+        before, after = (list(csv.reader(io.StringIO(shell.read(n), newline=""))) for n in ("s.csv", "o.csv"))
+        assert [row[:-1] for row in after] == before
+        assert set(fairramp.Rule.load(shell.folder / "r.json").groups) == {"x'; DROP", "🦆\nb"}
+    shell("apply", "r.json", "s.csv", "-o", "o.parquet", "-q")
+    assert duckdb.sql(f"SELECT * FROM '{shell.folder / 'o.parquet'}'").columns[:-1] == before[0]
+    shell("apply", "r.json", "o.parquet", "-o", "o.jsonl", "--prefix", "n", "-q")
+    assert list(json.loads(shell.read("o.jsonl").splitlines()[0])) == [*before[0], "probability", "nprobability"]
+    shell("apply", "r.json", "o.jsonl", "-o", "o2.csv", "--prefix", "m", "-q")
+
+
+def test_names_that_differ_in_case_or_not_at_all(shell):
+    shell.write("s.csv", rows(header="G,p,g,G"))
+    shell("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
+    assert shell.read("o.csv").startswith("G,p,g,G,probability\n")
+    assert "2 columns called 'G'" in shell.error("audit", "s.csv", "--score", "p", "--group", "G")
+    assert "write CSV" in shell.error("apply", "r.json", "s.csv", "-o", "o.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("\n\n", "empty"),
+        ("id,p,g,y\n", "no rows"),
+        ("id,p,g,y", "no rows"),
+        ("id,p,g\n1,0.5,a\n2,0.5\n", "line 3"),
+        ("id,p,g\n1,0.5,a\n2,0.5,a,9\n", "line 3"),
+        ("id,p,g\n1,0.5,a\r\n2,0.5,a\n", "line ends"),
+        ('id,p,g\n1,0.5,"a\n2,0.5,a\n', "line 2"),
+        ("id,p,g\n1,0.5,\xe9\n".encode("latin-1"), "UTF-8"),
+        ("id,p,g\n1,0.5,a\n".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04\x00\x00\x00", "not a text file"),
+        ("id,p,g\n1,,a\n", "has nothing in row 1"),
+        ("id,p,g\n1,0.5,a\n2,NA,a\n", "has 'NA' in row 2"),
+        ("id,p,g\n1,0.5,a\n2,inf,a\n", "'inf' in row 2"),
+        ("id,p,g\n1,0.5,a\n2,high,a\n", "'high' in row 2"),
+        ("id,p,g\n1,50%,a\n2,70 %,b\n", "--scale percent"),
+        ("id,p,g\n1,50,a\n2,70,b\n", "--scale percent"),
+        ("id,p,g\n1,-0.5,a\n2,0.7,b\n", "--scale signed"),
+        ("id,p,g\n1,-5.5,a\n2,3.7,b\n", "--scale logit"),
+        ("id,p,g\n1,1.000.5,a\n2,0.7,b\n", "not a number"),
+        ("id,score,g\n1,0.5,a\n", "It has: 'id', 'score', 'g'"),
+        ("id,P,g\n1,0.5,a\n", "Did you mean 'P'?"),
+        ("id,p,grp\n1,0.5,a\n", "no column 'g' (--group)"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(shell, text, said):
+    shell.write("s.csv", text)
+    assert said in shell.error("audit", "s.csv", *COLUMNS)
+
+
+def test_a_misspelt_column_or_file_gets_a_hint(shell):
+    shell.write("scores.csv", rows(header="id,score,gender,y"))
+    assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "gendre")
+    assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "end")
+    assert "Did you mean 'score'?" in shell.error("audit", "scores.csv", "--score", "scores", "--group", "gender")
+    assert "Did you mean scores.csv?" in shell.error(
+        "audit", "score.csv", "--score", "score", "--group", "gender"
+    )
+
+
+def test_percent_and_logits_are_read_when_told(shell):
+    shell.write("s.csv", rows())
+    data = table(rows())
+    shell.write(
+        "pct.csv", "id,p,g,y\n" + "".join(f"{r['id']},{float(r['p']) * 100:.2f} %,{r['g']},1\n" for r in data)
+    )
+    assert groups(shell, "pct.csv", "--scale", "percent") == groups(shell, "s.csv")
+    shell("fit", "pct.csv", *COLUMNS, "--scale", "percent", "-o", "r.json", "-q")
+    shell("apply", "r.json", "pct.csv", "--scale", "percent", "-o", "o.csv", "-q")
+    shell("apply", "r.json", "s.csv", "-o", "o2.csv", "-q")
+    chances = [[float(r["probability"]) for r in table(shell.read(n))] for n in ("o.csv", "o2.csv")]
+    assert chances[0] == pytest.approx(chances[1], abs=1e-9)
+    assert "--scale percent" in shell.error("apply", "r.json", "pct.csv", "-o", "o3.csv")
+    shell.write("logit.csv", "id,p,g\n" + "".join(f"{i},{i - 50},{'ab'[i % 2]}\n" for i in range(100)))
+    shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "l.json", "-q")
+    assert "probabilities" in shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "l.json").stdout
+    shell("apply", "l.json", "logit.csv", "-o", "l.csv", "-q")
+
+
+def test_ids_that_are_missing_or_repeat(fitted):
+    draw = ("--id", "id", "--key-file", "key.txt")
+    fitted.write("gap.csv", rows().replace("\n00003,", "\n,").replace("\n00009,", "\n,"))
+    said = fitted.error("apply", "rule.json", "gap.csv", "-o", "o.csv", *draw)
+    assert "2 rows" in said
+    assert "row 4" in said
+    fitted.write("twice.csv", rows().replace("\n00003,", "\n00001,"))
+    done = fitted("apply", "rule.json", "twice.csv", "-o", "o.csv", *draw)
+    assert "warning: 1 row repeats the id" in done.stderr
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT 1.5 AS id, 0.5 AS p, 'a' AS g) TO '{fitted.folder / 'f.parquet'}'")
+    assert "12.0" in fitted.error("apply", "rule.json", "f.parquet", "-o", "o.csv", *draw)
+
+
+def test_a_file_without_rows_gives_a_file_without_rows(fitted):
+    fitted.write("none.csv", "id,p,g\n")
+    for name in ("o.csv", "o.parquet", "o.csv.gz"):
+        fitted("apply", "rule.json", "none.csv", "-o", name, "--id", "id", "--key-file", "key.txt")
+    assert fitted.read("o.csv") == "id,p,g,probability,decision\n"
+    assert duckdb.sql(f"SELECT * FROM '{fitted.folder / 'o.parquet'}'").fetchall() == []
+
+
+def test_labels_may_be_words_and_nothing_else(shell):
+    shell.write("s.csv", rows())
+    shell.write(
+        "words.csv",
+        "".join(
+            line.replace(",1\n", ",True\n").replace(",0\n", ",false\n")
+            for line in rows().splitlines(keepends=True)
+        ),
+    )
+    found = [
+        json.loads(shell("audit", n, *COLUMNS, "--label", "y", "--json").stdout)["before"]
+        for n in ("s.csv", "words.csv")
+    ]
+    assert found[0] == found[1]
+    shell.write("bad.csv", rows().replace(",1\n", ",2\n"))
+    assert "0 or 1" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
+    assert "0 or 1" in shell.error("fit", "bad.csv", *COLUMNS, "--label", "y", "-o", "r.json")
+    shell.write("bad.csv", rows().replace(",1\n", ",yes\n"))
+    assert "write 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
+
+
+def test_dates_in_json_stay_the_text_they_are(shell):
+    lines = [{"id": f"{i:03d}", "p": i / 100, "g": "ab"[i % 2], "t": "2024-01-01T00:00:00Z"} for i in range(100)]
+    shell.write("s.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    shell("fit", "s.jsonl", *COLUMNS, "-o", "r.json", "-q")
+    shell("apply", "r.json", "s.jsonl", "-o", "o.jsonl", "-q")
+    out = [json.loads(line) for line in shell.read("o.jsonl").splitlines()]
+    assert [{k: v for k, v in row.items() if k != "probability"} for row in out] == lines
+
+
+def test_damaged_files(shell):
+    shell.write("bad.parquet", b"PAR1 and then nothing")
+    assert "cannot be read as parquet" in shell.error("audit", "bad.parquet", *COLUMNS)
+    shell.write("bad.csv.gz", b"\x1f\x8b broken")
+    assert "gz" in shell.error("audit", "bad.csv.gz", *COLUMNS)
+    shell.write("bad.jsonl", '{"id": 1, "p": 0.5, "g": "a"}\n{"id": 2, "p"\n')
+    assert "jsonl" in shell.error("audit", "bad.jsonl", *COLUMNS)
+    assert "local" in shell.error("audit", "https://example.com/x.csv", *COLUMNS)
