@@ -49,6 +49,7 @@ __all__ = [
     "InputError",
     "Ramp",
     "RandomizedThresholdOptimizer",
+    "Report",
     "Rule",
     "RuleFormatError",
     "Selection",
@@ -103,6 +104,7 @@ _NAMES = {
         "HiddenSplit",
         "hidden_split",
     ),
+    "report": ("Report",),
     "rule": (
         "FitRecord",
         "Ramp",

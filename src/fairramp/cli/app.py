@@ -361,7 +361,8 @@ def frontier(
     ],
     label: Annotated[str, Parameter(help="Column with the true outcomes, 0 or 1.")],
     output: Annotated[
-        str | None, Parameter(name=_OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html.")
+        str | None,
+        Parameter(name=_OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html."),
     ] = None,
     validation: Annotated[
         str | None, Parameter(help="Measure on these rows instead of the ones that are fitted.")
@@ -525,7 +526,9 @@ def report(
     screen.text()
     for note in content.notes:
         screen.say(_plain(note))
-    screen.say(f"\nSaved to {'stdout' if output == STDOUT else output}; open it in a browser, no network is needed.")
+    screen.say(
+        f"\nSaved to {'stdout' if output == STDOUT else output}; open it in a browser, no network is needed."
+    )
     screen.result(
         _stamp("report")
         | {"data": data, "rule": rule, **_named(columns), "output": output, "report": content.to_dict()}
@@ -674,7 +677,7 @@ def _check_target(path: str) -> None:
 
 
 def _check_output(path: str, *, pictures: bool = False) -> None:
-    from fairramp.cli.tables import TableError, is_stream, writable_format
+    from fairramp.cli.tables import is_stream, writable_format
 
     if is_stream(path):
         return

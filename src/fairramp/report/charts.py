@@ -1,9 +1,9 @@
 """The charts, as Altair charts: for notebooks, for files and for the page.
 
-Each draws what it is given, group under group, the name above its row. Numbers that depend on the slider are tables
-(position × group) in parameters of the chart, and the position itself is the parameter `at`: moving it redraws
-everything, without data being sent twice. Groups are numbers in the data and names only in texts, so that no name
-can mean anything to the drawing program.
+Each draws what it is given, group under group, the name above its row. Numbers that depend on the slider are
+tables (position × group) in parameters of the chart, and the position itself is the parameter `at`: moving it
+redraws everything, without data being sent twice. Groups are numbers in the data and names only in texts, so that
+no name can mean anything to the drawing program.
 """
 
 from collections.abc import Sequence
@@ -121,7 +121,10 @@ def _chart(
 ) -> Spec:
     """A chart with one row per group and the groups' names."""
     name = {
-        "transform": [{"calculate": "names[datum.g]", "as": "name"}, {"calculate": f"datum.g + {13 / row}", "as": "y"}],
+        "transform": [
+            {"calculate": "names[datum.g]", "as": "name"},
+            {"calculate": f"datum.g + {13 / row}", "as": "y"},
+        ],
         "mark": {
             "type": "text",
             "align": "left",
@@ -156,7 +159,12 @@ def _y(n_rows: int, field: str = "y") -> Spec:
 
 
 def _x(field: str, title: str, domain: Sequence[float], form: str, values: Sequence[float] | None = None) -> Spec:
-    axis: Spec = {"title": title, "format": form, "tickCount": {"expr": "width < 420 ? 4 : 8"}, "labelFlush": True}
+    axis: Spec = {
+        "title": title,
+        "format": form,
+        "tickCount": {"expr": "width < 420 ? 4 : 8"},
+        "labelFlush": True,
+    }
     if values is not None:
         axis["values"] = list(values)
     return {
@@ -220,10 +228,7 @@ def ramps_chart(
             {"calculate": "datum.g + 0.96", "as": "y"},
             {"calculate": "datum.y - 0.6 * datum.h", "as": "y2"},
         ]
-        chance = (
-            "widths[at] > 0 ? clamp((datum.end - feet[at][datum.g] - widths[at] / 2) / (datum.end - datum.x), 0, 1)"
-            " : clamp((datum.end - feet[at][datum.g]) / (datum.end - datum.x), 0, 1)"
-        )
+        chance = "clamp((datum.end - feet[at][datum.g] - widths[at] / 2) / (datum.end - datum.x), 0, 1)"
         hover = [
             {"field": "name", "title": "group"},
             {"field": "x", "type": "quantitative", "title": "score from", "format": ".3f"},
@@ -313,7 +318,13 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
     sums = [sum(shares[i : i + per]) for i in range(0, parts, per)]
     width, top = (high - low) * per / parts, max(sums)
     return [
-        {"g": g, "x": low + i * width, "end": low + (i + 1) * width, "h": round((s / top) ** 0.5, 4), "share": _digits(s)}
+        {
+            "g": g,
+            "x": low + i * width,
+            "end": low + (i + 1) * width,
+            "h": round((s / top) ** 0.5, 4),
+            "share": _digits(s),
+        }
         for i, s in enumerate(sums)
         if s > 0
     ]
@@ -360,7 +371,11 @@ def rates_chart(
         return [
             {
                 "transform": [*found, {"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 2, **({"color": stroke} if isinstance(stroke, str) else {})},
+                "mark": {
+                    "type": "rule",
+                    "strokeWidth": 2,
+                    **({"color": stroke} if isinstance(stroke, str) else {}),
+                },
                 "encoding": {
                     "x": x | {"field": "low"},
                     "x2": {"field": "high"},
@@ -669,7 +684,8 @@ def audit_chart(audit: "Audit") -> "altair.LayerChart | altair.VConcatChart":
         return chart(rates_chart(names, before, None, title="Selection rates"))  # type: ignore[arg-type]
     after = tuple(_table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper))
     rates = rates_chart(names, before, after, title="Selection rates before and after")  # type: ignore[arg-type]
-    assert audit.changed_to_yes is not None and audit.changed_to_no is not None
+    assert audit.changed_to_yes is not None
+    assert audit.changed_to_no is not None
     changes = changes_chart(
         names,
         _table([audit.changed_to_yes], seats),

@@ -30,7 +30,6 @@ from fairramp.intervals import normal_quantile
 from fairramp.report.words import isolated, percent, plain_name, points, times
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, Rule
-from fairramp.scales import SCALES
 from fairramp.strata import strata_slices, stratum_index
 from fairramp.summary import GroupScores
 
@@ -46,8 +45,8 @@ FEWEST_STEPS = 10
 MOST_CERTIFIED = 60
 
 LIMITS = (
-    "Equal selection rates are one narrow notion of fairness. Equal error rates, or equal treatment of people who "
-    "are alike, are others, and in general they cannot all hold together.",
+    "Equal selection rates are one narrow notion of fairness. Equal error rates, or equal treatment of people "
+    "who are alike, are others, and in general they cannot all hold together.",
     "The rule takes the scores as they are. It cannot tell whether they measure the right thing, or measure it "
     "equally well in every group.",
     "Labels, where given, are records of past outcomes and may carry past bias; accuracy measured against them "
@@ -301,7 +300,8 @@ def make_content(
         rules = _rules(rule, sample)
     own = next(i for i, one in enumerate(rules) if one is rule)
     refit = next((one for one in rules if one is not rule), None)
-    assert refit is not None and refit.record is not None
+    assert refit is not None
+    assert refit.record is not None
     ramps = [_Ramps.of(one, sample.labels) for one in rules]
     measured = _Measured.of(sample, ramps)
 
@@ -427,8 +427,8 @@ class _Sample:
         if not keep.all():
             left_out = int((~keep).sum())
             notes.append(
-                f"{left_out:,} rows of {int((occurring & ~known).sum()):,} groups that the rule was not fitted on "
-                "are left out of this page."
+                f"{left_out:,} rows of {int((occurring & ~known).sum()):,} groups that the rule was not fitted "
+                "on are left out of this page."
             )
             column, codes = column[keep], replace(codes, values=codes.values[keep])
             w = None if w is None else w[keep]
@@ -714,7 +714,7 @@ def _verdict(
 
 def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) -> Promise:
     if not may_certify:
-        text = f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see its promise."
+        text = f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more."
         return Promise(None, None, False, None, text, "")
     try:
         found: Certificate = certify(rule, confidence)
@@ -758,8 +758,9 @@ def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) 
         )
     elif rule.record is not None:
         notes.append(
-            "These are not the rows the rule was fitted on: at its own position the slider shows how the rule does "
-            "on new rows, at every other one a rule fitted to these rows, which looks a little better than it is."
+            "These are not the rows the rule was fitted on: at its own position the slider shows how the rule "
+            "does on new rows, at every other one a rule fitted to these rows, which looks a little better than "
+            "it is."
         )
     if rule.record and rule.record.cross_fitted:
         notes.append("The rule was fitted on cross-fitted scores; nothing is certified.")

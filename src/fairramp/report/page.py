@@ -1,8 +1,8 @@
 """The page: one HTML file with everything in it, drawn from the content and from nothing else.
 
-Texts come through a template that escapes them; data as JSON in which `<` cannot occur. The page's policy allows the
-two scripts and the style sheet by their hashes and nothing else: no network, no frame, no inline handler, no eval
-(the drawing program interprets its expressions, `ast: true`).
+Texts come through a template that escapes them; data as JSON in which `<` cannot occur. The page's policy allows
+the two scripts and the style sheet by their hashes and nothing else: no network, no frame, no inline handler, no
+eval (the drawing program interprets its expressions, `ast: true`).
 """
 
 import base64
@@ -34,7 +34,9 @@ def render(content: Content) -> str:
         from markupsafe import Markup
     except ImportError as error:
         raise missing_extra(error.name or "altair") from None
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     template = environment.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     bundle = _bundle()
@@ -44,7 +46,7 @@ def render(content: Content) -> str:
     texts = say[content.own]
     cells = [[_values(content, o, key, seats) for key, *_ in columns] for o in content.outcomes]
     decimals = _decimals(content)
-    payload = {
+    payload: dict[str, Any] = {
         "own": content.own,
         "decimals": decimals,
         "columns": [{"form": form, "moves": moves} for _, _, form, moves in columns],
@@ -67,10 +69,10 @@ def render(content: Content) -> str:
                 "form-action 'none'",
             )
         ),
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
-        bundle=Markup(bundle),  # noqa: S704
-        payload=Markup(_json(payload)),  # noqa: S704
+        style=Markup(style),
+        script=Markup(script),
+        bundle=Markup(bundle),
+        payload=Markup(_json(payload)),
         before=_sentence(content.sentence),
         say=texts,
         own_gap=points(content.chosen.max_gap),
@@ -88,7 +90,9 @@ def render(content: Content) -> str:
             {
                 "name": content.groups[k].name,
                 "small": content.groups[k].small,
-                "cells": [_cell(values, form, i, decimals) for values, (_, _, form, _) in zip(own, columns, strict=True)],
+                "cells": [
+                    _cell(values, form, i, decimals) for values, (_, _, form, _) in zip(own, columns, strict=True)
+                ],
             }
             for i, k in enumerate(seats)
         ],
@@ -101,7 +105,7 @@ def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
     import vl_convert
 
-    text = str(vl_convert.javascript_bundle()).replace("<!--", "<\\!--")
+    text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("<!--", "<\\!--")
     assert "</script" not in text.lower()
     return text
 
@@ -124,15 +128,15 @@ _CHARTS = (
     (
         "scores",
         "Scores, and where the rule says yes",
-        "How each group’s scores are spread, on a square-root scale so that rare scores are seen. Filled: selected. "
-        "The line is the chance of a yes, from never to always; the figure is the threshold. Dashed: the "
-        "classifier’s own cut-off.",
+        "How each group’s scores are spread, on a square-root scale so that rare scores are seen. Filled: "
+        "selected. The line is the chance of a yes, from never to always; the figure is the threshold. Dashed: "
+        "the classifier’s own cut-off.",
     ),
     (
         "rates",
         "How often each group is selected",
-        "Open dots: the classifier’s own decisions. Full dots: the rule. Lines show how far chance alone may move a "
-        "rate.",
+        "Open dots: the classifier’s own decisions. Full dots: the rule. Lines show how far chance alone may "
+        "move a rate.",
     ),
     (
         "changes",
@@ -198,8 +202,8 @@ def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
             " – ".join(map(full, o.accuracy_interval)),
         )
         said["label_frontier"] = (
-            f"Chart: accuracy against gap. Here {percent(o.accuracy)} at a gap of {points(o.gap)}; the classifier "
-            f"alone has {percent(content.accuracy or 0.0)} at {points(content.gap)}.",
+            f"Chart: accuracy against gap. Here {percent(o.accuracy)} at a gap of {points(o.gap)}; the "
+            f"classifier alone has {percent(content.accuracy or 0.0)} at {points(content.gap)}.",
             "",
         )
     return said
@@ -285,7 +289,10 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("These rows (SHA-256)", content.data_fingerprint),
         ("Fit rows (SHA-256)", content.fit_fingerprint or "not on record"),
         ("Largest allowed gap", full(s["max_gap"])),
-        ("Target rate", s["target_rate"] if isinstance(s["target_rate"], str) else full(s["target_rate"]) or "by stratum"),
+        (
+            "Target rate",
+            s["target_rate"] if isinstance(s["target_rate"], str) else full(s["target_rate"]) or "by stratum",
+        ),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}"),
         ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates" if s["criterion"] == "parity" else "equal rates within strata"),
