@@ -153,11 +153,8 @@ def test_report_writes_the_page_that_the_library_makes(fitted):
     assert made.html == fitted.read("report.html")
     printed = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "-", "--title", "A title")
     assert printed.stdout == made.html
-    content = json.loads(
-        fitted(
-            "report", "rule.json", "scores.csv", "--label", "y", "-o", "r.html", "--title", "A title", "--json"
-        ).stdout
-    )
+    arguments = ("report", "rule.json", "scores.csv", "--label", "y", "-o", "r.html", "--title", "A title")
+    content = json.loads(fitted(*arguments, "--json").stdout)
     assert content["report"] == json.loads(made.to_json())
 
 

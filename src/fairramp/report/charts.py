@@ -208,10 +208,11 @@ def ramps_chart(
     sizes: Sequence[int],
     theme: Theme = PRINTED,
     title: str = "",
+    score: str = "score",
 ) -> Spec:
     """Scores of each group, the selected part filled, and the chance of a yes as a line."""
     n, (low, high) = len(names), score_range
-    x = _x("x", "score", score_range, "~g")
+    x = _x("x", score, score_range, "~g")
     colour = _colour(theme, n)
     layers: list[Spec] = [
         {
@@ -612,6 +613,7 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
             [g.histogram for g in groups],
             [g.rows for g in groups],
             theme,
+            score=_score_name(content.settings["scale"]),
         ),
         "rates": rates_chart(
             names,
@@ -666,6 +668,7 @@ def rule_chart(rule: "Rule") -> "altair.LayerChart | altair.VConcatChart":
         None,
         [],
         title="Chance of a yes by score",
+        score=_score_name(rule.scale),
     )
     if rule.record is None:
         return chart(ramps)
@@ -710,6 +713,10 @@ def frontier_chart(frontier: "Frontier") -> "altair.LayerChart | altair.VConcatC
             title=f"Accuracy against gap, {where}",
         )
     )
+
+
+def _score_name(scale: str) -> str:
+    return "score, as a probability" if scale == "logit" else "score"
 
 
 def _largest(sizes: Sequence[int]) -> list[int]:

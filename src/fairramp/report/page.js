@@ -8,11 +8,15 @@ const rows = [...document.querySelectorAll("#rule tbody tr")];
 const views = [];
 const noBreak = "\u00a0";
 
+function percent(x) {
+  return x > 0 && x * 100 < 0.05 ? `<${noBreak}0.1${noBreak}%` : `${(x * 100).toFixed(1)}${noBreak}%`;
+}
+
 const forms = {
-  share: (x) => x > 0 && x * 100 < 0.05 ? `<${noBreak}0.1${noBreak}%` : `${(x * 100).toFixed(1)}${noBreak}%`,
+  share: (x) => percent(x),
+  range: (low, high) => `${(100 * low).toFixed(1)}–${percent(high)}`,
   score: (x) => x.toFixed(content.decimals),
 };
-const full = (x) => String(x);
 
 function cell(td, column, values, i) {
   if (values[0][i] === null) {
@@ -21,8 +25,8 @@ function cell(td, column, values, i) {
     return;
   }
   const parts = values.map((v) => v[i]);
-  td.textContent = parts.map(forms[column.form]).join(" – ");
-  td.title = parts.map(full).join(" – ");
+  td.textContent = forms[column.form](...parts);
+  td.title = parts.map(String).join(" – ");
 }
 
 function show(at) {

@@ -234,17 +234,17 @@ def _columns(content: Content) -> list[tuple[str, str, str, bool]]:
         ("thresholds", "threshold", "score", True),
         *ramps,
         ("rate_before", "rate before", "share", False),
-        ("limits_before", "range", "share", False),
+        ("limits_before", "range", "range", False),
         ("rates", "rate after", "share", True),
-        ("limits", "range", "share", True),
+        ("limits", "range", "range", True),
         ("changed_to_yes", "turned to yes", "share", True),
         ("changed_to_no", "turned to no", "share", True),
     ]
     if content.labelled:
         found += [
             ("group_accuracy", "right decisions", "share", True),
-            ("true_positive_rate", "true positives found", "share", True),
-            ("false_positive_rate", "false positives", "share", True),
+            ("true_positive_rate", "true positive rate", "share", True),
+            ("false_positive_rate", "false positive rate", "share", True),
         ]
     return found
 
@@ -272,8 +272,9 @@ def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> tuple[st
         return "–", ""
     if form == "whole":
         return f"{parts[0]:,}", str(parts[0])
-    texts = [percent(v) if form == "share" else fixed(v, decimals) for v in parts]
-    return " – ".join(texts), " – ".join(map(full, parts))
+    if form == "range":
+        return f"{fixed(100 * parts[0], 1)}–{percent(parts[1])}", " – ".join(map(full, parts))
+    return percent(parts[0]) if form == "share" else fixed(parts[0], decimals), full(parts[0])
 
 
 def _decimals(content: Content) -> int:
