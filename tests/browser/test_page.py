@@ -260,8 +260,9 @@ def test_hostile_names_are_text_everywhere(opened, made):
     report = made(HOSTILE)
     page = opened(report, width=1600)
     page.move_to(1)
-    page.page.mouse.move(300, 300)
-    page.page.wait_for_timeout(300)
+    page.page.locator("#chart-rates .mark-symbol path").first.hover()
+    page.page.wait_for_selector("#vg-tooltip-element.visible")
+    assert report.content.groups[0].name in page.text("#vg-tooltip-element")
     assert page.complaints == []
     assert page.page.locator("img").count() == 0
     assert page.page.locator("script").count() == 3

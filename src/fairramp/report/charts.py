@@ -268,7 +268,7 @@ def ramps_chart(
         f"clamp(datum.k == 0 ? {low} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? feet[at][datum.g] + "
         f"widths[at] : {high}, {low}, {high})"
     )
-    turn = low + 0.8 * (high - low)
+    turn = low + 0.2 * (high - low)
     layers += [
         {
             "data": {"values": [{"x": cutoff}]},
@@ -289,27 +289,27 @@ def ramps_chart(
                 "order": {"field": "k", "type": "quantitative"},
             },
         },
-        _threshold_text(x, n, f"datum.x < {turn}", "left", theme),
-        _threshold_text(x, n, f"datum.x >= {turn}", "right", theme),
+        *_threshold_texts(x, n, f"datum.x < {turn}", "left", theme),
+        *_threshold_texts(x, n, f"datum.x >= {turn}", "right", theme),
     ]
     params = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
     height = 56 if histograms is None else 130 if n <= 3 else 84
     return _chart(theme, n, height, names, params, layers, title)
 
 
-def _threshold_text(x: Spec, n_rows: int, where: str, align: str, theme: Theme) -> Spec:
-    """The threshold in figures beside the ramp, on the side where there is room."""
+def _threshold_texts(x: Spec, n_rows: int, where: str, align: str, theme: Theme) -> list[Spec]:
+    """The threshold in figures beside the ramp, where there is room; on a halo, because bars may stand there."""
     low, high = x["scale"]["domain"]
-    return {
-        "transform": [
-            {"calculate": f"clamp(thresholds[at][datum.g], {low}, {high})", "as": "x"},
-            {"filter": where},
-            {"calculate": "datum.g + 0.5", "as": "y"},
-            {"calculate": "format(thresholds[at][datum.g], '.3f')", "as": "text"},
-        ],
-        "mark": {"type": "text", "align": align, "dx": 8 if align == "left" else -8, "fontWeight": 600},
-        "encoding": {"x": x, "y": _y(n_rows), "text": {"field": "text"}},
-    }
+    place = {"type": "text", "align": align, "dx": 8 if align == "left" else -8, "fontWeight": 600}
+    halo = {"stroke": theme.paper, "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.75}
+    found = [
+        {"calculate": f"clamp(thresholds[at][datum.g], {low}, {high})", "as": "x"},
+        {"filter": where},
+        {"calculate": "datum.g + 0.48", "as": "y"},
+        {"calculate": "format(thresholds[at][datum.g], '.3f')", "as": "text"},
+    ]
+    encoding = {"x": x, "y": _y(n_rows), "text": {"field": "text"}}
+    return [{"transform": found, "mark": place | more, "encoding": encoding} for more in (halo, {})]
 
 
 def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[Spec]:

@@ -38,7 +38,7 @@ __all__ = ["Content", "Group", "Outcome", "make_content"]
 #: Parts of the score range in a histogram; a power of two, so that bins of a summary fall into one each.
 PARTS = 64
 #: Up to so many groups, steps of the slider at most.
-STEPS = ((12, 40), (600, 20))
+STEPS = ((12, 40), (300, 20))
 #: Steps for still more groups.
 FEWEST_STEPS = 10
 #: With more groups only the rule itself is certified: a certificate takes a second for 200.

@@ -20,7 +20,7 @@ from fairramp.report.words import fixed, full, isolated, percent, points
 __all__ = ["render"]
 
 #: Rows of the table; more groups would make the page too large for an e-mail.
-MOST_ROWS = 1000
+MOST_ROWS = 600
 
 _HERE = Path(__file__).parent
 
