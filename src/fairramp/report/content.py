@@ -41,6 +41,8 @@ PARTS = 64
 STEPS = ((12, 40), (300, 20))
 #: Steps for still more groups.
 FEWEST_STEPS = 10
+#: Steps finer than this, in a gap, would read alike.
+SMALLEST_STEP = 0.0005
 #: With more groups only the rule itself is certified: a certificate takes a second for 200.
 MOST_CERTIFIED = 60
 
@@ -521,8 +523,9 @@ def _grid(gap: float, n_groups: int) -> list[float]:
     steps = next((steps for limit, steps in STEPS if n_groups <= limit), FEWEST_STEPS)
     if gap <= 1e-9:
         return [0.0]
-    exponent = floor(log10(gap / steps))
-    step = next(s for s in (f * 10.0**e for e in (exponent, exponent + 1) for f in (1, 2, 5)) if gap / s <= steps)
+    wanted = max(gap / steps, SMALLEST_STEP * (1 - 1e-9))
+    exponent = floor(log10(wanted))
+    step = next(s for s in (f * 10.0**exponent for f in (1, 2, 5, 10)) if s >= wanted * (1 - 1e-9))
     values = [round(step * i, 12) for i in range(ceil(gap / step - 1e-9) + 1)]
     return [min(value, 1.0) for value in values]
 
@@ -687,7 +690,7 @@ def _comparison(rates: tuple[float, ...], names: tuple[str, ...], strata: Intege
     """The two groups furthest apart, in words."""
     r = np.array(rates)
     if len(r) == 1:
-        return f"{percent(rates[0])} of the one group, {isolated(names[0])}, were selected."
+        return f"{percent(rates[0])} of {isolated(names[0])} were selected; there is no other group."
     worst = max(strata_slices(strata, len(r)), key=lambda part: float(r[part].max() - r[part].min()))
     high, low = worst.start + int(r[worst].argmax()), worst.start + int(r[worst].argmin())
     if rates[high] - rates[low] <= 1e-9:

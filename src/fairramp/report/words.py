@@ -59,5 +59,9 @@ def shortened(name: str, longest: int = LONGEST) -> str:
 
 
 def isolated(name: str) -> str:
-    """A name for the middle of a sentence: it cannot turn the direction of the words around it."""
-    return f"\u2068{shortened(name)}\u2069"
+    """A name for the middle of a sentence: it cannot turn the direction of the words around it.
+
+    Names that are no words, such as numbers, are said to be groups.
+    """
+    is_word = any(c.isalpha() for c in name) and name not in ("True", "False") and not name.startswith("(")
+    return f"{'' if is_word else 'group '}\u2068{shortened(name)}\u2069"
