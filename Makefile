@@ -76,5 +76,5 @@ $(DEV): $(READY)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

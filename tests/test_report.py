@@ -93,6 +93,18 @@ def test_own_position_is_the_given_rule_also_on_other_rows():
     assert make_content(rule, scores, group).in_sample
 
 
+def test_accuracies_are_those_of_the_frontier():
+    scores, group, labels, weights = rows()
+    rule = fairramp.fit_rule(scores, group, labels, max_gap=0.03, target_rate="accuracy", sample_weight=weights)
+    outcomes = make_content(rule, scores, group, labels, sample_weight=weights).outcomes
+    gaps = [outcome.max_gap for outcome in outcomes]
+    curve = fairramp.frontier(scores, group, labels, max_gaps=gaps, sample_weight=weights)
+    np.testing.assert_allclose([o.accuracy for o in outcomes], curve.accuracies, atol=1e-12)
+    limits = list(zip(curve.lower, curve.upper, strict=True))
+    np.testing.assert_allclose([o.accuracy_interval for o in outcomes], limits, atol=1e-12)
+    np.testing.assert_allclose([o.gap for o in outcomes], curve.gaps, atol=1e-12)
+
+
 def test_binned_rows_give_the_same_numbers(binned):
     scores, group, labels, weights = rows(n=4000)
     rule = fairramp.fit_rule(scores, group, max_gap=0.03, sample_weight=weights)

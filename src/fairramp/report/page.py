@@ -146,8 +146,8 @@ _CHARTS = (
     (
         "frontier",
         "What a smaller gap costs",
-        "Share of right decisions against the gap that is left, for the same settings at every position of the "
-        "slider, with its uncertainty. The orange dot follows the slider.",
+        "Share of right decisions against the gap that is left, with its uncertainty, for rules with the same "
+        "settings, fitted to and measured on these rows. The orange dot follows the slider.",
     ),
 )
 
