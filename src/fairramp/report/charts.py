@@ -530,7 +530,7 @@ def frontier_spec(
         {"field": "x", "type": "quantitative", "title": "gap in points", "format": ".4f"},
         {"field": "a", "type": "quantitative", "title": "accuracy", "format": ".6f"},
     ]
-    places = [{"x": 100 * own[0], "a": own[1], "text": "classifier alone"}]
+    places: list[Spec] = [{"x": 100 * own[0], "a": own[1], "text": "classifier alone"}]
     if chosen:
         places.append({"x": 100 * chosen[0], "a": chosen[1], "text": "this rule"})
     marks: list[Spec] = [
@@ -552,18 +552,16 @@ def frontier_spec(
             | {"strokeWidth": 2, "opacity": 1},
             "encoding": {"x": x, "y": y | {"field": "a"}, "tooltip": hover},
         },
-        {
-            "data": {"values": places},
-            "transform": [{"calculate": f"datum.x > {0.6 * span}", "as": "right"}, {"filter": "datum.right"}],
-            "mark": {"type": "text", "align": "right", "dy": -16, "dx": 6},
-            "encoding": {"x": x, "y": y | {"field": "a"}, "text": {"field": "text"}},
-        },
-        {
-            "data": {"values": places},
-            "transform": [{"filter": f"datum.x <= {0.6 * span}"}],
-            "mark": {"type": "text", "align": "left", "dy": 18, "dx": -4},
-            "encoding": {"x": x, "y": y | {"field": "a"}, "text": {"field": "text"}},
-        },
+        *(
+            {
+                "data": {"values": [place]},
+                # Above and below, so that two texts never meet; inwards at the right end.
+                "mark": {"type": "text", "dy": dy}
+                | ({"align": "right", "dx": 6} if place["x"] > 0.6 * span else {"align": "left", "dx": -4}),
+                "encoding": {"x": x, "y": y | {"field": "a"}, "text": {"field": "text"}},
+            }
+            for place, dy in zip(places, (-17, 18), strict=False)
+        ),
     ]
     if chosen:
         marks.append(

@@ -754,7 +754,7 @@ def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) 
         )
     if len(names) == 1:
         notes.append("There is one single group: nothing to equalise.")
-    if in_sample:
+    elif in_sample:
         notes.append(
             "These look like the rows the rule was fitted on. On new people the gap will be larger, by chance; "
             "the certificate says by how much."
