@@ -151,6 +151,16 @@ def test_page_holds_no_address_to_load_from(report):
     assert report.html.count("<link") == 1  # the icon, which is empty
 
 
+def test_a_path_saves_the_page_whole_or_not_at_all(adult, report, tmp_path):
+    rule = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02)
+    rule.report(adult.score, adult.sex, adult.label, path=tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
+    for place in (tmp_path, tmp_path / "nowhere" / "report.html"):
+        with pytest.raises(fairramp.FairrampError, match="Cannot save the report"):
+            report.save(place)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
 def test_json_reads_back(report):
     content = json.loads(report.to_json())
     assert content["outcomes"][content["own"]]["is_own"]
