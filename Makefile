@@ -10,10 +10,10 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark slow bench data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-browser slow bench data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 demo: $(READY)  ## the whole story on real scores: in Python, then on the command line
 	@$(BIN)/python examples/adult.py
@@ -34,6 +34,9 @@ tests: $(DEV)  ## pytest, warnings are errors
 
 test-spark: $(DEV)  ## a Spark cluster of several processes that loses one in mid-fit (needs Java)
 	$(BIN)/pytest -m cluster tests/distributed
+
+test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
+	$(BIN)/pytest -m browser tests/browser
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
@@ -77,5 +80,5 @@ $(DEV): $(READY)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

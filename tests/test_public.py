@@ -29,6 +29,7 @@ NAMES = ERRORS | {
     "HiddenSplit",
     "Ramp",
     "RandomizedThresholdOptimizer",
+    "Report",
     "Rule",
     "SGD",
     "Selection",
@@ -87,7 +88,9 @@ def test_every_public_name_has_an_example(name):
     assert doctest.DocTestParser().get_examples(inspect.getdoc(getattr(fairramp, name)))
 
 
-@pytest.mark.parametrize("method", ["probabilities", "decide", "apply", "table", "certificate", "check"])
+@pytest.mark.parametrize(
+    "method", ["probabilities", "decide", "apply", "table", "certificate", "check", "report", "plot"]
+)
 def test_every_method_of_a_rule_has_an_example(method):
     assert doctest.DocTestParser().get_examples(getattr(fairramp.Rule, method).__doc__)
 

@@ -52,6 +52,7 @@ __all__ = [
     "InputError",
     "Ramp",
     "RandomizedThresholdOptimizer",
+    "Report",
     "Rule",
     "RuleFormatError",
     "Selection",
@@ -112,6 +113,7 @@ _NAMES = {
         "HiddenSplit",
         "hidden_split",
     ),
+    "report": ("Report",),
     "rule": (
         "FitRecord",
         "Ramp",

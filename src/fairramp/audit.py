@@ -15,7 +15,7 @@ Chances are used as they are: everything here is an expectation over the rule's 
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,9 +29,12 @@ from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
 from fairramp.strata import encode_cells, largest_gap, strata_slices, stratum_index, worst_stratum
-from fairramp.table import Table, name_column
+from fairramp.table import Table, name_column, notebook_html
 
-__all__ = ["Audit", "Selection", "audit"]
+if TYPE_CHECKING:
+    import altair
+
+__all__ = ["Audit", "Selection", "Sums", "audit", "selection"]
 
 
 @dataclass(frozen=True)
@@ -178,13 +181,26 @@ class Audit:
         return Table(columns)
 
     def __repr__(self) -> str:
-        parts = [str(self.table()), str(self.gaps())]
+        return "\n\n".join(map(str, self._parts()))
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._parts())
+
+    def _parts(self) -> list[Table | str]:
+        """What its text consists of."""
+        parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
-            parts.insert(1, str(self.errors()))
+            parts.append(self.errors())
         last = f"limits at {self.confidence:.0%} confidence"
         if self.randomised is not None:
             last += f"; {self.randomised:.2%} of the decisions are drawn"
-        return "\n\n".join([*parts, last])
+        return [*parts, self.gaps(), last]
+
+    def plot(self) -> "altair.LayerChart | altair.VConcatChart":
+        """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`."""
+        from fairramp.report.charts import audit_chart
+
+        return audit_chart(self)
 
 
 def audit(
@@ -251,10 +267,10 @@ def audit(
     outcomes = None if labels is None else as_labels(labels, n)[counts]
     positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
     own = (positions >= meaning.position(np.array([cut]))[0]).astype(np.float64)
-    before, after, changed, randomised = _selection(sums, own, outcomes, confidence, of), None, None, None
+    before, after, changed, randomised = selection(sums, own, outcomes, confidence, of), None, None, None
     if rule is not None:
         h = rule.probabilities(column, groups, within)[counts]
-        after = _selection(sums, h, outcomes, confidence, of)
+        after = selection(sums, h, outcomes, confidence, of)
         changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
         drawn = ((h > 0) & (h < 1)).astype(np.float64)
         randomised = float(sums.weights @ drawn / sums.weights.sum())
@@ -303,7 +319,7 @@ def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weigh
     return MeanChances(labels, tuple(plain.tolist()), rates, effective)
 
 
-def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[_Sums, tuple[Label, ...]]":
+def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[Sums, tuple[Label, ...]]":
     """Rows that count, by group; groups in the order of their labels."""
     group = codes.block(0, n)
     if weights is not None:
@@ -311,15 +327,19 @@ def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[_Sums, tuple[L
     present = np.bincount(group, minlength=len(codes.labels)) > 0
     group = (np.cumsum(present) - 1)[group]
     labels = tuple(label for label, there in zip(codes.labels, present, strict=True) if there)
-    return _Sums(group, np.ones(len(group)) if weights is None else weights, len(labels)), labels
+    return Sums(group, np.ones(len(group)) if weights is None else weights, len(labels)), labels
 
 
-class _Sums:
-    """Weighted means within groups."""
+class Sums:
+    """Weighted means within groups, of rows or of points that stand for several.
 
-    def __init__(self, group: Any, weights: Floats, n_groups: int) -> None:
+    `squares` is Σw² of each point; w² unless given.
+    """
+
+    def __init__(self, group: Any, weights: Floats, n_groups: int, squares: Floats | None = None) -> None:
         self.group = group
         self.weights = weights
+        self.squares = weights**2 if squares is None else squares
         self.n_groups = n_groups
 
     def total(self, values: Floats) -> Floats:
@@ -335,9 +355,9 @@ class _Sums:
 
     def effective_rows(self, values: Floats, rates: Floats) -> Floats:
         """R (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
-        square = np.bincount(self.group, self.weights**2, minlength=self.n_groups)
+        square = np.bincount(self.group, self.squares, minlength=self.n_groups)
         spread = np.bincount(
-            self.group, (self.weights * (values - rates[self.group])) ** 2, minlength=self.n_groups
+            self.group, self.squares * (values - rates[self.group]) ** 2, minlength=self.n_groups
         )
         variance = rates * (1 - rates)
         usable = (variance > 0) & (spread > 0)
@@ -346,9 +366,10 @@ class _Sums:
         return effective
 
 
-def _selection(
-    sums: _Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
+def selection(
+    sums: Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
 ) -> Selection:
+    """Rates, gap, ratio and, with labels, errors of decisions with chances `h` of a yes."""
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     rows = sums.effective_rows(h, rates)
     lower, upper = wilson_interval(rates, rows, confidence)
@@ -403,7 +424,7 @@ def _limits(
 
 
 def _calibration_errors(
-    sums: _Sums, names: tuple[Label, ...], positions: Floats, labels: Floats, scale: Scale
+    sums: Sums, names: tuple[Label, ...], positions: Floats, labels: Floats, scale: Scale
 ) -> Floats:
     labelled = LabelledScores.from_rows(Codes(sums.group, 0, names), positions, labels, sums.weights)
     return labelled.calibration_errors(lambda x: (x - scale.lowest) / (scale.highest - scale.lowest))

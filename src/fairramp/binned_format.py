@@ -25,6 +25,7 @@ import numpy as np
 
 from fairramp.binned import Grid, GroupScores
 from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError
+from fairramp.files import write_text
 from fairramp.fitting import LARGEST_WEIGHT, Names
 from fairramp.groups import Label, canonical_label, label_key
 from fairramp.rule_format import (
@@ -40,7 +41,6 @@ from fairramp.rule_format import (
     _text,
     _truth,
     _whole,
-    write_whole,
 )
 from fairramp.summary import Points, Summary, concatenated
 
@@ -114,7 +114,7 @@ def _groups(scores: GroupScores) -> list[dict[str, Any]]:
 
 def save(scores: GroupScores, path: str | os.PathLike[str]) -> None:
     """Write the summary to a file, whole or not at all."""
-    write_whole(path, lambda: to_text(scores), "the summary")
+    write_text(Path(path), to_text(scores), "the summary")
 
 
 def load(path: str | os.PathLike[str]) -> GroupScores:

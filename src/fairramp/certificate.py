@@ -33,7 +33,7 @@ from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.rule import FitRecord, Rule
 from fairramp.strata import strata_slices, widest, worst_stratum
-from fairramp.table import Table
+from fairramp.table import Table, notebook_html
 
 __all__ = ["Certificate", "certify", "promised_gaps", "rows_needed"]
 
@@ -100,6 +100,13 @@ class Certificate:
         )
 
     def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(part, 80) for part in (self._sentence(), self.assumptions))
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self._sentence(), self.assumptions, self.table())
+
+    def _sentence(self) -> str:
+        """What is promised, in words."""
         proven = self.proven
         text = (
             f"With {self.confidence:.0%} confidence no two groups' selection rates "
@@ -110,7 +117,7 @@ class Certificate:
             text += "; nothing is proven for weighted rows"
         elif proven.kind != self.kind:
             text += f"; proven: {proven.gap:.4f} ({proven.kind})"
-        return "\n".join(textwrap.fill(part, 80) for part in (f"{text}.", self.assumptions))
+        return f"{text}."
 
 
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:

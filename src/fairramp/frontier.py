@@ -7,7 +7,7 @@ a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from fairramp.intervals import normal_quantile
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES, Scale
 from fairramp.table import Table
+
+if TYPE_CHECKING:
+    import altair
 
 __all__ = ["Frontier", "frontier"]
 
@@ -91,6 +94,12 @@ class Frontier:
                 "highest_rate": self.highest_rates,
             }
         )
+
+    def plot(self) -> "altair.LayerChart | altair.VConcatChart":
+        """Draw accuracy against gap. Needs the extra `report`."""
+        from fairramp.report.charts import frontier_chart
+
+        return frontier_chart(self)
 
     def __repr__(self) -> str:
         where = "in-sample: on the fit rows themselves" if self.is_in_sample else "on validation rows"

@@ -26,11 +26,14 @@ from fairramp.inputs import as_scores, check_length, check_number, check_option,
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
 from fairramp.strata import encode_cells, largest_gap, stratum_index, widest, worst_stratum
-from fairramp.table import Table, name_column
+from fairramp.table import Table, name_column, notebook_html
 
 if TYPE_CHECKING:
+    import altair
+
     from fairramp.certificate import Certificate
     from fairramp.checking import Check
+    from fairramp.report import Report
 
 __all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
 
@@ -533,6 +536,25 @@ class Rule:
                 )
         return "\n\n".join(lines)
 
+    def plot(self) -> "altair.LayerChart | altair.VConcatChart":
+        """Draw the ramps and, from the record, selection rates before and after; the 12 largest groups.
+
+        Needs the extra `report`. Save the chart with ``.save("rule.svg")``, or .png or .html.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> chart = fairramp.fit_rule(data.score, data.sex).plot()  # doctest: +SKIP
+        """
+        from fairramp.report.charts import rule_chart
+
+        return rule_chart(self)
+
+    def _repr_html_(self) -> str:
+        first, *rest = repr(self).split("\n\n")
+        return notebook_html(first, self.table(), *rest[1:])
+
     # Trusting ---------------------------------------------------------------------------------
 
     def certificate(self, confidence: float = 0.95) -> "Certificate":
@@ -572,6 +594,71 @@ class Rule:
         from fairramp.checking import check
 
         return check(self, scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
+
+    def report(
+        self,
+        scores: Any,
+        groups: Any,
+        labels: Any = None,
+        *,
+        strata: Any = None,
+        sample_weight: Any = None,
+        title: str | None = None,
+        confidence: float = 0.95,
+        path: str | os.PathLike[str] | None = None,
+    ) -> "Report":
+        """Make a page about what the rule does to given rows, which a non-programmer can explore and sign.
+
+        One HTML file that needs no network. Its slider shows what rules with other values of `max_gap` and
+        otherwise the same settings, fitted to the same rows, would do.
+
+        Parameters
+        ----------
+        scores, groups, strata
+            As for `probabilities`.
+        labels : 0 or 1 of shape (n,), optional
+            True outcomes; adds accuracy and what a smaller gap costs.
+        sample_weight : numbers of shape (n,), optional
+            Weights of the rows.
+        title : str, optional
+            Heading of the page.
+        confidence : float, default 0.95
+            Of every interval and of the certificate.
+        path : str or path, optional
+            Where to save the page.
+
+        Returns
+        -------
+        Report
+            With `content`, every number as plain data, `html`, `to_json()` and `save(path)`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
+        >>> report = rule.report(data.score, data.sex, data.label)
+        >>> report.save("report.html")  # doctest: +SKIP
+        >>> round(report.content.gap, 3), round(report.content.chosen.gap, 3)
+        (0.168, 0.02)
+        """
+        from fairramp.report import Report, make_content
+
+        made = Report(
+            make_content(
+                self,
+                scores,
+                groups,
+                labels,
+                strata=strata,
+                sample_weight=sample_weight,
+                title=title,
+                confidence=confidence,
+            )
+        )
+        if path is not None:
+            made.save(path)
+        return made
 
     # Keeping ----------------------------------------------------------------------------------
 

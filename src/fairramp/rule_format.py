@@ -16,17 +16,17 @@ import hashlib
 import json
 import math
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from fairramp.exceptions import FairrampError, InputError, RuleFormatError
+from fairramp.exceptions import InputError, RuleFormatError
+from fairramp.files import write_text
 from fairramp.groups import Label
 from fairramp.rule import TARGETS, FitRecord, Ramp, Rule
 
-__all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json", "write_whole"]
+__all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
 FORMAT = "fairramp.rule"
 VERSION = 1
@@ -67,38 +67,7 @@ def fingerprint(rule: Rule) -> str:
 
 def save(rule: Rule, path: str | os.PathLike[str]) -> None:
     """Write the rule to a file, whole or not at all."""
-    write_whole(path, lambda: to_json(rule), "the rule")
-
-
-def write_whole(path: str | os.PathLike[str], text: Callable[[], str], what: str) -> None:
-    """Write to a temporary file beside the target, then rename: whole or not at all."""
-    path = Path(path)
-    if path.is_dir():
-        raise FairrampError(f"Cannot save {what} to {path}: it is a folder.")
-    if not path.parent.is_dir():
-        raise FairrampError(f"Cannot save {what} to {path}: the folder {path.parent} does not exist.")
-    try:
-        _write(text, path.resolve())
-    except OSError as error:
-        if error.filename is None:
-            raise
-        raise type(error)(error.errno, error.strerror, str(path)) from None  # not the temporary file
-
-
-def _write(text: Callable[[], str], path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text())
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    write_text(Path(path), to_json(rule), "the rule")
 
 
 def load(path: str | os.PathLike[str]) -> Rule:

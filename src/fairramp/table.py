@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table", "name_column"]
+__all__ = ["Table", "name_column", "notebook_html"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
@@ -181,6 +181,13 @@ class Table:
         header = cells("th", [" ".join(self._headings[name]) for name in self._columns])
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def notebook_html(*parts: "Table | str") -> str:
+    """Tables and sentences for a notebook, one under the other."""
+    return "".join(
+        part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
+    )
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:

@@ -18,7 +18,7 @@ import fairramp
 from shell import KEY, Inside, rows
 
 DECIDE = ("--id", "id", "--key-file", "key.txt")
-COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo")
+COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo", "report")
 
 
 def table(text, delimiter=","):
@@ -141,7 +141,29 @@ def test_frontier_writes_its_table(shell):
     assert not content["in_sample"]
     assert json.loads(shell.read("f.json")) == content["points"]
     shell("frontier", *columns, "-o", "f.parquet", "-q")
-    assert "report" in shell.error("frontier", *columns, "-o", "f.svg")
+    shell("frontier", *columns, "-o", "f.svg", "-q")
+    assert shell.read("f.svg").startswith("<svg")
+    assert ".svg" not in shell.error("frontier", *columns, "-o", "f.pdf")
+
+
+def test_report_writes_the_page_that_the_library_makes(fitted):
+    done = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "report.html", "--title", "A title")
+    assert "Before: " in done.stdout
+    data = table(fitted.read("scores.csv"))
+    columns = [float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data]
+    made = fairramp.Rule.load(fitted.folder / "rule.json").report(*columns, title="A title")
+    assert made.html == fitted.read("report.html")
+    printed = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "-", "--title", "A title")
+    assert printed.stdout == made.html
+    arguments = ("report", "rule.json", "scores.csv", "--label", "y", "-o", "r.html", "--title", "A title")
+    content = json.loads(fitted(*arguments, "--json").stdout)
+    assert content["report"] == json.loads(made.to_json())
+
+
+def test_report_refuses_in_one_line(fitted):
+    assert ".html" in fitted.error("report", "rule.json", "scores.csv", "-o", "report.pdf")
+    assert "no rule" in fitted.error("report", "nothing.json", "scores.csv", "-o", "report.html")
+    assert not (fitted.folder / "report.html").exists()
 
 
 def test_intersections_and_strata(shell):
@@ -264,6 +286,7 @@ def test_quiet_is_quiet(fitted):
         ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json"),
         ("apply", "rule.json", "scores.csv", "-o", "o.csv"),
         ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"),
+        ("report", "rule.json", "scores.csv", "-o", "report.html"),
     ):
         done = fitted(*arguments, "--quiet")
         assert (done.stdout, done.stderr) == ("", "")
@@ -291,7 +314,6 @@ def test_quiet_is_quiet(fitted):
         (("apply", "nothing.json", "scores.csv", "-o", "o.csv"), "fairramp fit"),
         (("apply", "rule.json", "scores.csv", "-o", "o.xlsx"), ".csv"),
         (("apply", "rule.json", "scores.csv", "-o", "o.csv", "--scale", "logit"), "--scale"),
-        (("report", "rule.json"), "later"),
         (("export",), "later"),
     ],
 )
@@ -328,6 +350,7 @@ def test_json_has_the_fields_that_are_documented(fitted):
         "fit": ("fit", *columns, "-o", "r.json"),
         "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
         "frontier": ("frontier", *columns, "--max-gap", "0.1"),
+        "report": ("report", "rule.json", "scores.csv", "-o", "report.html"),
     }
     for command, arguments in runs.items():
         content = json.loads(fitted(*arguments, "--json").stdout)

@@ -412,7 +412,8 @@ def frontier(
     ],
     label: Annotated[str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")],
     output: Annotated[
-        str | None, Parameter(name=_OUTPUT, help="Also write the table: .csv, .tsv, .json, .jsonl or .parquet.")
+        str | None,
+        Parameter(name=_OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html."),
     ] = None,
     validation: Annotated[
         str | None, Parameter(help="Measure on these rows instead of the ones that are fitted.")
@@ -449,7 +450,7 @@ def frontier(
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
-        _check_output(output)
+        _check_output(output, pictures=True)
         guards.keep_inputs(output, data, {"--validation": validation})
     columns = _columns(None, score, group, label=label, weight=weight)
 
@@ -475,7 +476,9 @@ def frontier(
         confidence=confidence,
     )
     table = curve.table()
-    if output is not None:
+    if output is not None and output.lower().endswith(_PICTURES):
+        _write_picture(curve.plot(), output)
+    elif output is not None:
         _write_table(table, output)
     head, _, last = repr(curve).split("\n\n")
     screen.heading(head)
@@ -525,9 +528,67 @@ def keygen(
 
 
 @app.command(sort_key=7)
-def report(*anything: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
-    """A page about a rule; comes with a later version."""
-    _later("report", "use audit and frontier")
+def report(
+    rule: _RuleFile,
+    data: _Data,
+    /,
+    *,
+    output: Annotated[str, Parameter(name=_OUTPUT, help="Where the page goes: an HTML file, or - for stdout.")],
+    title: Annotated[str | None, Parameter(help="Heading of the page.")] = None,
+    score: _Score = None,
+    group: _Group = None,
+    label: _Label = None,
+    weight: _Weight = None,
+    strata: _Strata = None,
+    scale: _Scale = None,
+    confidence: _Confidence = 0.95,
+    delimiter: _Delimiter = None,
+    decimal: _Decimal = None,
+    json: _Json = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Write a page about what a rule does to these rows: to explore, to print and to sign.
+
+    One HTML file that needs no network; with --json every number on it.
+
+    For example:
+
+    fairramp report rule.json scores.csv --label label -o report.html
+    """
+    from fairramp.cli.render import Screen
+    from fairramp.cli.tables import STDOUT, TableError, is_stream
+
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    known = _load_rule(rule)
+    if not is_stream(output):
+        if not output.lower().endswith((".html", ".htm")):
+            raise TableError(f"A report is a web page: end {output} in .html.")
+        _check_target(output)
+    columns = _columns(known, score, group, label=label, weight=weight, strata=strata)
+    with _opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
+        _need_rows(job)
+        with screen.progress(connection, "Reading"):
+            arrays = _in_order(job.arrays())
+    made = known.report(**arrays, title=title, confidence=confidence)
+    page = made.html
+    if is_stream(output):
+        _write_stream(output, page)
+    else:
+        made.save(output)
+    content = made.content
+    before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
+    for word, text in (("Before", before), ("After", after)):
+        screen.say(f"{word}: {_plain(text)}")
+    screen.text()
+    for note in content.notes:
+        screen.say(_plain(note))
+    screen.say(
+        f"\nSaved to {'stdout' if output == STDOUT else output}; open it in a browser, no network is needed."
+    )
+    screen.result(
+        _stamp("report")
+        | {"data": data, "rule": rule, **_named(columns), "output": output, "report": content.to_dict()}
+    )
 
 
 @app.command(sort_key=8)
@@ -707,14 +768,13 @@ def _check_target(path: str) -> None:
         raise TableError(f"Cannot write {path}: the folder {folder} is write-protected.")
 
 
-def _check_output(path: str) -> None:
-    from fairramp.cli.tables import TableError, is_stream, writable_format
+def _check_output(path: str, *, pictures: bool = False) -> None:
+    from fairramp.cli.tables import is_stream, writable_format
 
     if is_stream(path):
         return
-    if path.lower().endswith((".svg", ".html", ".png", ".pdf")):
-        raise TableError(f"Cannot write {path}: pictures come with the report; write .csv, .jsonl or .parquet.")
-    writable_format(path)
+    if not (pictures and path.lower().endswith(_PICTURES)):
+        writable_format(path)
     _check_target(path)
 
 
@@ -785,6 +845,53 @@ def _show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, d
     if found.randomised is not None:
         last += f"; {found.randomised:.2%} of the decisions are drawn"
     screen.text(last)
+
+
+def _in_order(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Rows sorted, so that the same file gives the same bytes whatever order the threads read it in."""
+    import numpy as np
+
+    within = arrays["strata"]
+    keys = [arrays["sample_weight"], arrays["labels"], arrays["scores"]]
+    keys += [None if within is None else within.values, arrays["groups"].values]
+    order = np.lexsort([key for key in keys if key is not None])
+    return {name: _taken(values, order) for name, values in arrays.items()}
+
+
+def _taken(values: Any, order: Any) -> Any:
+    from dataclasses import replace
+
+    from fairramp.groups import Codes
+
+    if isinstance(values, Codes):
+        return replace(values, values=values.values[order])
+    return None if values is None else values[order]
+
+
+def _plain(text: str) -> str:
+    """Without the marks that keep names apart from the words around them."""
+    return "".join(c for c in text if c not in "\u2068\u2069").replace("\u00a0", " ")
+
+
+def _write_stream(path: str, text: str) -> None:
+    from fairramp.cli.tables import STDOUT
+
+    if path == STDOUT:
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text, encoding="utf-8")
+
+
+#: Pictures that a frontier can be written as.
+_PICTURES = (".svg", ".png", ".html")
+
+
+def _write_picture(chart: Any, path: str) -> None:
+    from fairramp.cli.tables import replacing
+
+    kind = path.lower().rpartition(".")[2]
+    with replacing(path) as temporary:
+        chart.save(temporary, format=kind, **({"inline": True} if kind == "html" else {}))
 
 
 def _write_table(table: Any, path: str) -> None:

@@ -1,0 +1,297 @@
+"""What a report says, without a browser: its numbers are the library's, its bytes repeat, its parts draw."""
+
+import builtins
+import html
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import fairramp
+from fairramp.report.content import make_content
+from fairramp.report.words import fixed, percent, points
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return fairramp.datasets.load_adult_scores()
+
+
+@pytest.fixture(scope="module")
+def report(adult):
+    return fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02).report(adult.score, adult.sex, adult.label)
+
+
+def rows(n=900, groups=3, seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, n)
+    scores = np.clip(rng.random(n) * 0.7 + 0.25 * group / groups, 0, 1).round(3)
+    return scores, group, (rng.random(n) < scores).astype(int), rng.integers(1, 4, n).astype(float)
+
+
+def assert_is_audit(outcome, found, tolerance=1e-12):
+    """An outcome has the numbers of an audit."""
+    after = found.after
+    for mine, theirs in (
+        (outcome.rates, after.rate),
+        (outcome.changed_to_yes, found.changed_to_yes),
+        (outcome.changed_to_no, found.changed_to_no),
+        ([outcome.gap, outcome.ratio, outcome.drawn], [after.gap, after.ratio, found.randomised]),
+        (outcome.lower, after.lower),
+        (outcome.upper, after.upper),
+        (outcome.gap_interval, after.gap_interval),
+        (outcome.ratio_interval, after.ratio_interval),
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance)
+    if after.accuracy is not None:
+        np.testing.assert_allclose(outcome.group_accuracy, after.accuracy, atol=tolerance)
+        np.testing.assert_allclose(outcome.true_positive_rate, after.true_positive_rate, atol=tolerance)
+        np.testing.assert_allclose(outcome.false_positive_rate, after.false_positive_rate, atol=tolerance)
+        assert outcome.accuracy == pytest.approx(after.overall_accuracy, abs=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"ramp_width": 0},
+        {"target_rate": 0.3, "ramp": "paper"},
+        {"target_rate": "accuracy"},
+        {"target_rate": "base_rate"},
+        {"cutoff": 0.4, "ramp_width": 0.2},
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_position_is_what_fit_and_audit_say(settings, weighted):
+    scores, group, labels, weights = rows()
+    weights = weights if weighted else None
+    own = fairramp.fit_rule(scores, group, labels, max_gap=0.03, sample_weight=weights, **settings)
+    content = make_content(own, scores, group, labels, sample_weight=weights)
+    assert content.chosen.max_gap == 0.03
+    for outcome in content.outcomes[:: max(len(content.outcomes) // 4, 1)]:
+        rule = fairramp.fit_rule(
+            scores, group, labels, max_gap=outcome.max_gap, sample_weight=weights, **settings
+        )
+        assert [ramp.threshold for ramp in rule.ramps] == list(outcome.thresholds)
+        assert_is_audit(outcome, fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights))
+        assert outcome.promise.gap == rule.certificate().gap
+
+
+def test_own_position_is_the_given_rule_also_on_other_rows():
+    scores, group, *_ = rows()
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03)
+    others = rows(seed=1)
+    content = make_content(rule, *others[:3])
+    assert not content.in_sample
+    assert content.outcomes[content.own].is_own
+    assert [ramp.threshold for ramp in rule.ramps] == list(content.chosen.thresholds)
+    assert_is_audit(content.chosen, fairramp.audit(*others[:3], rule=rule))
+    assert make_content(rule, scores, group).in_sample
+
+
+def test_accuracies_are_those_of_the_frontier():
+    scores, group, labels, weights = rows()
+    rule = fairramp.fit_rule(scores, group, labels, max_gap=0.03, target_rate="accuracy", sample_weight=weights)
+    outcomes = make_content(rule, scores, group, labels, sample_weight=weights).outcomes
+    gaps = [outcome.max_gap for outcome in outcomes]
+    curve = fairramp.frontier(scores, group, labels, max_gaps=gaps, sample_weight=weights)
+    np.testing.assert_allclose([o.accuracy for o in outcomes], curve.accuracies, atol=1e-12)
+    limits = list(zip(curve.lower, curve.upper, strict=True))
+    np.testing.assert_allclose([o.accuracy_interval for o in outcomes], limits, atol=1e-12)
+    np.testing.assert_allclose([o.gap for o in outcomes], curve.gaps, atol=1e-12)
+
+
+def test_binned_rows_give_the_same_numbers(binned):
+    scores, group, labels, weights = rows(n=4000)
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03, sample_weight=weights)
+    content = make_content(rule, scores, group, labels, sample_weight=weights)
+    found = fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights)
+    # Limits rest on Σw²(h − r)², which bins on the ramp know only nearly.
+    assert_is_audit(content.chosen, found, tolerance=1e-5)
+    np.testing.assert_allclose(content.chosen.rates, found.after.rate, atol=1e-12)
+    np.testing.assert_allclose(content.chosen.changed_to_yes, found.changed_to_yes, atol=1e-12)
+
+
+def test_within_strata():
+    scores, group, labels, _ = rows(groups=2)
+    strata = np.random.default_rng(5).integers(0, 3, len(scores))
+    rule = fairramp.fit_rule(scores, group, criterion=fairramp.Covariance(strata=strata), max_gap=0.02)
+    content = make_content(rule, scores, group, labels, strata=strata)
+    assert_is_audit(content.chosen, fairramp.audit(scores, group, labels, rule=rule, strata=strata))
+    assert len(content.groups) == 6
+
+
+def test_histograms_are_shares_of_the_scores():
+    scores, group, *_ = rows()
+    content = make_content(fairramp.fit_rule(scores, group), scores, group)
+    for k, g in enumerate(content.groups):
+        counts, _ = np.histogram(scores[group == k], bins=64, range=(0, 1))
+        np.testing.assert_allclose(g.histogram, counts / counts.sum())
+
+
+def test_same_input_same_bytes(adult, report):
+    again = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02).report(adult.score, adult.sex, adult.label)
+    order = np.random.default_rng(0).permutation(len(adult.score))
+    shuffled = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02).report(
+        adult.score[order], adult.sex[order], adult.label[order]
+    )
+    assert again.html == report.html
+    assert again.to_json() == shuffled.to_json() == report.to_json()
+
+
+def test_page_holds_no_address_to_load_from(report):
+    head = html.unescape(report.html[: report.html.index("<style>")])
+    assert "default-src 'none'" in head
+    assert "unsafe" not in head
+    assert "<script src" not in report.html
+    assert report.html.count("<link") == 1  # the icon, which is empty
+
+
+def test_a_path_saves_the_page_whole_or_not_at_all(adult, report, tmp_path):
+    rule = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02)
+    rule.report(adult.score, adult.sex, adult.label, path=tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
+    for place in (tmp_path, tmp_path / "nowhere" / "report.html"):
+        with pytest.raises(fairramp.FairrampError, match="Cannot save the report"):
+            report.save(place)
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_json_reads_back(report):
+    content = json.loads(report.to_json())
+    assert content["outcomes"][content["own"]]["is_own"]
+    assert content["rule_fingerprint"] == report.content.rule_fingerprint
+
+
+def test_groups_the_rule_does_not_know_are_left_out_and_counted():
+    scores, group, *_ = rows()
+    rule = fairramp.fit_rule(scores[group < 2], group[group < 2], unseen_group="original")
+    content = make_content(rule, scores, group)
+    assert content.rows == (group < 2).sum()
+    assert any(f"{(group == 2).sum():,} rows of 1 groups" in note for note in content.notes)
+    with pytest.raises(fairramp.UnseenGroupError):
+        make_content(fairramp.fit_rule(scores[group < 2], group[group < 2]), scores, group)
+    with pytest.raises(fairramp.InputError, match="None of the rows"):
+        make_content(rule, scores[group == 2], group[group == 2])
+
+
+def test_a_rule_by_hand_is_reported_without_a_certificate():
+    scores, group, *_ = rows(groups=2)
+    rule = fairramp.Rule((0, 1), (fairramp.Ramp(0.5), fairramp.Ramp(0.6)), ramp_width=0.1, target_rate=0.4)
+    content = make_content(rule, scores, group)
+    assert content.chosen.promise.gap is None
+    assert content.fit_fingerprint is None
+    assert "by hand" in content.chosen.promise.sentence
+    assert "<html" in rule.report(scores, group).html
+
+
+@pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
+def test_one_group_and_small_groups_are_said():
+    alone = make_content(fairramp.fit_rule([0.2, 0.7], ["a", "a"]), [0.2, 0.7], ["a", "a"])
+    assert any("one single group" in note for note in alone.notes)
+    assert any("2 rows" in note for note in alone.notes)
+
+
+def test_a_rule_that_changes_nothing_says_so():
+    scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
+    content = make_content(fairramp.fit_rule(scores, group), scores, group)
+    assert content.chosen.stands
+    assert content.chosen.changed == 0
+    assert "nothing changes" in content.chosen.sentence
+
+
+def test_labels_with_one_value_leave_gaps_in_the_table():
+    scores, group, *_ = rows(groups=2)
+    content = make_content(fairramp.fit_rule(scores, group), scores, group, np.ones(len(scores), dtype=int))
+    assert content.chosen.false_positive_rate == (None, None)
+    json.loads(content.to_json())
+
+
+def test_no_warning_of_a_refit_escapes():
+    scores, group, *_ = rows(n=60, groups=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rule = fairramp.fit_rule(scores, group, max_gap=0.1)
+    rule.report(scores, group)  # warnings are errors here
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (0.25, 1, "0.3"),
+        (0.05, 1, "0.1"),
+        (2.5, 0, "3"),
+        (-0.04, 1, "0.0"),
+        (12.25, 1, "12.3"),
+        (1.005, 2, "1.00"),
+    ],
+)
+def test_rounding_is_that_of_a_browser(value, decimals, text):
+    assert fixed(value, decimals) == text
+
+
+def test_small_shares_are_not_shown_as_nothing():
+    assert percent(0.0) == "0.0\u00a0%"
+    assert percent(0.0004) == "<\u00a00.1\u00a0%"
+    assert points(0.02) == "2.0\u00a0points"
+    assert points(0.0125) == "1.25\u00a0points"
+    assert points(1e-6) == "<\u00a00.01\u00a0points"
+
+
+def test_charts_are_saved_as_files(adult, tmp_path):
+    rule = fairramp.fit_rule(adult.score, adult.race, max_gap=0.02)
+    charts = {
+        "rule": rule.plot(),
+        "audit": fairramp.audit(adult.score, adult.race, adult.label, rule=rule).plot(),
+        "plain": fairramp.audit(adult.score, adult.race).plot(),
+        "frontier": fairramp.frontier(adult.score, adult.race, adult.label, max_gaps=[0, 0.1]).plot(),
+        "by hand": fairramp.Rule(("a",), (fairramp.Ramp(0.5),), ramp_width=0.1).plot(),
+    }
+    for name, chart in charts.items():
+        for kind in ("svg", "png"):
+            path = tmp_path / f"{name}.{kind}"
+            chart.save(path)
+            assert path.stat().st_size > 2000
+    svg = (tmp_path / "audit.svg").read_text()
+    assert "Amer-Indian-Eskimo" in svg
+    found = fairramp.audit(adult.score, adult.race, rule=rule)
+    assert all(f"{100 * rate:.1f}\u00a0%" in svg for rate in found.after.rate)
+
+
+def test_notebooks_show_text_and_tables(adult):
+    rule = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02)
+    found = fairramp.audit(adult.score, adult.sex, adult.label, rule=rule)
+    for shown in (rule, found, rule.certificate(), rule.table()):
+        assert "<table>" in shown._repr_html_()
+    hostile = fairramp.fit_rule([0.2, 0.7] * 40, ["<b>", "&"] * 40, target_rate=0.5)
+    assert "<b>" not in hostile._repr_html_()
+    assert "&lt;b&gt;" in hostile._repr_html_()
+
+
+def test_without_the_extra_one_line_installs_it(adult, monkeypatch):
+    rule = fairramp.fit_rule(adult.score, adult.sex)
+    made = rule.report(adult.score, adult.sex)
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.partition(".")[0] in ("altair", "jinja2", "vl_convert"):
+            raise ImportError(name=name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    for use in (rule.plot, lambda: made.html):
+        with pytest.raises(fairramp.FairrampError, match=r"pip install 'fairramp\[report\]'"):
+            use()
+
+
+def test_content_needs_no_extra():
+    code = (
+        "import sys, fairramp\n"
+        "fairramp.fit_rule([0.2, 0.7] * 40, [0, 1] * 40).report([0.2, 0.7] * 40, [0, 1] * 40).to_json()\n"
+        "assert not {'altair', 'jinja2', 'vl_convert'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
