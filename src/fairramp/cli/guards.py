@@ -1,5 +1,6 @@
 """What a command refuses, warns of, or fails on: inputs are never overwritten, and numbers not over-read."""
 
+import json
 import os
 from typing import Any
 
@@ -7,10 +8,10 @@ from fairramp.audit import Audit
 from fairramp.cli.engine import Job, duplicate_ids, group_label, mean_scores, unseen
 from fairramp.cli.render import count
 from fairramp.cli.tables import STDIN, TableError, input_files, is_stream
-from fairramp.exceptions import FairrampError
 from fairramp.fitting import SMALL_GROUP
 from fairramp.groups import label_key, show_label
 from fairramp.rule import Rule
+from fairramp.rule_format import FORMAT
 
 __all__ = [
     "is_decided",
@@ -43,11 +44,14 @@ def keep_others(path: str) -> None:
     if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
         return
     try:
-        Rule.load(path)
-    except (FairrampError, OSError):
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        content = None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:  # also a rule of another version is one
         raise TableError(
             f"{path} exists and is not a rule, so it is not overwritten; name another file or delete it."
-        ) from None
+        )
 
 
 def turned(scale: str | None) -> str:
