@@ -32,8 +32,8 @@ types: $(DEV)  ## mypy, strict
 tests: $(DEV)  ## pytest, warnings are errors
 	$(BIN)/pytest
 
-test-spark: $(DEV)  ## a Spark cluster of several processes that loses one in mid-fit (needs Java)
-	$(BIN)/pytest -m cluster tests/distributed
+test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
+	$(BIN)/pytest -m "spark or cluster"
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
