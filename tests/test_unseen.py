@@ -303,3 +303,12 @@ def test_decisions_of_unseen_groups_repeat_too(policy):
     chances = rule.probabilities(LINE, NEW)
     assert np.array_equal(first[chances == 1], np.ones((chances == 1).sum()))
     assert np.array_equal(first[chances == 0], np.zeros((chances == 0).sum()))
+
+
+@pytest.mark.parametrize("p", [0.57, 0.29, 0.58])
+def test_own_decisions_of_percentages_are_one_everywhere(p):
+    """0.57 · 100 is a little less than 57, and both are the same position."""
+    score = p * 100
+    rule = Rule(("A",), (Ramp(p, 1.0),), 0, scale="percent", cutoff=round(score), unseen_group="original")
+    known, unknown = rule.probabilities([score, score], ["A", "Z"])
+    assert known == unknown == 1.0

@@ -28,8 +28,8 @@ from fairramp.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
-from fairramp.strata import encode_cells, largest_gap, strata_slices, stratum_index, worst_stratum
-from fairramp.table import Table, name_column, notebook_html
+from fairramp.strata import cell_columns, encode_cells, largest_gap, strata_slices, stratum_index, worst_stratum
+from fairramp.table import Table, notebook_html
 
 if TYPE_CHECKING:
     import altair
@@ -97,6 +97,8 @@ class Audit:
         Mean distance of a score from the share of positives among such scores, where labels are known.
     confidence : float
         Of every interval.
+    within_strata : bool
+        Whether groups were compared within strata; then `groups` are (stratum, group).
 
     Examples
     --------
@@ -117,6 +119,7 @@ class Audit:
     randomised: float | None
     calibration_error: tuple[float, ...] | None
     confidence: float
+    within_strata: bool = False
 
     @property
     def selection(self) -> Selection:
@@ -136,7 +139,7 @@ class Audit:
     def table(self) -> Table:
         """One row per group."""
         s = self.selection
-        columns: dict[str, Any] = {"group": name_column(self.groups), "n": self.rows}
+        columns = cell_columns(self.groups, stratified=self.within_strata) | {"n": self.rows}
         if self.after:
             columns["rate_before"] = self.before.rate
         columns |= {"rate": s.rate, "rate_from": s.lower, "rate_to": s.upper}
@@ -150,8 +153,8 @@ class Audit:
         if s.accuracy is None:
             raise InputError("Error rates need `labels`, the true outcomes of the rows.")
         return Table(
-            {
-                "group": name_column(self.groups),
+            cell_columns(self.groups, stratified=self.within_strata)
+            | {
                 "accuracy": s.accuracy,
                 "true_positive_rate": s.true_positive_rate,
                 "false_positive_rate": s.false_positive_rate,
@@ -286,6 +289,7 @@ def audit(
             None if outcomes is None else _floats(_calibration_errors(sums, names, positions, outcomes, meaning))
         ),
         confidence=confidence,
+        within_strata=strata is not None,
     )
 
 

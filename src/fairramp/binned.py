@@ -362,7 +362,7 @@ class GroupScores:
             {
                 "group": name_column(self.labels),
                 "n": self.rows,
-                "mean_score": self.summary.total(share * p.place),
+                "mean_score": self.summary.total(share * p.place) * SCALES[self.scale].shown_per_unit,
                 "bins_used": self.summary.sizes,
             },
             headings={

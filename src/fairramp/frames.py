@@ -551,8 +551,9 @@ class _Groups(NamedTuple):
         if self.rule.pooled is not None:
             return self._height(*map(sql.literal, self._numbers(self.rule.pooled)))
         if self.rule.unseen_group == "original":
-            cutoff = sql.literal(self.rule.cutoff)
-            return sql.step(self.score, cutoff, cutoff, "1e0")
+            logit, scale = self.rule.scale == "logit", SCALES[self.rule.scale]
+            cutoff = sql.literal(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
+            return sql.step(self.score if logit else self._position(), cutoff, cutoff, "1e0")
         return "NULL"
 
 

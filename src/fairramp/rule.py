@@ -25,8 +25,8 @@ from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
-from fairramp.strata import encode_cells, largest_gap, stratum_index, widest, worst_stratum
-from fairramp.table import Table, name_column, notebook_html
+from fairramp.strata import cell_columns, encode_cells, largest_gap, stratum_index, widest, worst_stratum
+from fairramp.table import Table, notebook_html
 
 if TYPE_CHECKING:
     import altair
@@ -338,6 +338,13 @@ class Rule:
         tie_chances = np.array([ramp.tie_chance for ramp in ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
         rows = ArrayRows(column, codes, None, SCALES[self.scale])
+        # Own decisions compare positions, as the fit does; but logits themselves, whose positions tie at 1.
+        logit = self.scale == "logit"
+        own_cutoff = self.cutoff if logit else SCALES[self.scale].position_of(self.cutoff)
+
+        def own_scores(start: int, stop: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            return column[start:stop].astype(np.float64) if logit else x
+
         chances = np.empty(len(column))
 
         def work(start: int, stop: int) -> None:
@@ -355,7 +362,7 @@ class Rule:
                 chance[at] = tie_chances[code[at]]
             if original is not None:
                 own = np.flatnonzero(original[code])
-                chance[own] = column[start:stop][own].astype(np.float64) >= self.cutoff
+                chance[own] = own_scores(start, stop, x)[own] >= own_cutoff
 
         map_blocks(work, len(column))
         return chances
@@ -480,14 +487,9 @@ class Rule:
         """
         thresholds = np.array([ramp.threshold for ramp in self.ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
-        columns: dict[str, Any] = {"group": name_column(self.groups)}
+        columns = cell_columns(self.groups, stratified=self.criterion == "covariance")
         headings = {"group": " / ".join(self.group_columns or ["group"])}
         if self.criterion == "covariance":
-            cells = [label for label in self.groups if isinstance(label, tuple)]
-            columns = {
-                "stratum": name_column([stratum for stratum, _ in cells]),
-                "group": name_column([group for _, group in cells]),
-            }
             headings["stratum"] = " / ".join(self.strata_columns or ["stratum"])
         if self.record:
             columns["n"] = self.record.rows

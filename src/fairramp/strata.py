@@ -16,6 +16,7 @@ import numpy as np
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes, Label, cross, encode_groups, label_key
+from fairramp.table import name_column
 
 __all__ = [
     "encode_cells",
@@ -57,6 +58,17 @@ def stratum_index(labels: Sequence[Label]) -> Integers:
     keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
     new = [i > 0 and key != keys[i - 1] for i, key in enumerate(keys)]
     return np.cumsum(new, dtype=np.intp)
+
+
+def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
+    """Columns of a table that name groups; cells have their stratum in a column of its own."""
+    if not stratified:
+        return {"group": name_column(labels)}
+    cells = [label for label in labels if isinstance(label, tuple)]
+    return {
+        "stratum": name_column([cell[0] for cell in cells]),
+        "group": name_column([cell[1] for cell in cells]),
+    }
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:

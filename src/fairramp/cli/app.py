@@ -693,8 +693,8 @@ def _columns(
 
     record = rule.record if rule else None
     score = score or (record.score_column if record else None)
-    names = tuple(group or ()) or (record.group_columns if record else None)
-    within = tuple(strata or ()) or (record.strata_columns if record else None) or ()
+    names = tuple(group or ()) or (rule.group_columns if rule else None)
+    within = tuple(strata or ()) or (rule.strata_columns if rule else None) or ()
     if score is None or not names:
         option = "--score" if score is None else "--group"
         raise TableError(f"{option} is missing: name the column that holds the {option[2:]}s.")
@@ -829,9 +829,8 @@ def _show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, d
     from fairramp.cli.tables import STDIN
     from fairramp.table import Table
 
-    screen.heading(
-        f"{count(sum(found.rows), 'row')} of {'stdin' if data == STDIN else data}, by {' / '.join(columns.group)}"
-    )
+    by = " / ".join([*columns.strata, *columns.group])
+    screen.heading(f"{count(sum(found.rows), 'row')} of {'stdin' if data == STDIN else data}, by {by}")
     screen.text()
     screen.table(found.table())
     if found.selection.accuracy is not None:

@@ -15,7 +15,7 @@ from fairramp.cli.columns import Number, Scan, scan
 from fairramp.cli.tables import Source, TableError, format_of
 from fairramp.groups import Codes, Label, label_key
 from fairramp.scales import SCALES
-from fairramp.table import name_column
+from fairramp.strata import cell_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -288,13 +288,17 @@ class Summary:
 
     def table(self, rule: fairramp.Rule) -> fairramp.Table:
         """One row per group."""
-        columns: dict[str, Any] = {"group": name_column(self.labels), "n": self.rows}
+        columns = cell_columns(self.labels, stratified=rule.criterion == "covariance") | {"n": self.rows}
         columns["expected_rate"] = [e / n for e, n in zip(self.expected, self.rows, strict=True)]
         if self.selected is not None:
             columns["selected"] = self.selected
             columns["selected_rate"] = [s / n for s, n in zip(self.selected, self.rows, strict=True)]
         columns["in_the_ramp"] = self.drawn
-        return fairramp.Table(columns, headings={"group": " / ".join(rule.group_columns or ["group"])})
+        headings = {
+            "stratum": " / ".join(rule.strata_columns or ["stratum"]),
+            "group": " / ".join(rule.group_columns or ["group"]),
+        }
+        return fairramp.Table(columns, headings={name: headings[name] for name in columns if name in headings})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
