@@ -3,6 +3,7 @@
 import builtins
 import html
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import fairramp
+from fairramp.report.charts import content_charts
 from fairramp.report.content import make_content
 from fairramp.report.words import fixed, percent, points
 
@@ -295,3 +297,54 @@ def test_content_needs_no_extra():
         "assert not {'altair', 'jinja2', 'vl_convert'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def shown_of(page):
+    """What the page shows, without its drawing program."""
+    return html.unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("ramp_width", [0.02, 0])
+def test_percentages_are_in_percent_everywhere(ramp_width):
+    scores, group, labels, _ = rows()
+    settings = {"max_gap": 0.03, "ramp_width": ramp_width}
+    rule = fairramp.fit_rule(100 * scores, group, scale="percent", cutoff=40, **settings)
+    made = rule.report(100 * scores, group, labels)
+    content, table = made.content, rule.table().to_dict()
+    assert list(content.chosen.thresholds) == list(table["threshold"])
+    if ramp_width:
+        assert list(content.chosen.ramp_from) == list(table["ramp_from"])
+        assert list(content.chosen.ramp_to) == list(table["ramp_to"])
+    assert content.score_range == (0, 100)
+    assert content.cutoff == content.settings["cutoff"] == 40
+    assert content.settings["ramp_width"] == content.chosen.ramp_width == 100 * ramp_width
+    plain = make_content(fairramp.fit_rule(scores, group, cutoff=0.4, **settings), scores, group, labels)
+    for one, other in zip(content.outcomes, plain.outcomes, strict=True):
+        for name in ("ramp_width", "thresholds", "ramp_from", "ramp_to"):
+            np.testing.assert_allclose(getattr(one, name), 100 * np.array(getattr(other, name)), atol=1e-9)
+        for name in ("rates", "tie_chances", "gap", "accuracy", "drawn"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-12)
+    page = shown_of(made.html)
+    assert f">{fixed(table['threshold'][0], 4)}</td>" in page
+    assert f"Thresholds from {fixed(min(table['threshold']), 3)} to" in page
+    assert "thresholds and ramps are in percent, like the scores" in page
+    assert f"centered, width {100 * ramp_width:g} percent" in page
+    for spec in (content_charts(content)["scores"], rule.plot().to_dict()):
+        text = json.dumps(spec)
+        assert '"score, percent"' in text
+        assert '"domain": [0.0, 100.0]' in text
+        params = {param["name"]: param.get("value") for param in spec["params"]}
+        at = params["at"]
+        np.testing.assert_allclose(params["thresholds"][at], table["threshold"], atol=1e-6)
+        assert params["widths"][at] == 100 * ramp_width
+        assert '{"x": 40.0}' in text
+
+
+def test_logits_are_shown_as_probabilities_and_that_is_said():
+    scores, group, *_ = rows()
+    logits = np.log(np.clip(scores, 0.01, 0.99) / (1 - np.clip(scores, 0.01, 0.99)))
+    made = fairramp.fit_rule(logits, group, scale="logit", cutoff=-0.4).report(logits, group)
+    assert "thresholds and ramps are probabilities" in shown_of(made.html)
+    assert made.content.cutoff == pytest.approx(1 / (1 + np.exp(0.4)))
+    assert made.content.settings["cutoff"] == -0.4
+    assert "thresholds and ramps are" not in shown_of(fairramp.fit_rule(scores, group).report(scores, group).html)

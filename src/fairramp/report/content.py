@@ -30,6 +30,7 @@ from fairramp.intervals import normal_quantile
 from fairramp.report.words import isolated, percent, plain_name, points, times
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, Rule
+from fairramp.scales import SCALES
 from fairramp.strata import strata_slices, stratum_index
 from fairramp.summary import Summary
 
@@ -133,11 +134,11 @@ class Outcome:
     stands : bool
         Whether it leaves every decision as it is.
     ramp_width : float
-        Width of its ramps.
+        Width of its ramps, in the units of the thresholds.
     target_rate : float or None
         Where the rates meet.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
-        Its ramps, in the units of the scores (probabilities for logits).
+        Its ramps, in the units of the scores: percent for percentages, but probabilities for logits.
     rates, lower, upper : tuple of float
         Selection rates and their confidence limits.
     changed_to_yes, changed_to_no : tuple of float
@@ -206,11 +207,11 @@ class Content:
     confidence : float
         Of every interval.
     score_range : pair of float
-        Ends of the histograms.
+        Ends of the histograms, in the units of the thresholds.
     cutoff : float
-        Where the classifier says yes, on the scale of the histograms.
+        Where the classifier says yes, in the units of the thresholds.
     settings : dict
-        The rule's settings.
+        The rule's settings: its ramp width in the units of the thresholds, its cut-off as a score.
     groups : tuple of Group
         In the rule's order.
     gap, ratio : float
@@ -320,6 +321,7 @@ def make_content(
     fitted = rule.record.fingerprint if rule.record else None
     notes = (*sample.notes, *_notes(rule, names, measured.rows, fitted == fingerprint))
     histograms = measured.histograms(sample)
+    shown = sample.scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
         group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
@@ -327,12 +329,12 @@ def make_content(
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
         confidence=confidence,
-        score_range=(sample.scale.lowest, sample.scale.highest),
-        cutoff=sample.cutoff,
+        score_range=(sample.scale.lowest * shown, sample.scale.highest * shown),
+        cutoff=sample.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
             "target_rate": rule.record.target if rule.record else rule.target_rate,
-            "ramp_width": rule.record.ramp_width if rule.record else rule.ramp_width,
+            "ramp_width": (rule.record.ramp_width if rule.record else rule.ramp_width) * shown,
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
@@ -651,16 +653,17 @@ def _outcome(
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     drawn = ((chances > 0) & (chances < 1)).astype(np.float64)
     stands = not (more.any() or less.any())
+    shown = SCALES[rule.scale].shown_per_unit
     may_certify = is_own or len(names) <= MOST_CERTIFIED
     return Outcome(
         max_gap=rule.max_gap,
         is_own=is_own,
         stands=stands,
-        ramp_width=ramps.width,
+        ramp_width=ramps.width * shown,
         target_rate=rule.target_rate,
-        thresholds=_floats(ramps.thresholds),
-        ramp_from=_floats(ramps.feet),
-        ramp_to=_floats(ramps.feet + ramps.width),
+        thresholds=_floats(ramps.thresholds * shown),
+        ramp_from=_floats(ramps.feet * shown),
+        ramp_to=_floats((ramps.feet + ramps.width) * shown),
         tie_chances=_floats(ramps.tie_chances),
         rates=after.rate,
         lower=after.lower,
