@@ -348,3 +348,27 @@ def test_logits_are_shown_as_probabilities_and_that_is_said():
     assert made.content.cutoff == pytest.approx(1 / (1 + np.exp(0.4)))
     assert made.content.settings["cutoff"] == -0.4
     assert "thresholds and ramps are" not in shown_of(fairramp.fit_rule(scores, group).report(scores, group).html)
+
+
+@pytest.mark.parametrize(("bins", "in_sample"), [(1024, True), (16, None)])
+def test_a_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
+    _, group, *_ = rows()
+    scores = np.random.default_rng(2).random(len(group)) * (0.7 + 0.1 * group)
+    summary = fairramp.summarize(scores, group, resolution=bins)
+    rule = fairramp.fit_summary(summary, max_gap=0.03)
+    assert any(rule.record.rate_error)
+    content = make_content(rule, scores, group)
+    assert content.in_sample is in_sample
+    assert make_content(rule, *rows(seed=1)[:2]).in_sample is None
+    notes = " ".join(content.notes)
+    assert "These are not the rows" not in notes
+    assert ("It cannot be told whether these are the rows" in notes) == (in_sample is None)
+    assert f"off by up to {100 * max(rule.record.rate_error):.2g} percentage points" in notes
+
+
+def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
+    scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
+    rule = fairramp.fit_summary(fairramp.summarize(scores, group, resolution=2))  # nothing needs to change
+    assert not any(rule.record.rate_error)
+    assert make_content(rule, scores, group).in_sample is None
+    assert make_content(rule, *rows(groups=2)[:2]).in_sample is False

@@ -230,8 +230,8 @@ class Content:
         What to mind about these rows, and about any such report.
     data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
         Of these rows, of the fit rows and of the rule.
-    in_sample : bool
-        Whether these rows look like those of the fit.
+    in_sample : bool or None
+        Whether these rows look like those of the fit; None if it cannot be told.
     versions : dict
         What computed it.
     """
@@ -259,7 +259,7 @@ class Content:
     data_fingerprint: str
     fit_fingerprint: str | None
     rule_fingerprint: str
-    in_sample: bool
+    in_sample: bool | None
     versions: dict[str, str]
 
     @property
@@ -319,7 +319,8 @@ def make_content(
         )
     fingerprint = refit.record.fingerprint
     fitted = rule.record.fingerprint if rule.record else None
-    notes = (*sample.notes, *_notes(rule, names, measured.rows, fitted == fingerprint))
+    in_sample = _is_in_sample(rule, fingerprint, measured.rows, before.rate, outcomes[own].rates)
+    notes = (*sample.notes, *_notes(rule, names, measured.rows, in_sample))
     histograms = measured.histograms(sample)
     shown = sample.scale.shown_per_unit
     return Content(
@@ -371,7 +372,7 @@ def make_content(
         data_fingerprint=fingerprint,
         fit_fingerprint=fitted,
         rule_fingerprint=rule.fingerprint,
-        in_sample=fitted == fingerprint,
+        in_sample=in_sample,
         versions={
             "fairramp": __version__,
             "fitted with": rule.record.version if rule.record else "unknown",
@@ -745,7 +746,28 @@ def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) ->
     )
 
 
-def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) -> list[str]:
+def _is_in_sample(
+    rule: Rule, fingerprint: str, rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
+) -> bool | None:
+    """Whether these are the rows of the fit, as far as the record can tell.
+
+    A fit to bins that are coarser than the parts that a fingerprint counts has another one than its rows.
+    """
+    record = rule.record
+    if record is None:
+        return None
+    if record.fingerprint == fingerprint:
+        return True
+    if any(record.rate_error):
+        return None
+    # Bins may also have been exact for the rule; then all that is on record is the same.
+    alike = record.rows == tuple(rows.tolist()) and np.allclose(
+        [record.rate_before, record.rate_after], [before, after], rtol=0, atol=1e-9
+    )
+    return None if alike else False
+
+
+def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool | None) -> list[str]:
     notes = []
     small = np.flatnonzero(rows < SMALL_GROUP).tolist()
     if small:
@@ -762,11 +784,19 @@ def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) 
             "These look like the rows the rule was fitted on. On new people the gap will be larger, by chance; "
             "the certificate says by how much."
         )
-    elif rule.record is not None:
+    elif in_sample is None and rule.record is not None:
+        notes.append("It cannot be told whether these are the rows the rule was fitted on.")
+    elif in_sample is False:
         notes.append(
             "These are not the rows the rule was fitted on: at its own position the slider shows how the rule "
             "does on new rows, at every other one a rule fitted to these rows, which looks a little better than "
             "it is."
+        )
+    if rule.record and any(rule.record.rate_error):
+        notes.append(
+            "The rule was fitted to scores in bins, without the rows: a group's selection rate on the fit rows "
+            f"can be off by up to {100 * max(rule.record.rate_error):.2g} percentage points, which the "
+            "certificate counts in."
         )
     if rule.record and rule.record.cross_fitted:
         notes.append("The rule was fitted on cross-fitted scores; nothing is certified.")
