@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -372,3 +373,38 @@ def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
     assert not any(rule.record.rate_error)
     assert make_content(rule, scores, group).in_sample is None
     assert make_content(rule, *rows(groups=2)[:2]).in_sample is False
+
+
+def test_of_strata_with_one_gap_the_sentence_is_about_that_of_the_ratio():
+    rng = np.random.default_rng(3)
+    strata, group = np.repeat([0, 1], 2000), np.tile([0, 1], 2000)
+    scores = rng.random(4000) * np.where(strata == 0, 1.0, 0.6) * (0.8 + 0.2 * group)
+    rule = fairramp.fit_rule(scores, group, criterion=fairramp.Covariance(strata=strata), max_gap=0.05)
+    content = make_content(rule, scores, group, strata=strata)
+    low, high = sorted(content.chosen.rates[2:])
+    np.testing.assert_allclose(np.abs(np.diff(content.chosen.rates)[::2]), 0.05, atol=1e-9)
+    assert low / high == pytest.approx(content.chosen.ratio)
+    assert f"{percent(high)} against {percent(low)}" in content.chosen.sentence
+    assert f"{1 / content.chosen.ratio:.1f} times" in content.chosen.sentence
+
+
+@pytest.mark.parametrize("kind", ["stream", "by hand", "cross-fitted"])
+def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
+    scores, group, *_ = rows(groups=2)
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03, target_rate=0.4)
+    if kind == "stream":
+        stream = fairramp.StreamingFit(target_rate=0.4, max_gap=0.03, ramp_width=0.1)
+        rule = stream.partial_fit(scores, group).rule()
+    elif kind == "by hand":
+        rule = replace(rule, record=None)
+    else:
+        rule = replace(rule, record=replace(rule.record, cross_fitted=True))
+    content = make_content(rule, scores, group)
+    with pytest.raises(fairramp.FairrampError) as refused:
+        rule.certificate()
+    assert len(content.outcomes) > 2
+    for outcome in content.outcomes:
+        assert outcome.promise.gap is outcome.promise.proven_gap is outcome.promise.kind is None
+        assert (outcome.promise.sentence == str(refused.value)) == outcome.is_own
+        assert outcome.is_own or "given none either" in outcome.promise.sentence
+    assert (content.in_sample is None) == (kind != "cross-fitted")

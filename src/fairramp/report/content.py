@@ -311,11 +311,24 @@ def make_content(
     before = measured.select(measured.own, confidence, cell_strata)
     names = tuple(plain_name(show_label(label)) for label in sample.labels)
     outcomes = []
+    refused = _refusal(rule, confidence)
     for one, placed in zip(rules, ramps, strict=True):
         chances = placed.chances(measured)
         after = measured.select(chances, confidence, cell_strata)
         outcomes.append(
-            _outcome(one, one is rule, placed, measured, chances, before, after, names, cell_strata, confidence)
+            _outcome(
+                one,
+                one is rule,
+                placed,
+                measured,
+                chances,
+                before,
+                after,
+                names,
+                cell_strata,
+                confidence,
+                refused,
+            )
         )
     fingerprint = refit.record.fingerprint
     fitted = rule.record.fingerprint if rule.record else None
@@ -649,6 +662,7 @@ def _outcome(
     names: tuple[str, ...],
     strata: Integers | None,
     confidence: float,
+    refused: str | None,
 ) -> Outcome:
     sums, own = measured.sums, measured.own
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
@@ -682,7 +696,7 @@ def _outcome(
         group_accuracy=_known(after.accuracy),
         true_positive_rate=_known(after.true_positive_rate),
         false_positive_rate=_known(after.false_positive_rate),
-        promise=_promise(rule, confidence, may_certify, len(names)),
+        promise=_promise(rule, confidence, may_certify, len(names), refused if is_own else _also(refused)),
         sentence=_verdict(before, after, names, strata, stands),
     )
 
@@ -695,7 +709,11 @@ def _comparison(rates: tuple[float, ...], names: tuple[str, ...], strata: Intege
     r = np.array(rates)
     if len(r) == 1:
         return f"{percent(rates[0])} of {isolated(names[0])} were selected; there is no other group."
-    worst = max(strata_slices(strata, len(r)), key=lambda part: float(r[part].max() - r[part].min()))
+    parts = strata_slices(strata, len(r))
+    gaps = [float(r[part].max() - r[part].min()) for part in parts]
+    # Of strata with the same gap, such as the largest allowed, the one that the ratio is about.
+    tied = [part for part, gap in zip(parts, gaps, strict=True) if gap >= max(gaps) - 1e-9]
+    worst = min(tied, key=lambda part: float(r[part].min() / r[part].max()) if r[part].max() > 0 else 1.0)
     high, low = worst.start + int(r[worst].argmax()), worst.start + int(r[worst].argmin())
     if rates[high] - rates[low] <= 1e-9:
         where = "group" if strata is None else "group of a stratum"
@@ -719,14 +737,31 @@ def _verdict(
     return _comparison(after.rate, names, strata)
 
 
-def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) -> Promise:
+def _refusal(rule: Rule, confidence: float) -> str | None:
+    """Why a rule cannot be certified; None if it can."""
+    if rule.record is not None and not rule.record.cross_fitted:
+        return None
+    try:
+        certify(rule, confidence)
+    except FairrampError as error:
+        return str(error)
+    return None
+
+
+def _also(refused: str | None) -> str | None:
+    """Why the other positions are not certified where the rule is not: they would be taken for its."""
+    if refused is None:
+        return None
+    return "The reported rule has no certificate, and so the rules at the other positions are given none either."
+
+
+def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int, refused: str | None) -> Promise:
+    if refused is not None:
+        return Promise(None, None, False, None, refused, "")
     if not may_certify:
         text = f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more."
         return Promise(None, None, False, None, text, "")
-    try:
-        found: Certificate = certify(rule, confidence)
-    except FairrampError as error:
-        return Promise(None, None, False, None, str(error), "")
+    found: Certificate = certify(rule, confidence)
     proven = found.proven
     where = "in any stratum " if found.within_strata else ""
     text = (
