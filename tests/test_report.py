@@ -16,6 +16,8 @@ import fairramp
 from fairramp.report.charts import content_charts
 from fairramp.report.content import make_content
 from fairramp.report.words import fixed, percent, points
+from shell import Inside
+from shell import rows as csv_rows
 
 
 @pytest.fixture(scope="module")
@@ -408,3 +410,72 @@ def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
         assert (outcome.promise.sentence == str(refused.value)) == outcome.is_own
         assert outcome.is_own or "given none either" in outcome.promise.sentence
     assert (content.in_sample is None) == (kind != "cross-fitted")
+
+
+# The command.
+
+
+@pytest.fixture
+def inside(tmp_path):
+    """A folder with scores and a rule, and the command within this process."""
+    run = Inside(tmp_path)
+    run.write("scores.csv", csv_rows())
+    run("fit", "scores.csv", "--score", "p", "--group", "g", "--max-gap", "0.02", "-o", "rule.json", "-q")
+    return run
+
+
+def test_the_command_takes_labels_in_any_words(inside):
+    words = {"0": "reject", "1": "hire"}
+    lines = [line.rpartition(",") for line in inside.read("scores.csv").splitlines()]
+    inside.write("words.csv", "\n".join(f"{head},{words.get(last, last)}" for head, _, last in lines) + "\n")
+    arguments = ("--label", "y", "-o", "r.html", "--json")
+    plain = json.loads(inside("report", "rule.json", "scores.csv", *arguments).stdout)
+    named = json.loads(inside("report", "rule.json", "words.csv", *arguments, "--positive", "hire").stdout)
+    assert named["report"] == plain["report"]
+    assert plain["report"]["labelled"]
+    missing = inside("report", "rule.json", "words.csv", "-o", "r.html", "--positive", "hire", code=2)
+    assert "--positive needs --label" in missing.stderr
+
+
+def test_the_command_says_dash_for_streams(inside):
+    arguments = ("report", "rule.json", "-", "-o", "r.html", "--json")
+    # DuckDB reads the process's own stdin, so this is one.
+    done = subprocess.run(
+        [sys.executable, "-m", "fairramp.cli", *arguments],
+        cwd=inside.folder,
+        input=csv_rows().encode(),
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert (found["data"], found["rule"], found["output"]) == ("-", "rule.json", "r.html")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairramp.cli", "report", "rule.json", "scores.csv", "-o", "-", "--json"],
+        cwd=inside.folder,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith(b"<!doctype html>")
+    assert json.loads(done.stderr)["output"] == "-"
+
+
+def test_the_command_overwrites_no_input(inside):
+    (inside.folder / "rule.html").write_bytes((inside.folder / "rule.json").read_bytes())
+    (inside.folder / "link.html").symlink_to("scores.csv")
+    for rule, output, what in (("rule.html", "rule.html", "the rule"), ("rule.json", "link.html", "DATA")):
+        before = inside.read(output)
+        done = inside("report", rule, "scores.csv", "-o", output, code=2)
+        assert f"-o {output} would overwrite {what}" in done.stderr
+        assert inside.read(output) == before
+
+
+@pytest.mark.parametrize("policy", ["error", "original"])
+def test_the_command_speaks_of_unseen_groups_as_apply_does(inside, policy):
+    inside.write("more.csv", csv_rows(groups=("a", "b", "c")))
+    fit = ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "rule.json", "-q", "--unseen-group", policy)
+    inside(*fit)
+    code = 2 if policy == "error" else 0
+    applied = inside("apply", "rule.json", "more.csv", "-o", "out.csv", "-q", code=code)
+    reported = inside("report", "rule.json", "more.csv", "-o", "r.html", "-q", code=code)
+    assert "not seen in the fit" in reported.stderr
+    assert reported.stderr == applied.stderr
