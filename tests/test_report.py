@@ -3,16 +3,21 @@
 import builtins
 import html
 import json
+import re
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import fairramp
+from fairramp.report.charts import content_charts
 from fairramp.report.content import make_content
 from fairramp.report.words import fixed, percent, points
+from shell import Inside
+from shell import rows as csv_rows
 
 
 @pytest.fixture(scope="module")
@@ -295,3 +300,182 @@ def test_content_needs_no_extra():
         "assert not {'altair', 'jinja2', 'vl_convert'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def shown_of(page):
+    """What the page shows, without its drawing program."""
+    return html.unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("ramp_width", [0.02, 0])
+def test_percentages_are_in_percent_everywhere(ramp_width):
+    scores, group, labels, _ = rows()
+    settings = {"max_gap": 0.03, "ramp_width": ramp_width}
+    rule = fairramp.fit_rule(100 * scores, group, scale="percent", cutoff=40, **settings)
+    made = rule.report(100 * scores, group, labels)
+    content, table = made.content, rule.table().to_dict()
+    assert list(content.chosen.thresholds) == list(table["threshold"])
+    if ramp_width:
+        assert list(content.chosen.ramp_from) == list(table["ramp_from"])
+        assert list(content.chosen.ramp_to) == list(table["ramp_to"])
+    assert content.score_range == (0, 100)
+    assert content.cutoff == content.settings["cutoff"] == 40
+    assert content.settings["ramp_width"] == content.chosen.ramp_width == 100 * ramp_width
+    plain = make_content(fairramp.fit_rule(scores, group, cutoff=0.4, **settings), scores, group, labels)
+    for one, other in zip(content.outcomes, plain.outcomes, strict=True):
+        for name in ("ramp_width", "thresholds", "ramp_from", "ramp_to"):
+            np.testing.assert_allclose(getattr(one, name), 100 * np.array(getattr(other, name)), atol=1e-9)
+        for name in ("rates", "tie_chances", "gap", "accuracy", "drawn"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=1e-12)
+    page = shown_of(made.html)
+    assert f">{fixed(table['threshold'][0], 4)}</td>" in page
+    assert f"Thresholds from {fixed(min(table['threshold']), 3)} to" in page
+    assert "thresholds and ramps are in percent, like the scores" in page
+    assert f"centered, width {100 * ramp_width:g} percent" in page
+    for spec in (content_charts(content)["scores"], rule.plot().to_dict()):
+        text = json.dumps(spec)
+        assert '"score, percent"' in text
+        assert '"domain": [0.0, 100.0]' in text
+        params = {param["name"]: param.get("value") for param in spec["params"]}
+        at = params["at"]
+        np.testing.assert_allclose(params["thresholds"][at], table["threshold"], atol=1e-6)
+        assert params["widths"][at] == 100 * ramp_width
+        assert '{"x": 40.0}' in text
+
+
+def test_logits_are_shown_as_probabilities_and_that_is_said():
+    scores, group, *_ = rows()
+    logits = np.log(np.clip(scores, 0.01, 0.99) / (1 - np.clip(scores, 0.01, 0.99)))
+    made = fairramp.fit_rule(logits, group, scale="logit", cutoff=-0.4).report(logits, group)
+    assert "thresholds and ramps are probabilities" in shown_of(made.html)
+    assert made.content.cutoff == pytest.approx(1 / (1 + np.exp(0.4)))
+    assert made.content.settings["cutoff"] == -0.4
+    assert "thresholds and ramps are" not in shown_of(fairramp.fit_rule(scores, group).report(scores, group).html)
+
+
+@pytest.mark.parametrize(("bins", "in_sample"), [(1024, True), (16, None)])
+def test_a_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
+    _, group, *_ = rows()
+    scores = np.random.default_rng(2).random(len(group)) * (0.7 + 0.1 * group)
+    summary = fairramp.summarize(scores, group, resolution=bins)
+    rule = fairramp.fit_summary(summary, max_gap=0.03)
+    assert any(rule.record.rate_error)
+    content = make_content(rule, scores, group)
+    assert content.in_sample is in_sample
+    assert make_content(rule, *rows(seed=1)[:2]).in_sample is None
+    notes = " ".join(content.notes)
+    assert "These are not the rows" not in notes
+    assert ("It cannot be told whether these are the rows" in notes) == (in_sample is None)
+    assert f"off by up to {100 * max(rule.record.rate_error):.2g} percentage points" in notes
+
+
+def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
+    scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
+    rule = fairramp.fit_summary(fairramp.summarize(scores, group, resolution=2))  # nothing needs to change
+    assert not any(rule.record.rate_error)
+    assert make_content(rule, scores, group).in_sample is None
+    assert make_content(rule, *rows(groups=2)[:2]).in_sample is False
+
+
+def test_of_strata_with_one_gap_the_sentence_is_about_that_of_the_ratio():
+    rng = np.random.default_rng(3)
+    strata, group = np.repeat([0, 1], 2000), np.tile([0, 1], 2000)
+    scores = rng.random(4000) * np.where(strata == 0, 1.0, 0.6) * (0.8 + 0.2 * group)
+    rule = fairramp.fit_rule(scores, group, criterion=fairramp.Covariance(strata=strata), max_gap=0.05)
+    content = make_content(rule, scores, group, strata=strata)
+    low, high = sorted(content.chosen.rates[2:])
+    np.testing.assert_allclose(np.abs(np.diff(content.chosen.rates)[::2]), 0.05, atol=1e-9)
+    assert low / high == pytest.approx(content.chosen.ratio)
+    assert f"{percent(high)} against {percent(low)}" in content.chosen.sentence
+    assert f"{1 / content.chosen.ratio:.1f} times" in content.chosen.sentence
+
+
+@pytest.mark.parametrize("kind", ["stream", "by hand", "cross-fitted"])
+def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
+    scores, group, *_ = rows(groups=2)
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03, target_rate=0.4)
+    if kind == "stream":
+        stream = fairramp.StreamingFit(target_rate=0.4, max_gap=0.03, ramp_width=0.1)
+        rule = stream.partial_fit(scores, group).rule()
+    elif kind == "by hand":
+        rule = replace(rule, record=None)
+    else:
+        rule = replace(rule, record=replace(rule.record, cross_fitted=True))
+    content = make_content(rule, scores, group)
+    with pytest.raises(fairramp.FairrampError) as refused:
+        rule.certificate()
+    assert len(content.outcomes) > 2
+    for outcome in content.outcomes:
+        assert outcome.promise.gap is outcome.promise.proven_gap is outcome.promise.kind is None
+        assert (outcome.promise.sentence == str(refused.value)) == outcome.is_own
+        assert outcome.is_own or "given none either" in outcome.promise.sentence
+    assert (content.in_sample is None) == (kind != "cross-fitted")
+
+
+# The command.
+
+
+@pytest.fixture
+def inside(tmp_path):
+    """A folder with scores and a rule, and the command within this process."""
+    run = Inside(tmp_path)
+    run.write("scores.csv", csv_rows())
+    run("fit", "scores.csv", "--score", "p", "--group", "g", "--max-gap", "0.02", "-o", "rule.json", "-q")
+    return run
+
+
+def test_the_command_takes_labels_in_any_words(inside):
+    words = {"0": "reject", "1": "hire"}
+    lines = [line.rpartition(",") for line in inside.read("scores.csv").splitlines()]
+    inside.write("words.csv", "\n".join(f"{head},{words.get(last, last)}" for head, _, last in lines) + "\n")
+    arguments = ("--label", "y", "-o", "r.html", "--json")
+    plain = json.loads(inside("report", "rule.json", "scores.csv", *arguments).stdout)
+    named = json.loads(inside("report", "rule.json", "words.csv", *arguments, "--positive", "hire").stdout)
+    assert named["report"] == plain["report"]
+    assert plain["report"]["labelled"]
+    missing = inside("report", "rule.json", "words.csv", "-o", "r.html", "--positive", "hire", code=2)
+    assert "--positive needs --label" in missing.stderr
+
+
+def test_the_command_says_dash_for_streams(inside):
+    arguments = ("report", "rule.json", "-", "-o", "r.html", "--json")
+    # DuckDB reads the process's own stdin, so this is one.
+    done = subprocess.run(
+        [sys.executable, "-m", "fairramp.cli", *arguments],
+        cwd=inside.folder,
+        input=csv_rows().encode(),
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert (found["data"], found["rule"], found["output"]) == ("-", "rule.json", "r.html")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairramp.cli", "report", "rule.json", "scores.csv", "-o", "-", "--json"],
+        cwd=inside.folder,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith(b"<!doctype html>")
+    assert json.loads(done.stderr)["output"] == "-"
+
+
+def test_the_command_overwrites_no_input(inside):
+    (inside.folder / "rule.html").write_bytes((inside.folder / "rule.json").read_bytes())
+    (inside.folder / "link.html").symlink_to("scores.csv")
+    for rule, output, what in (("rule.html", "rule.html", "the rule"), ("rule.json", "link.html", "DATA")):
+        before = inside.read(output)
+        done = inside("report", rule, "scores.csv", "-o", output, code=2)
+        assert f"-o {output} would overwrite {what}" in done.stderr
+        assert inside.read(output) == before
+
+
+@pytest.mark.parametrize("policy", ["error", "original"])
+def test_the_command_speaks_of_unseen_groups_as_apply_does(inside, policy):
+    inside.write("more.csv", csv_rows(groups=("a", "b", "c")))
+    fit = ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "rule.json", "-q", "--unseen-group", policy)
+    inside(*fit)
+    code = 2 if policy == "error" else 0
+    applied = inside("apply", "rule.json", "more.csv", "-o", "out.csv", "-q", code=code)
+    reported = inside("report", "rule.json", "more.csv", "-o", "r.html", "-q", code=code)
+    assert "not seen in the fit" in reported.stderr
+    assert reported.stderr == applied.stderr

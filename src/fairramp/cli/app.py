@@ -538,6 +538,7 @@ def report(
     score: _Score = None,
     group: _Group = None,
     label: _Label = None,
+    positive: _Positive = None,
     weight: _Weight = None,
     strata: _Strata = None,
     scale: _Scale = None,
@@ -555,6 +556,7 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
+    from fairramp.cli import guards
     from fairramp.cli.render import Screen
     from fairramp.cli.tables import STDOUT, TableError, is_stream
 
@@ -564,9 +566,11 @@ def report(
         if not output.lower().endswith((".html", ".htm")):
             raise TableError(f"A report is a web page: end {output} in .html.")
         _check_target(output)
+        guards.keep_inputs(output, data, {"the rule": rule})
     columns = _columns(known, score, group, label=label, weight=weight, strata=strata)
-    with _opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
+    with _opened(screen, data, columns, scale, decimal, delimiter, known, positive=positive) as (connection, job):
         _need_rows(job)
+        guards.warn_groups(screen, job, known)
         with screen.progress(connection, "Reading"):
             arrays = _in_order(job.arrays())
     made = known.report(**arrays, title=title, confidence=confidence)
@@ -587,7 +591,13 @@ def report(
     )
     screen.result(
         _stamp("report")
-        | {"data": data, "rule": rule, **_named(columns), "output": output, "report": content.to_dict()}
+        | {
+            "data": _dash(data),
+            "rule": rule,
+            **_named(columns),
+            "output": _dash(output),
+            "report": content.to_dict(),
+        }
     )
 
 

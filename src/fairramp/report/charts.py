@@ -653,16 +653,14 @@ def rule_chart(rule: "Rule") -> "altair.LayerChart | altair.VConcatChart":
     thresholds = [ramp.threshold for ramp in rule.ramps]
     feet = [t - OFFSETS[rule.ramp] * rule.ramp_width for t in thresholds]
     scale = SCALES[rule.scale]
-    import numpy as np
-
-    cutoff = float(scale.position(np.array([rule.cutoff]))[0])
+    shown = scale.shown_per_unit
     ramps = ramps_chart(
         names,
-        _table([feet], seats),
-        _table([thresholds], seats),
-        [rule.ramp_width],
-        cutoff,
-        (scale.lowest, scale.highest),
+        _table([[foot * shown for foot in feet]], seats),
+        _table([[threshold * shown for threshold in thresholds]], seats),
+        [rule.ramp_width * shown],
+        scale.position_of(rule.cutoff) * shown,
+        (scale.lowest * shown, scale.highest * shown),
         None,
         [],
         title="Chance of a yes by score",
@@ -714,7 +712,7 @@ def frontier_chart(frontier: "Frontier") -> "altair.LayerChart | altair.VConcatC
 
 
 def _score_name(scale: str) -> str:
-    return "score, as a probability" if scale == "logit" else "score"
+    return {"logit": "score, as a probability", "percent": "score, percent"}.get(scale, "score")
 
 
 def _largest(sizes: Sequence[int]) -> list[int]:

@@ -30,6 +30,7 @@ from fairramp.intervals import normal_quantile
 from fairramp.report.words import isolated, percent, plain_name, points, times
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, Rule
+from fairramp.scales import SCALES
 from fairramp.strata import strata_slices, stratum_index
 from fairramp.summary import Summary
 
@@ -133,11 +134,11 @@ class Outcome:
     stands : bool
         Whether it leaves every decision as it is.
     ramp_width : float
-        Width of its ramps.
+        Width of its ramps, in the units of the thresholds.
     target_rate : float or None
         Where the rates meet.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
-        Its ramps, in the units of the scores (probabilities for logits).
+        Its ramps, in the units of the scores: percent for percentages, but probabilities for logits.
     rates, lower, upper : tuple of float
         Selection rates and their confidence limits.
     changed_to_yes, changed_to_no : tuple of float
@@ -206,11 +207,11 @@ class Content:
     confidence : float
         Of every interval.
     score_range : pair of float
-        Ends of the histograms.
+        Ends of the histograms, in the units of the thresholds.
     cutoff : float
-        Where the classifier says yes, on the scale of the histograms.
+        Where the classifier says yes, in the units of the thresholds.
     settings : dict
-        The rule's settings.
+        The rule's settings: its ramp width in the units of the thresholds, its cut-off as a score.
     groups : tuple of Group
         In the rule's order.
     gap, ratio : float
@@ -229,8 +230,8 @@ class Content:
         What to mind about these rows, and about any such report.
     data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
         Of these rows, of the fit rows and of the rule.
-    in_sample : bool
-        Whether these rows look like those of the fit.
+    in_sample : bool or None
+        Whether these rows look like those of the fit; None if it cannot be told.
     versions : dict
         What computed it.
     """
@@ -258,7 +259,7 @@ class Content:
     data_fingerprint: str
     fit_fingerprint: str | None
     rule_fingerprint: str
-    in_sample: bool
+    in_sample: bool | None
     versions: dict[str, str]
 
     @property
@@ -310,16 +311,31 @@ def make_content(
     before = measured.select(measured.own, confidence, cell_strata)
     names = tuple(plain_name(show_label(label)) for label in sample.labels)
     outcomes = []
+    refused = _refusal(rule, confidence)
     for one, placed in zip(rules, ramps, strict=True):
         chances = placed.chances(measured)
         after = measured.select(chances, confidence, cell_strata)
         outcomes.append(
-            _outcome(one, one is rule, placed, measured, chances, before, after, names, cell_strata, confidence)
+            _outcome(
+                one,
+                one is rule,
+                placed,
+                measured,
+                chances,
+                before,
+                after,
+                names,
+                cell_strata,
+                confidence,
+                refused,
+            )
         )
     fingerprint = refit.record.fingerprint
     fitted = rule.record.fingerprint if rule.record else None
-    notes = (*sample.notes, *_notes(rule, names, measured.rows, fitted == fingerprint))
+    in_sample = _is_in_sample(rule, fingerprint, measured.rows, before.rate, outcomes[own].rates)
+    notes = (*sample.notes, *_notes(rule, names, measured.rows, in_sample))
     histograms = measured.histograms(sample)
+    shown = sample.scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
         group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
@@ -327,12 +343,12 @@ def make_content(
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
         confidence=confidence,
-        score_range=(sample.scale.lowest, sample.scale.highest),
-        cutoff=sample.cutoff,
+        score_range=(sample.scale.lowest * shown, sample.scale.highest * shown),
+        cutoff=sample.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
             "target_rate": rule.record.target if rule.record else rule.target_rate,
-            "ramp_width": rule.record.ramp_width if rule.record else rule.ramp_width,
+            "ramp_width": (rule.record.ramp_width if rule.record else rule.ramp_width) * shown,
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
@@ -369,7 +385,7 @@ def make_content(
         data_fingerprint=fingerprint,
         fit_fingerprint=fitted,
         rule_fingerprint=rule.fingerprint,
-        in_sample=fitted == fingerprint,
+        in_sample=in_sample,
         versions={
             "fairramp": __version__,
             "fitted with": rule.record.version if rule.record else "unknown",
@@ -646,21 +662,23 @@ def _outcome(
     names: tuple[str, ...],
     strata: Integers | None,
     confidence: float,
+    refused: str | None,
 ) -> Outcome:
     sums, own = measured.sums, measured.own
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     drawn = ((chances > 0) & (chances < 1)).astype(np.float64)
     stands = not (more.any() or less.any())
+    shown = SCALES[rule.scale].shown_per_unit
     may_certify = is_own or len(names) <= MOST_CERTIFIED
     return Outcome(
         max_gap=rule.max_gap,
         is_own=is_own,
         stands=stands,
-        ramp_width=ramps.width,
+        ramp_width=ramps.width * shown,
         target_rate=rule.target_rate,
-        thresholds=_floats(ramps.thresholds),
-        ramp_from=_floats(ramps.feet),
-        ramp_to=_floats(ramps.feet + ramps.width),
+        thresholds=_floats(ramps.thresholds * shown),
+        ramp_from=_floats(ramps.feet * shown),
+        ramp_to=_floats((ramps.feet + ramps.width) * shown),
         tie_chances=_floats(ramps.tie_chances),
         rates=after.rate,
         lower=after.lower,
@@ -678,7 +696,7 @@ def _outcome(
         group_accuracy=_known(after.accuracy),
         true_positive_rate=_known(after.true_positive_rate),
         false_positive_rate=_known(after.false_positive_rate),
-        promise=_promise(rule, confidence, may_certify, len(names)),
+        promise=_promise(rule, confidence, may_certify, len(names), refused if is_own else _also(refused)),
         sentence=_verdict(before, after, names, strata, stands),
     )
 
@@ -691,7 +709,11 @@ def _comparison(rates: tuple[float, ...], names: tuple[str, ...], strata: Intege
     r = np.array(rates)
     if len(r) == 1:
         return f"{percent(rates[0])} of {isolated(names[0])} were selected; there is no other group."
-    worst = max(strata_slices(strata, len(r)), key=lambda part: float(r[part].max() - r[part].min()))
+    parts = strata_slices(strata, len(r))
+    gaps = [float(r[part].max() - r[part].min()) for part in parts]
+    # Of strata with the same gap, such as the largest allowed, the one that the ratio is about.
+    tied = [part for part, gap in zip(parts, gaps, strict=True) if gap >= max(gaps) - 1e-9]
+    worst = min(tied, key=lambda part: float(r[part].min() / r[part].max()) if r[part].max() > 0 else 1.0)
     high, low = worst.start + int(r[worst].argmax()), worst.start + int(r[worst].argmin())
     if rates[high] - rates[low] <= 1e-9:
         where = "group" if strata is None else "group of a stratum"
@@ -715,14 +737,31 @@ def _verdict(
     return _comparison(after.rate, names, strata)
 
 
-def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) -> Promise:
+def _refusal(rule: Rule, confidence: float) -> str | None:
+    """Why a rule cannot be certified; None if it can."""
+    if rule.record is not None and not rule.record.cross_fitted:
+        return None
+    try:
+        certify(rule, confidence)
+    except FairrampError as error:
+        return str(error)
+    return None
+
+
+def _also(refused: str | None) -> str | None:
+    """Why the other positions are not certified where the rule is not: they would be taken for its."""
+    if refused is None:
+        return None
+    return "The reported rule has no certificate, and so the rules at the other positions are given none either."
+
+
+def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int, refused: str | None) -> Promise:
+    if refused is not None:
+        return Promise(None, None, False, None, refused, "")
     if not may_certify:
         text = f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more."
         return Promise(None, None, False, None, text, "")
-    try:
-        found: Certificate = certify(rule, confidence)
-    except FairrampError as error:
-        return Promise(None, None, False, None, str(error), "")
+    found: Certificate = certify(rule, confidence)
     proven = found.proven
     where = "in any stratum " if found.within_strata else ""
     text = (
@@ -742,7 +781,28 @@ def _promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int) ->
     )
 
 
-def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) -> list[str]:
+def _is_in_sample(
+    rule: Rule, fingerprint: str, rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
+) -> bool | None:
+    """Whether these are the rows of the fit, as far as the record can tell.
+
+    A fit to bins that are coarser than the parts that a fingerprint counts has another one than its rows.
+    """
+    record = rule.record
+    if record is None:
+        return None
+    if record.fingerprint == fingerprint:
+        return True
+    if any(record.rate_error):
+        return None
+    # Bins may also have been exact for the rule; then all that is on record is the same.
+    alike = record.rows == tuple(rows.tolist()) and np.allclose(
+        [record.rate_before, record.rate_after], [before, after], rtol=0, atol=1e-9
+    )
+    return None if alike else False
+
+
+def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool | None) -> list[str]:
     notes = []
     small = np.flatnonzero(rows < SMALL_GROUP).tolist()
     if small:
@@ -759,11 +819,19 @@ def _notes(rule: Rule, names: tuple[str, ...], rows: Integers, in_sample: bool) 
             "These look like the rows the rule was fitted on. On new people the gap will be larger, by chance; "
             "the certificate says by how much."
         )
-    elif rule.record is not None:
+    elif in_sample is None and rule.record is not None:
+        notes.append("It cannot be told whether these are the rows the rule was fitted on.")
+    elif in_sample is False:
         notes.append(
             "These are not the rows the rule was fitted on: at its own position the slider shows how the rule "
             "does on new rows, at every other one a rule fitted to these rows, which looks a little better than "
             "it is."
+        )
+    if rule.record and any(rule.record.rate_error):
+        notes.append(
+            "The rule was fitted to scores in bins, without the rows: a group's selection rate on the fit rows "
+            f"can be off by up to {100 * max(rule.record.rate_error):.2g} percentage points, which the "
+            "certificate counts in."
         )
     if rule.record and rule.record.cross_fitted:
         notes.append("The rule was fitted on cross-fitted scores; nothing is certified.")

@@ -84,6 +84,7 @@ def render(content: Content) -> str:
             else ""
         ),
         level=percent(content.confidence, 0),
+        unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[(key, name) for key, name, *_ in columns],
         rows=[
@@ -150,6 +151,13 @@ _CHARTS = (
         "settings, fitted to and measured on these rows. The orange dot follows the slider.",
     ),
 )
+
+
+#: What the numbers of the table are, where they are no scores from 0 to 1 or from −1 to 1.
+_UNITS = {
+    "logit": "Here thresholds and ramps are probabilities, 1/(1 + exp(−logit)).",
+    "percent": "Here thresholds and ramps are in percent, like the scores.",
+}
 
 
 def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
@@ -294,7 +302,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             "Target rate",
             s["target_rate"] if isinstance(s["target_rate"], str) else full(s["target_rate"]) or "by stratum",
         ),
-        ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}"),
+        ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates" if s["criterion"] == "parity" else "equal rates within strata"),
         ("Groups the fit did not see", s["unseen_group"]),
