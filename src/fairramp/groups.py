@@ -224,6 +224,12 @@ def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
 
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
+    # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
+    bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
+    if bits.dtype.kind == "u":
+        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits))))
+        if highest < _DIRECT_RANGE:
+            return Codes(values, 0, tuple(range(highest + 1)))
     ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
     low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
