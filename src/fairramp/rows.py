@@ -32,7 +32,7 @@ __all__ = ["ArrayRows", "finer_parts", "refusal"]
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
 #: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
-SORTED_PER_GROUP = 1 << 8
+SORTED_PER_GROUP = 1 << 6
 #: Bins per group in the first pass, at most.
 MAX_BINS = 1 << 13
 #: Wide bins per group with which a summary starts; what its fingerprint needs.
