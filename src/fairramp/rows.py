@@ -192,16 +192,21 @@ class ArrayRows:
 
         owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
 
-        def look(start: int, stop: int) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+        def look(start: int, stop: int) -> _Rows:
             cells = self._cell_of_row[start:stop].astype(np.intp)
             hits = np.flatnonzero(owner.has[cells])
-            positions = self.scale.position(self.scores[start:stop][hits])
             weight = None if self.weights is None else self.weights[start:stop][hits]
-            rows = owner.find(_Rows(cells[hits], positions, weight))
+            return _Rows(cells[hits], self.scale.position(self.scores[start:stop][hits]), weight)
+
+        def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+            rows = owner.find(rows)
             binned = to_bins[rows.point]
             return rows.take(~binned), finer.sums(rows.take(binned))
 
-        results = map_blocks(look, len(self.scores), 4 * finer.n_cells)
+        if chosen.rows.sum() <= max(SORTED_ROWS, len(self.scores) // 32):
+            results = [sort_out(_Rows.join(map_blocks(look, len(self.scores))))]
+        else:
+            results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
         return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
@@ -266,7 +271,8 @@ class _Owner:
             point = np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
         inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
         inside &= self._cells[point] == rows.point
-        return rows._replace(point=point).take(inside)
+        rows = rows._replace(point=point)
+        return rows if inside.all() else rows.take(inside)
 
 
 class _Rows(NamedTuple):
