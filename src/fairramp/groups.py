@@ -218,9 +218,9 @@ def _as_arrow(column: Any) -> Any:
         import narwhals as nw
 
         series = nw.from_native(column, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series) or getattr(column, "dtype", None) == object:
+        if not isinstance(series, nw.Series) or series.dtype not in (nw.String, nw.Categorical, nw.Enum):
             return None
-        if series.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        if str(getattr(column, "dtype", "")) == "object":  # Python's own strings gain nothing
             return None
         try:
             column = series.to_arrow()

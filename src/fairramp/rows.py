@@ -40,7 +40,10 @@ WIDE_BINS = MAX_RESOLUTION
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
 #: Floats whose bits can be compared as whole numbers.
-_BITS = {np.dtype(np.float64): np.dtype(np.uint64), np.dtype(np.float32): np.dtype(np.uint32)}
+_BITS: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float64): np.dtype(np.uint64),
+    np.dtype(np.float32): np.dtype(np.uint32),
+}
 
 
 class ArrayRows:
@@ -80,10 +83,10 @@ class ArrayRows:
         """Positions of the rows start … stop − 1, after checking their scores."""
         scores = self.scores[start:stop]
         low, high = self.scale.score_range
-        if low == 0 and scores.dtype in _BITS:
-            # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
-            if scores.view(_BITS[scores.dtype]).max() <= scores.dtype.type(high).view(_BITS[scores.dtype]):
-                return self.scale.position(scores)
+        bits = _BITS.get(scores.dtype) if low == 0 else None
+        # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
+        if bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits):
+            return self.scale.position(scores)
         smallest, largest = scores.min(), scores.max()  # NaN if any is, and then not in range
         if not (low <= smallest and largest <= high and np.isfinite(smallest) and np.isfinite(largest)):
             self._refuse(scores, start)
