@@ -10,7 +10,7 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser slow bench data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -46,6 +46,10 @@ bench: $(READY)  ## speed, as ratios to reading the data once
 	@$(BIN)/python benchmarks/core.py
 	@$(BIN)/python benchmarks/tables.py
 	@$(BIN)/python benchmarks/cli.py
+
+bench-page: $(REPRO)/ready-peers  ## docs/benchmarks.md: rows, groups, strings and peers (ten minutes, 4 GB)
+	$(REPRO)/bin/python benchmarks/page.py measure
+	$(REPRO)/bin/python benchmarks/page.py write
 
 data: $(READY)  ## compute the demo's scores again from UCI Adult
 	$(BIN)/python scripts/make_adult_scores.py

@@ -145,6 +145,28 @@ def test_texts_in_every_container_are_the_same_groups(column):
     check(column, WORDS, TEXTS)
 
 
+def test_arrow_columns_with_nulls_and_dictionaries_of_their_own_are_the_same_groups():
+    texts = labelled(["b", None, "a"])
+    parts = [pa.array(part).dictionary_encode() for part in (texts[:5], texts[5:200], texts[200:])]
+    odd = pa.DictionaryArray.from_arrays(
+        pa.array(
+            [{"b": 3, "a": 0, None: 1}[t] if i % 2 else {"b": 2, "a": 0}.get(t) for i, t in enumerate(texts)]
+        ),
+        pa.array(["a", None, "b", "b"]),
+    )
+    columns = [
+        pa.array(texts),
+        pa.array([None, *texts])[1:],
+        pa.chunked_array(parts),
+        odd,
+        pl.Series(texts),
+        pl.Series(texts, dtype=pl.Categorical),
+        pd.Series(texts, dtype="string[pyarrow]"),
+    ]
+    for column in columns:
+        check(column, ["a", "b", None], texts)
+
+
 class Sex(str, enum.Enum):  # noqa: UP042 - the older idiom, whose str() is 'Sex.F'
     F = "f"
     M = "m"

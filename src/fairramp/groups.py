@@ -6,7 +6,8 @@ A label is a string, an integer, a boolean, missing (None, NaN and every library
 or a tuple of those when several columns make intersections. Labels are ordered by kind and value, so
 that a rule does not depend on the order of the rows.
 
-Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once.
+Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once, strings by Arrow
+where they are Arrow's.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -188,6 +189,9 @@ def _encode_column(column: Any) -> Codes:
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
         labels = [canonical_label(v) for v in categorical.categories]
         return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
+    arrow = _as_arrow(column)
+    if arrow is not None:
+        return _encode_arrow(arrow)
     values = column if isinstance(column, list | tuple) else _as_array(column)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
@@ -204,6 +208,38 @@ def _encode_column(column: Any) -> Codes:
             return _encode_integers(values)
         values = values.tolist()  # a masked value becomes None
     return _encode_objects(values)
+
+
+def _as_arrow(column: Any) -> Any:
+    """A column of strings or categories as an Arrow array, where it is one inside; None otherwise."""
+    if isinstance(column, np.ndarray | list | tuple):
+        return None
+    if not hasattr(column, "dictionary_encode"):
+        import narwhals as nw
+
+        series = nw.from_native(column, series_only=True, pass_through=True)
+        if not isinstance(series, nw.Series) or series.dtype not in (nw.String, nw.Categorical, nw.Enum):
+            return None
+        if str(getattr(column, "dtype", "")) == "object":  # Python's own strings gain nothing
+            return None
+        try:
+            column = series.to_arrow()
+        except ImportError:
+            return None
+    kind = str(getattr(column, "type", ""))
+    return column if kind in ("string", "large_string") or kind.startswith("dictionary<") else None
+
+
+def _encode_arrow(column: Any) -> Codes:
+    encoded = column.dictionary_encode()
+    if hasattr(encoded, "combine_chunks"):
+        encoded = encoded.combine_chunks()
+    labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.cast("int32")
+    if indices.null_count:
+        values = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return _occurring(_ordered(values, -1, [None, *labels]))
+    return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
 
 
 def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
@@ -224,6 +260,12 @@ def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
 
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
+    # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
+    bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
+    if bits.dtype.kind == "u":
+        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits))))
+        if highest < _DIRECT_RANGE:
+            return Codes(values, 0, tuple(range(highest + 1)))
     ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
     low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:

@@ -32,13 +32,18 @@ __all__ = ["ArrayRows", "finer_parts", "refusal"]
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
 #: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
-SORTED_PER_GROUP = 1 << 8
+SORTED_PER_GROUP = 1 << 6
 #: Bins per group in the first pass, at most.
 MAX_BINS = 1 << 13
 #: Wide bins per group with which a summary starts; what its fingerprint needs.
 WIDE_BINS = MAX_RESOLUTION
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
+#: Floats whose bits can be compared as whole numbers.
+_BITS: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float64): np.dtype(np.uint64),
+    np.dtype(np.float32): np.dtype(np.uint32),
+}
 
 
 class ArrayRows:
@@ -68,8 +73,9 @@ class ArrayRows:
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
         self._n_cells = len(codes.labels) * self._stride
+        self._cell_type = np.dtype(np.uint16 if self._n_cells <= 1 << 16 else np.uint32)
         # Kept from the first pass: the cell (group and bin) of each row, the cells, their contents.
-        self._cell_of_row: npt.NDArray[Any] = np.empty(0, dtype=np.uint16)
+        self._cell_of_row: npt.NDArray[Any] = np.empty(0, dtype=self._cell_type)
         self._cells: Integers = np.empty(0, dtype=np.intp)
         self._narrow: Points | None = None
 
@@ -77,6 +83,10 @@ class ArrayRows:
         """Positions of the rows start … stop − 1, after checking their scores."""
         scores = self.scores[start:stop]
         low, high = self.scale.score_range
+        bits = _BITS.get(scores.dtype) if low == 0 else None
+        # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
+        if bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits):
+            return self.scale.position(scores)
         smallest, largest = scores.min(), scores.max()  # NaN if any is, and then not in range
         if not (low <= smallest and largest <= high and np.isfinite(smallest) and np.isfinite(largest)):
             self._refuse(scores, start)
@@ -101,32 +111,35 @@ class ArrayRows:
         return Summary(narrow.labels, self._widened(narrow.points))
 
     def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Index of each row's (group, bin), in as few bytes as it takes."""
-        scaled = self.positions(start, stop) * self._bins_per_unit
+        """Index of each row's (group, bin), in as few bytes as it takes; kept for later passes."""
+        cells, kind = self._cell_of_row[start:stop], self._cell_type
+        positions = self.positions(start, stop)
         if self.scale.lowest < 0:
+            scaled = positions * self._bins_per_unit
             np.floor(scaled, out=scaled)
-            scaled += self._bins // 2
-        kind = np.dtype(np.uint16 if self._n_cells <= 1 << 16 else np.uint32)
-        cells: npt.NDArray[Any] = self.codes.block(start, stop).astype(kind)
-        np.multiply(cells, kind.type(self._stride), out=cells)
-        np.add(cells, scaled.astype(kind), out=cells)  # cut off, which is floor from 0 on
+            np.add(scaled, self._bins // 2, out=cells, casting="unsafe")
+        else:
+            np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")  # cut off: floor from 0 on
+        first = self.codes.block(start, stop).astype(kind)
+        np.multiply(first, kind.type(self._stride), out=first)
+        np.add(cells, first, out=cells)
         return cells
 
     def _count(self) -> None:
         """Pass over all rows: how many, and how heavy, in each cell."""
         n_rows, n_cells = len(self.scores), self._n_cells
+        self._cell_of_row = np.empty(n_rows, dtype=self._cell_type)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
-            cells = self._find_cells(start, stop)
+            # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
+            cells = self._find_cells(start, stop).astype(np.intp)
             if self.weights is None:
-                return [cells, np.bincount(cells, minlength=n_cells)]
+                return [np.bincount(cells, minlength=n_cells)]
             w = self.weights[start:stop]
-            return [cells, *(np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w))]
+            return [np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w)]
 
         # Blocks four times as long as their result keep all results small beside the rows.
-        parts = map_blocks(count, n_rows, 4 * n_cells)
-        self._cell_of_row = np.concatenate([part[0] for part in parts])
-        totals = _added(part[1:] for part in parts)
+        totals = _added(map_blocks(count, n_rows, 4 * n_cells))
         self._cells = np.flatnonzero(totals[0])
         group, index = np.divmod(self._cells, self._stride)
         lower = self.scale.lowest + index / self._bins_per_unit
@@ -182,16 +195,21 @@ class ArrayRows:
 
         owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
 
-        def look(start: int, stop: int) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+        def look(start: int, stop: int) -> _Rows:
             cells = self._cell_of_row[start:stop].astype(np.intp)
             hits = np.flatnonzero(owner.has[cells])
-            positions = self.scale.position(self.scores[start:stop][hits])
             weight = None if self.weights is None else self.weights[start:stop][hits]
-            rows = owner.find(_Rows(cells[hits], positions, weight))
+            return _Rows(cells[hits], self.scale.position(self.scores[start:stop][hits]), weight)
+
+        def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+            rows = owner.find(rows)
             binned = to_bins[rows.point]
             return rows.take(~binned), finer.sums(rows.take(binned))
 
-        results = map_blocks(look, len(self.scores), 4 * finer.n_cells)
+        if chosen.rows.sum() <= max(SORTED_ROWS, len(self.scores) // 32):
+            results = [sort_out(_Rows.join(map_blocks(look, len(self.scores))))]
+        else:
+            results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
         return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
@@ -256,7 +274,8 @@ class _Owner:
             point = np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
         inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
         inside &= self._cells[point] == rows.point
-        return rows._replace(point=point).take(inside)
+        rows = rows._replace(point=point)
+        return rows if inside.all() else rows.take(inside)
 
 
 class _Rows(NamedTuple):

@@ -84,7 +84,7 @@ class Points:
     @classmethod
     def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
         """Exact points: equal scores of a group become one."""
-        order = np.lexsort((scores, group))
+        order = _by_group_and_score(group, scores, stable=weights is not None)
         group, scores = group[order], scores[order]
         new = np.ones(len(order), dtype=bool)
         new[1:] = (group[1:] != group[:-1]) | (scores[1:] != scores[:-1])
@@ -99,6 +99,14 @@ class Points:
         place = scores[first] + 0.0  # −0.0 is 0.0
         averaged = np.ones(len(first), dtype=bool)
         return cls(group[first], place, place, place, rows, weight, weight_squares, averaged)
+
+
+def _by_group_and_score(group: Integers, scores: Floats, *, stable: bool) -> Integers:
+    """Order of rows by group, then score; a stable one makes sums over equal scores repeatable everywhere."""
+    order = np.argsort(scores, kind="stable" if stable else None)
+    highest = group.max(initial=0)
+    kind = np.uint16 if highest < 1 << 16 else np.intp  # 16 bits are sorted by counting
+    return order[np.argsort(group[order].astype(kind), kind="stable")]
 
 
 def concatenated(parts: Sequence[Points]) -> Points:

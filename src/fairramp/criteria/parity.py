@@ -32,6 +32,7 @@ Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -267,12 +268,16 @@ def _best_target(
 
     n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), 32)
     # The first ρ at which the lower end is no longer above 0 …
-    left, right = _bracket(breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried, near)
+    left, right = _bracket(
+        breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried, near, partial(_root, ends)
+    )
     first = _root(ends, left, right)
     if first < right or ends([first])[0][0] < 0:
         return first
     # … and, where the balance stays at 0, the last at which the upper end is not yet below.
-    left, right = _bracket(breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near)
+    left, right = _bracket(
+        breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near, partial(_root, ends)
+    )
     last = right if ends([right])[0][1] >= 0 else _root(ends, left, right)
     return min(max(own_rate, first), max(last, first))
 
@@ -307,13 +312,18 @@ def _sharpened(
 
 
 def _bracket(
-    breakpoints: Floats, holds: Callable[[list[float]], list[bool]], n_tried: int, near: float
+    breakpoints: Floats,
+    holds: Callable[[list[float]], list[bool]],
+    n_tried: int,
+    near: float,
+    crossing: Callable[[float, float], float],
 ) -> tuple[float, float]:
     """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
 
     (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
-    one costs hardly less than a few dozen: first some that crowd around a guess, then evenly spaced
-    ones while there are too many breakpoints left, then the breakpoints themselves.
+    one costs hardly less than a few dozen: first some that crowd around a guess, then, while there are too
+    many breakpoints left, two beside where a straight line would cross 0 and evenly spaced ones, then the
+    breakpoints themselves.
     """
 
     def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
@@ -334,11 +344,18 @@ def _bracket(
         return 0.0, 0.0
     if right > 1:
         return 1.0, 1.0
-    for _ in range(4):
+    straight = True
+    for _ in range(6):
         breakpoints = breakpoints[(breakpoints > left) & (breakpoints < right)]
         if len(breakpoints) <= n_tried:
             break
-        left, right = narrow(left, np.linspace(left, right, n_tried + 2)[1:-1].tolist(), right)
+        width = right - left
+        places = np.linspace(left, right, n_tried + 2)[1:-1]
+        if straight:
+            beside = crossing(left, right) + width / 64 * np.array([-1.0, 1.0])
+            places = np.sort(np.concatenate([places[: n_tried - 2], beside]))
+        left, right = narrow(left, places[(places > left) & (places < right)].tolist(), right)
+        straight = right - left < width / 8
     inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
     return narrow(left, inside.tolist(), right)
 
