@@ -337,7 +337,12 @@ def write() -> None:
         table(
             ("", "at most", "measured", "holds"),
             [
-                (words, f"{limit:g}{unit}", f"{round(measured, 2):.3g}{unit}", "yes" if measured <= limit else "**no**")
+                (
+                    words,
+                    f"{limit:g}{unit}",
+                    f"{round(measured, 2):.3g}{unit}",
+                    "yes" if measured <= limit else "**no**",
+                )
                 for words, limit, measured, unit in asked
             ],
         ),
