@@ -415,7 +415,8 @@ def _peers_words(results: Results) -> str:
     absent = [NAMES[name] for name in PEER_ROWS if name not in versions]
     words = (
         "Fit time in the same process, same scores, four groups. Fairlearn's optimizer is given probabilities "
-        "and labels, which it needs; holisticai's algorithm its default steps and the rate to reach. "
+        "and labels, which it needs; holisticai's algorithm its default steps and the rate to reach. Peers ran "
+        "one to five times, ours many times more, and the best counts, which favours ours somewhat. "
     )
     words += "Versions: " + ", ".join(f"{name} {v}" for name, v in versions.items()) + "." if versions else ""
     return words + (f" Not installed in this run: {', '.join(absent)}." if absent else "")
