@@ -269,7 +269,7 @@ def audit(
     of = None if strata is None else stratum_index(names)
     outcomes = None if labels is None else as_labels(labels, n)[counts]
     positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
-    own = (positions >= meaning.position(np.array([cut]))[0]).astype(np.float64)
+    own = (positions >= meaning.position_of(cut)).astype(np.float64)
     before, after, changed, randomised = selection(sums, own, outcomes, confidence, of), None, None, None
     if rule is not None:
         h = rule.probabilities(column, groups, within)[counts]

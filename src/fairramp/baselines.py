@@ -404,7 +404,7 @@ def _positions(scores: Any, codes: Codes, scale: str) -> Floats:
 def _cut_and_unit(scale: str, cutoff: float) -> tuple[float, float]:
     """Position of the cut-off, and how much of the positions a probability from 0 to 1 spans."""
     meaning = SCALES[scale]
-    return float(meaning.position(np.array([cutoff]))[0]), meaning.highest - meaning.lowest
+    return meaning.position_of(cutoff), meaning.highest - meaning.lowest
 
 
 def _counting(codes: Codes, weights: Floats) -> tuple[tuple[Label, ...], Places, tuple[int, ...]]:

@@ -23,25 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from fairramp import strict_json as strict
 from fairramp.binned import Grid, GroupScores
 from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError
 from fairramp.files import write_text
 from fairramp.fitting import LARGEST_WEIGHT, Names
 from fairramp.groups import Label, canonical_label, label_key
-from fairramp.rule_format import (
-    _check_names,
-    _label,
-    _list,
-    _many,
-    _number,
-    _object,
-    _optional,
-    _plain,
-    _shown,
-    _text,
-    _truth,
-    _whole,
-)
 from fairramp.summary import Points, Summary, concatenated
 
 __all__ = ["from_text", "load", "save", "to_text"]
@@ -77,8 +64,8 @@ def to_text(scores: GroupScores) -> str:
         "weighted": scores.weighted,
         "stratified": scores.stratified,
         "score_column": scores.names.score,
-        "group_columns": _plain(scores.names.groups),
-        "strata_columns": _plain(scores.names.strata),
+        "group_columns": strict.plain(scores.names.groups),
+        "strata_columns": strict.plain(scores.names.strata),
         "groups": _groups(scores),
     }
     return _json({**content, "sha256": _checksum(content)}) + "\n"
@@ -100,7 +87,7 @@ def _groups(scores: GroupScores) -> list[dict[str, Any]]:
     for label, part in zip(summary.labels, map(slice, stop - summary.sizes, stop), strict=True):
         entries.append(
             {
-                "label": _plain(label),
+                "label": strict.plain(label),
                 "bin": bins[part].tolist(),
                 "rows": p.rows[part].tolist(),
                 "weight": p.weight[part].tolist() if scores.weighted else None,
@@ -130,7 +117,7 @@ def load(path: str | os.PathLike[str]) -> GroupScores:
 def from_text(text: str) -> GroupScores:
     """Read a summary from the text of its file."""
     try:
-        return _read(json.loads(text, object_pairs_hook=_object, parse_constant=_constant))
+        return _read(json.loads(text, object_pairs_hook=strict.unique_fields, parse_constant=_constant))
     except (RuleFormatError, InputError) as error:
         raise SummaryFormatError(str(error)) from None
     except SummaryFormatError:
@@ -151,28 +138,28 @@ def _read(content: Any) -> GroupScores:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise SummaryFormatError(
-            f"Summary version {_shown(version)} is not understood; this library reads version {VERSION}. "
+            f"Summary version {strict.shown(version)} is not understood; this library reads version {VERSION}. "
             "Update fairramp or summarise the rows again."
         )
-    _check_names(content, _FIELDS, "the summary")
+    strict.check_names(content, _FIELDS, "the summary")
     found = content.pop("sha256")
     if found != _checksum(content):
         raise SummaryFormatError("The checksum does not fit the content: the file is damaged or was changed.")
-    grid = Grid.checked(content["scale"], content["resolution"], _number(content["cutoff"], '"cutoff"'))
-    weighted = _truth(content["weighted"], '"weighted"')
-    stratified = _truth(content["stratified"], '"stratified"')
+    grid = Grid.checked(content["scale"], content["resolution"], strict.number(content["cutoff"], '"cutoff"'))
+    weighted = strict.truth(content["weighted"], '"weighted"')
+    stratified = strict.truth(content["stratified"], '"stratified"')
     names = Names(
-        _optional(_text)(content["score_column"], '"score_column"'),
-        _optional(_many(_text))(content["group_columns"], '"group_columns"'),
-        _optional(_many(_text))(content["strata_columns"], '"strata_columns"'),
+        strict.optional(strict.text)(content["score_column"], '"score_column"'),
+        strict.optional(strict.many(strict.text))(content["group_columns"], '"group_columns"'),
+        strict.optional(strict.many(strict.text))(content["strata_columns"], '"strata_columns"'),
     )
-    entries = _list(content["groups"], '"groups"')
+    entries = strict.items(content["groups"], '"groups"')
     if not entries:
         raise SummaryFormatError("A summary needs at least one group.")
     labels, parts = [], []
     for i, entry in enumerate(entries):
-        _check_names(entry, _GROUP_FIELDS, "a group")
-        label = canonical_label(_label(entry["label"]))
+        strict.check_names(entry, _GROUP_FIELDS, "a group")
+        label = canonical_label(strict.label(entry["label"]))
         if stratified and not (isinstance(label, tuple) and len(label) == 2):
             raise SummaryFormatError("The groups of a summary with strata must be pairs (stratum, group).")
         labels.append(label)
@@ -184,12 +171,12 @@ def _read(content: Any) -> GroupScores:
 
 
 def _points(entry: dict[str, Any], group: int, grid: Grid, weighted: bool, label: Label) -> Points:
-    where = f"group {_shown(label)}"
+    where = f"group {strict.shown(label)}"
 
     def numbers(name: str) -> Any:
-        return np.array(_many(_number)(entry[name], f'"{name}" of {where}'), dtype=np.float64)
+        return np.array(strict.many(strict.number)(entry[name], f'"{name}" of {where}'), dtype=np.float64)
 
-    bins, rows = (_many(_whole)(entry[name], f'"{name}" of {where}') for name in ("bin", "rows"))
+    bins, rows = (strict.many(strict.whole)(entry[name], f'"{name}" of {where}') for name in ("bin", "rows"))
     if not bins:
         raise SummaryFormatError(f"{where.capitalize()} has no rows.")
     if any(not a < b for a, b in pairwise(bins)) or bins[-1] >= len(grid.edges):
@@ -209,7 +196,7 @@ def _points(entry: dict[str, Any], group: int, grid: Grid, weighted: bool, label
     if (squares > weight * weight * (1 + 1e-9)).any():
         raise SummaryFormatError(f'"weight_squares" of {where} must be at most the squares of "weight".')
     several = {bin_ for bin_, n in zip(bins, rows, strict=True) if n > 1}
-    one = _many(_whole)(entry["one_score"], f'"one_score" of {where}')
+    one = strict.many(strict.whole)(entry["one_score"], f'"one_score" of {where}')
     if any(not a < b for a, b in pairwise(one)) or not several.issuperset(one):
         raise SummaryFormatError(f'"one_score" of {where} must be in order and name bins of several rows.')
     index, counts = np.array(bins, dtype=np.intp), np.array(rows, dtype=np.intp)

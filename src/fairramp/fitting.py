@@ -250,7 +250,7 @@ class Request:
         problem = ParityProblem(
             max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
             target_rate=None if isinstance(target, str) else target,
-            cutoff=float(meaning.position(np.array([cutoff]))[0]),
+            cutoff=meaning.position_of(cutoff),
             ramp_width=checked_width(ramp_width),
             offset=OFFSETS[ramp],
         )

@@ -563,13 +563,13 @@ def _logits_at(threshold: float) -> tuple[float, float]:
     A data base may compute the exponential with another last digit, and equality would not survive that. If no
     logit has that probability, low is just above high.
     """
-    position = SCALES["logit"].position
+    position = SCALES["logit"].position_of
 
     def first(reached: Callable[[float], bool]) -> float:
         low, high = -1e4, 1e4
         while np.nextafter(low, high) < high:
             middle = (low + high) / 2
-            low, high = (low, middle) if reached(float(position(np.array([middle]))[0])) else (middle, high)
+            low, high = (low, middle) if reached(position(middle)) else (middle, high)
         return high
 
     low = first(lambda p: p >= threshold) if threshold > 0 else -float(np.finfo(np.float64).max)

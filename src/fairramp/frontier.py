@@ -147,7 +147,7 @@ def frontier(
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     meaning = SCALES[check_option("scale", scale, SCALES)]
-    cut = float(meaning.position(np.array([meaning.checked_cutoff(cutoff)]))[0])
+    cut = meaning.position_of(meaning.checked_cutoff(cutoff))
     width = checked_width(ramp_width)
     fit, names = _labelled(scores, groups, labels, sample_weight, meaning)
     measured = fit

@@ -14,13 +14,13 @@ the reason, because a rule that is half understood decides wrongly.
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from fairramp import strict_json as strict
 from fairramp.exceptions import InputError, RuleFormatError
 from fairramp.files import write_text
 from fairramp.groups import Label
@@ -42,15 +42,12 @@ def to_dict(rule: Rule) -> dict[str, Any]:
         **{name: getattr(rule, name) for name in _SETTINGS},
         "pooled": asdict(rule.pooled) if rule.pooled else None,
         "groups": [
-            {"label": _plain(label), **asdict(ramp)} for label, ramp in zip(rule.groups, rule.ramps, strict=True)
+            {"label": strict.plain(label), **asdict(ramp)}
+            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ],
-        "record": {k: _plain(v) for k, v in asdict(rule.record).items()} if rule.record else None,
-        "columns": _plain(rule.columns),
+        "record": {k: strict.plain(v) for k, v in asdict(rule.record).items()} if rule.record else None,
+        "columns": strict.plain(rule.columns),
     }
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def to_json(rule: Rule) -> str:
@@ -83,7 +80,7 @@ def load(path: str | os.PathLike[str]) -> Rule:
 def from_json(text: str) -> Rule:
     """Read a rule from JSON text."""
     try:
-        content = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        content = json.loads(text, object_pairs_hook=strict.unique_fields, parse_constant=_constant)
     except RuleFormatError:
         raise
     except ValueError as error:
@@ -95,193 +92,92 @@ def from_json(text: str) -> Rule:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise RuleFormatError(
-            f"Rule version {_shown(version)} is not understood; this library reads version "
+            f"Rule version {strict.shown(version)} is not understood; this library reads version "
             f"{VERSION}. Update fairramp or fit the rule again."
         )
     fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns")
-    _check_names(content, fields_, "the rule")
+    strict.check_names(content, fields_, "the rule")
     record = content["record"]
     try:
-        groups = [_entry(entry) for entry in _list(content["groups"], '"groups"')]
+        groups = [_entry(entry) for entry in strict.items(content["groups"], '"groups"')]
         return Rule(
             groups=tuple(label for label, _ in groups),
             ramps=tuple(ramp for _, ramp in groups),
-            ramp_width=_number(content["ramp_width"], '"ramp_width"'),
-            ramp=_text(content["ramp"], '"ramp"'),
-            scale=_text(content["scale"], '"scale"'),
-            cutoff=_number(content["cutoff"], '"cutoff"'),
-            max_gap=_share(content["max_gap"], '"max_gap"'),
+            ramp_width=strict.number(content["ramp_width"], '"ramp_width"'),
+            ramp=strict.text(content["ramp"], '"ramp"'),
+            scale=strict.text(content["scale"], '"scale"'),
+            cutoff=strict.number(content["cutoff"], '"cutoff"'),
+            max_gap=strict.share(content["max_gap"], '"max_gap"'),
             target_rate=None
             if content["target_rate"] is None
-            else _share(content["target_rate"], '"target_rate"'),
-            unseen_group=_text(content["unseen_group"], '"unseen_group"'),
-            criterion=_text(content["criterion"], '"criterion"'),
+            else strict.share(content["target_rate"], '"target_rate"'),
+            unseen_group=strict.text(content["unseen_group"], '"unseen_group"'),
+            criterion=strict.text(content["criterion"], '"criterion"'),
             pooled=None if content["pooled"] is None else _ramp(content["pooled"], '"pooled"'),
             record=None if record is None else _record(record),
-            columns=_optional(_many(_text))(content["columns"], '"columns"'),
+            columns=strict.optional(strict.many(strict.text))(content["columns"], '"columns"'),
         )
     except InputError as error:
         raise RuleFormatError(str(error)) from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise RuleFormatError(f"The field {twice!r} appears twice.")
-    return content
 
 
 def _constant(name: str) -> float:
     raise RuleFormatError(f"{name} is not a number that a rule can hold.")
 
 
-def _shown(value: Any) -> str:
-    """A value as it came, cut where it gets long; nesting may be too deep to be shown at all."""
-    try:
-        text = repr(value)
-    except RecursionError:
-        text = f"a deeply nested {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _check_names(content: Any, names: tuple[str, ...], where: str) -> None:
-    if not isinstance(content, dict):
-        raise RuleFormatError(f"{where[0].upper()}{where[1:]} must be an object, got {_shown(content)}.")
-    for name in names:
-        if name not in content:
-            raise RuleFormatError(f'The field "{name}" of {where} is missing.')
-    for name in content:
-        if name not in names:
-            raise RuleFormatError(f"The field {name!r:.60} of {where} is not understood.")
-
-
-def _number(value: Any, where: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise RuleFormatError(f"{where} must be a number, got {_shown(value)}.")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise RuleFormatError(f"{where} must be a finite number.")
-    return number
-
-
-def _share(value: Any, where: str) -> float:
-    number = _number(value, where)
-    if not 0 <= number <= 1:
-        raise RuleFormatError(f"{where} must be in [0, 1], got {number!r}.")
-    return number
-
-
-def _nonnegative(value: Any, where: str) -> float:
-    number = _number(value, where)
-    if number < 0:
-        raise RuleFormatError(f"{where} must not be negative, got {number!r}.")
-    return number
-
-
-def _whole(value: Any, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise RuleFormatError(f"{where} must be a whole number from 0 on, got {_shown(value)}.")
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise RuleFormatError(f"{where} must be text, got {_shown(value)}.")
-    return value
-
-
-def _truth(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise RuleFormatError(f"{where} must be true or false, got {_shown(value)}.")
-    return value
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise RuleFormatError(f"{where} must be a list, got {_shown(value)}.")
-    return value
-
-
 def _ramp(content: Any, where: str) -> Ramp:
-    _check_names(content, ("threshold", "tie_chance"), where)
+    strict.check_names(content, ("threshold", "tie_chance"), where)
     return Ramp(
-        _number(content["threshold"], '"threshold"'),
-        _number(content["tie_chance"], '"tie_chance"'),
+        strict.number(content["threshold"], '"threshold"'),
+        strict.number(content["tie_chance"], '"tie_chance"'),
     )
 
 
 def _entry(content: Any) -> tuple[Label, Ramp]:
     where = "a group"
-    _check_names(content, ("label", "threshold", "tie_chance"), where)
-    label = _label(content["label"])
+    strict.check_names(content, ("label", "threshold", "tie_chance"), where)
+    label = strict.label(content["label"])
     return label, _ramp({k: v for k, v in content.items() if k != "label"}, where)
-
-
-def _label(value: Any, depth: int = 0) -> Label:
-    if isinstance(value, list) and depth < 2:
-        return tuple(_label(part, depth + 1) for part in value)
-    if value is None or isinstance(value, str | int):
-        return value
-    raise RuleFormatError(
-        "A group's label must be text, a whole number, true, false, null or a list of those, "
-        f"got {_shown(value)}."
-    )
-
-
-def _many(kind: Callable[[Any, str], Any]) -> Callable[[Any, str], tuple[Any, ...]]:
-    def read(value: Any, where: str) -> tuple[Any, ...]:
-        return tuple(kind(part, f"An entry of {where}") for part in _list(value, where))
-
-    return read
 
 
 def _target(value: Any, where: str) -> str | float:
     if value in TARGETS and isinstance(value, str):
         return value
-    return _share(value, where)
-
-
-def _optional(kind: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    return lambda value, where: None if value is None else kind(value, where)
+    return strict.share(value, where)
 
 
 def _solver(value: Any, where: str) -> str:
     if value not in ("exact", "sgd"):
-        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {_shown(value)}.')
+        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {strict.shown(value)}.')
     return str(value)
 
 
 _RECORD: dict[str, Callable[[Any, str], Any]] = {
-    "rows": _many(_whole),
-    "effective_rows": _many(_nonnegative),
-    "rows_above": _many(_whole),
-    "rows_inside": _many(_whole),
-    "rate_before": _many(_share),
-    "rate_after": _many(_share),
-    "rate_error": _many(_share),
-    "strata": _optional(_many(_whole)),
+    "rows": strict.many(strict.whole),
+    "effective_rows": strict.many(strict.nonnegative),
+    "rows_above": strict.many(strict.whole),
+    "rows_inside": strict.many(strict.whole),
+    "rate_before": strict.many(strict.share),
+    "rate_after": strict.many(strict.share),
+    "rate_error": strict.many(strict.share),
+    "strata": strict.optional(strict.many(strict.whole)),
     "target": _target,
-    "ramp_width": _nonnegative,
-    "weighted": _truth,
-    "cross_fitted": _truth,
+    "ramp_width": strict.nonnegative,
+    "weighted": strict.truth,
+    "cross_fitted": strict.truth,
     "solver": _solver,
-    "trace": _optional(_many(_many(_number))),
-    "score_column": _optional(_text),
-    "group_columns": _optional(_many(_text)),
-    "strata_columns": _optional(_many(_text)),
-    "fingerprint": _text,
-    "version": _text,
-    "date": _optional(_text),
+    "trace": strict.optional(strict.many(strict.many(strict.number))),
+    "score_column": strict.optional(strict.text),
+    "group_columns": strict.optional(strict.many(strict.text)),
+    "strata_columns": strict.optional(strict.many(strict.text)),
+    "fingerprint": strict.text,
+    "version": strict.text,
+    "date": strict.optional(strict.text),
 }
 
 
 def _record(content: Any) -> FitRecord:
-    _check_names(content, tuple(f.name for f in fields(FitRecord)), "the record")
+    strict.check_names(content, tuple(f.name for f in fields(FitRecord)), "the record")
     read = {name: kind(content[name], f'"{name}"') for name, kind in _RECORD.items()}
     lengths = {len(read[name]) for name in list(_RECORD)[:7]}
     if len(lengths) > 1:
