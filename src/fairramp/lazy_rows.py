@@ -1,12 +1,13 @@
 """Rows of a lazy table: what a fit asks of them is computed where they are.
 
     profile     one pass per group: rows, sound scores, weights        → labels, or one clear sentence
-    summarize   one pass per group and bin: rows, Σw, Σw², mean, lowest and highest score
+    summarize   one pass per group and bin: rows, Σw, Σw², mean
     refine      a pass over the rows of a few chosen bins: their scores one by one, or finer bins
 
-Nothing but these sums comes to Python. A bin is known by its lowest and highest score, as the engine found
-them: a bin of one score is an exact point at once, and no edge is ever computed twice, by an engine and by
-NumPy, with results that differ in the last digit (logits; their exponentials do).
+Nothing but these sums comes to Python. Where a score is its own position, a bin of the first pass is known by
+its edges, which are powers of two apart and exact. All other bins are known by their lowest and highest score,
+as the engine found them: a bin of one score is an exact point at once, and no edge is ever computed twice, by an
+engine and by NumPy, with results that differ in the last digit (logits; their exponentials do).
 
 Group columns are called g0, g1, … in here, whatever their names, the score x, the weight w.
 """
@@ -28,7 +29,7 @@ from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, join_poi
 __all__ = ["LazyRows", "LazyTable", "Profile", "fetch", "small_table"]
 
 #: Bins per group in the first pass, at most.
-MAX_BINS = 1 << 10
+MAX_BINS = 1 << 11
 #: Bins of all groups together, unless the fingerprint needs more.
 MAX_CELLS = 1 << 19
 #: So many rows of chosen bins are looked at one by one; more are binned again.
@@ -241,8 +242,12 @@ class LazyRows:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), "x")
             return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
         within = nw.col("p") * self._per_unit - nw.col("bin")  # exact: no sum of full scores loses digits
-        found = self._sums(self._rows.with_columns(d=within), "bin")
+        own = self.scale.is_position
+        found = self._sums(self._rows.with_columns(d=within), "bin", ends=not own)
         bin_ = found["bin"]
+        if own:  # the highest score has a bin of its own
+            upper = np.nextafter((bin_ + 1) / self._per_unit, -np.inf)
+            found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
         group = self._codes(found)
         mean = (bin_ + found["d"] / found["w"]) / self._per_unit
         summary = Summary(labels, self._points(group, found, mean, bin_))
@@ -309,7 +314,9 @@ class LazyRows:
             "owner": np.arange(len(chosen), dtype=np.float64).tolist(),
         }
         x = nw.col("x")
-        hits = self._join(small).filter((x >= nw.col("low")) & (x <= nw.col("high")))
+        # Most rows are far from all chosen bins: engines drop them as they read, before the join.
+        near = self._rows.filter((x >= float(bins.low.min())) & (x <= float(bins.high.max())))
+        hits = self._join(near, small).filter((x >= nw.col("low")) & (x <= nw.col("high")))
         hits = hits.with_columns(d=nw.col("p") - nw.col("start"))
         if crowded.any():
             finer = (nw.col("d") * nw.col("per_part")).floor()
@@ -325,12 +332,12 @@ class LazyRows:
         mean = chosen.lower[owner] + found["d"] / found["w"]
         return self._points(chosen.group[owner], found, mean, bins.bin[owner])
 
-    def _join(self, small: dict[str, list[Any]]) -> Any:
+    def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
         """Rows that belong to the group and bin of a small table, with its columns."""
         import narwhals as nw
 
         schema = self._rows.collect_schema()
-        rows, on = self._rows, ["bin", *self.table.keys]
+        on = ["bin", *self.table.keys]
         for name in self.table.keys:
             if any(value is None for value in small[name]):
                 # Null never equals null in a join: a flag and a value of the same type do.
@@ -346,8 +353,8 @@ class LazyRows:
         )
         return rows.join(other, on=on, how="inner")
 
-    def _sums(self, rows: Any, *by: str, by_group: bool = True) -> dict[str, Any]:
-        """Rows, Σw, Σw², Σw·d and the lowest and highest score of each class of rows."""
+    def _sums(self, rows: Any, *by: str, by_group: bool = True, ends: bool = True) -> dict[str, Any]:
+        """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""
         import narwhals as nw
 
         w, d = nw.col("w"), nw.col("d")
@@ -356,7 +363,9 @@ class LazyRows:
             weights = [w.sum().alias("sum_w"), nw.col("w2").sum()]
         else:
             weights = []
-        sums = [nw.len().alias("n"), d.sum(), nw.col("x").min().alias("low"), nw.col("x").max().alias("high")]
+        sums = [nw.len().alias("n"), d.sum()]
+        if ends:
+            sums += [nw.col("x").min().alias("low"), nw.col("x").max().alias("high")]
         grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
         # The names of sums must not be those of keys.
         found = fetch(grouped.agg(*sums, *weights))

@@ -50,6 +50,11 @@ class Scale:
         """What tables multiply positions by: people compare thresholds with scores."""
         return 100.0 if self.name == "percent" else 1.0
 
+    @property
+    def is_position(self) -> bool:
+        """Whether a score is its own position."""
+        return self.score_range == (self.lowest, self.highest)
+
     def checked_cutoff(self, cutoff: Any) -> float:
         """A cut-off on this scale; the default one for None."""
         if cutoff is None:
@@ -60,10 +65,10 @@ class Scale:
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores as positions, in float64."""
         x = scores.astype(np.float64, copy=False)
+        if self.is_position:
+            return x
         if self.name == "percent":
             return x / 100.0
-        if self.name != "logit":
-            return x
         with np.errstate(over="ignore"):
             return 1.0 / (1.0 + np.exp(-x))
 
