@@ -97,7 +97,7 @@ class Frontier:
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
         """Draw accuracy against gap. Needs the extra `report`."""
-        from fairramp.report.charts import frontier_chart
+        from fairramp.report.plots import frontier_chart
 
         return frontier_chart(self)
 
