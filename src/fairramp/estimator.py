@@ -35,9 +35,10 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 from fairramp.criteria.covariance import Covariance
 from fairramp.decisions import decide
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.fitting import Request, checked_solver, checked_strata, fit_rule
+from fairramp.fitting import fit_rule
 from fairramp.groups import Codes, appended, check_columns, encode_groups
 from fairramp.inputs import as_weights, check_number, check_option
+from fairramp.request import Request, checked_solver, checked_strata
 from fairramp.rule import Rule
 from fairramp.strata import encode_strata
 from fairramp.streaming import StreamingFit

@@ -21,12 +21,13 @@ from fairramp.audit import Selection
 from fairramp.calibration import LabelledScores
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.fitting import SMALL_GROUP, Names, fit_rows
+from fairramp.fitting import SMALL_GROUP, fit_rows
 from fairramp.groups import show_label
 from fairramp.inputs import check_number
 from fairramp.report import sentences
 from fairramp.report.measured import Measured, PlacedRamps, Sample
 from fairramp.report.words import plain_name
+from fairramp.request import Names
 from fairramp.rule import Rule
 from fairramp.scales import SCALES
 

@@ -13,10 +13,10 @@ import numpy as np
 from fairramp.audit import Selection, Sums, selection
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError
-from fairramp.fitting import Request, counting_rows
 from fairramp.groups import Codes, Label, label_key
 from fairramp.inputs import as_labels, as_scores, as_weights, check_length
 from fairramp.intervals import normal_quantile
+from fairramp.request import Request, counting_rows
 from fairramp.rows import ArrayRows
 from fairramp.rule import OFFSETS, Rule
 from fairramp.scales import Scale
