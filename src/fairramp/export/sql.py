@@ -394,7 +394,7 @@ class _Order:
             table, name, _ = self.key
             column = f"{_KEY}.{identifier(name, self.dialect)}"
             # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
-            sound = f"length({column}) = 64 AND rtrim({column}, '{_KEY_CHARACTERS}') = ''"
+            sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
             key = f"(\n        SELECT {column} FROM {table} AS {_KEY}\n        WHERE {sound})"
             assert self.columns.id is not None
             found["decision"] = drawn(key, self._text(of, self.columns.id), self.dialect)
