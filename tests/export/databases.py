@@ -129,7 +129,7 @@ class Spark(Database):
         self.created = []
 
     def create(self, name, table):
-        self.session.createDataFrame(table).createTempView(name)
+        self.session.createDataFrame(table).createTempView(self.quoted(name))
         self.created.append(name)
 
     def rows(self, text):
@@ -147,7 +147,7 @@ class Spark(Database):
 
     def clear(self):
         for name in self.created:
-            self.session.catalog.dropTempView(name)
+            self.rows(f"DROP VIEW {self.quoted(name)}")
         self.created.clear()
 
 

@@ -236,7 +236,7 @@ def test_two_keys_are_an_error_and_none_draws_nothing(db):
     db.create("keys", arrow(key=pa.array([], pa.string())))
     assert db.columns(_selected(db, rule))[-1] == [None]
     db.create("two", arrow(key=[KEY, KEY[::-1]]))
-    with pytest.raises(Exception, match="(?i)more than one row"):
+    with pytest.raises(Exception, match=r"(?i)more than one row"):
         db.rows(rule.to_sql(db.dialect, table="t", **NAMES, id="who", key_table="two"))
 
 
