@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
+from fairramp.export import sql
+from fairramp.export.dialects import literal
 from samples import KEY, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -504,7 +506,7 @@ def test_applying_to_duckdb_keeps_a_million_rows_in_order():
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
 def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
-    low, high = frames._logits_at(threshold)
+    low, high = sql._logits_at(threshold)
     position = fairramp.scales.SCALES["logit"].position
     with np.errstate(over="ignore"):  # past the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
@@ -611,7 +613,7 @@ def test_what_cannot_be_applied_is_refused(engine, settings, message):
 
 def test_numbers_in_sql_are_doubles_to_the_last_bit():
     for number in (0.1, 1 / 3, -5e-324, 1e308, 0.49999999999999994, 2.0**52):
-        text = sql_pieces.literal(number)
+        text = literal(number)
         [(value, kind)] = duckdb.sql(f"SELECT {text}, typeof({text})").fetchall()
         assert (value, kind) == (number, "DOUBLE")
 
