@@ -26,7 +26,7 @@ from fairramp.fitting import Names, Request, checked_strata, fit_rows, fit_rule,
 from fairramp.groups import Codes, Label
 from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch, plain_names, spark_table
 from fairramp.rule import OFFSETS, Ramp, Rule
-from fairramp.scales import SCALES
+from fairramp.scales import SCALES, logits_at
 
 __all__ = ["apply", "fit_frame", "summarize_frame"]
 
@@ -532,7 +532,7 @@ class _Groups(NamedTuple):
         """What the height on a ramp depends on."""
         if self.rule.ramp_width > 0:
             return (ramp.threshold - OFFSETS[self.rule.ramp] * self.rule.ramp_width,)
-        at = _logits_at(ramp.threshold) if self.rule.scale == "logit" else (ramp.threshold, ramp.threshold)
+        at = logits_at(ramp.threshold) if self.rule.scale == "logit" else (ramp.threshold, ramp.threshold)
         return (*at, ramp.tie_chance)
 
     def _height(self, *numbers: str) -> str:
@@ -555,30 +555,6 @@ class _Groups(NamedTuple):
             cutoff = sql.literal(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
             return sql.step(self.score if logit else self._position(), cutoff, cutoff, "1e0")
         return "NULL"
-
-
-def _logits_at(threshold: float) -> tuple[float, float]:
-    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
-
-    A data base may compute the exponential with another last digit, and equality would not survive that. If no
-    logit has that probability, low is just above high.
-    """
-    position = SCALES["logit"].position_of
-
-    def first(reached: Callable[[float], bool]) -> float:
-        low, high = -1e4, 1e4
-        while np.nextafter(low, high) < high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if reached(position(middle)) else (middle, high)
-        return high
-
-    low = first(lambda p: p >= threshold) if threshold > 0 else -float(np.finfo(np.float64).max)
-    high = (
-        float(np.nextafter(first(lambda p: p > threshold), -np.inf))
-        if threshold < 1
-        else float(np.finfo(np.float64).max)
-    )
-    return low, high
 
 
 def _kind(dtype: Any) -> type:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
 from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
+from fairramp.scales import logits_at
 from samples import KEY, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -504,7 +505,7 @@ def test_applying_to_duckdb_keeps_a_million_rows_in_order():
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
 def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
-    low, high = frames._logits_at(threshold)
+    low, high = logits_at(threshold)
     position = fairramp.scales.SCALES["logit"].position
     with np.errstate(over="ignore"):  # past the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])

@@ -1,0 +1,1 @@
+"""Rules that run where the model runs, with the same answers."""
