@@ -172,8 +172,8 @@ def append_to(
         joined.CopyFrom(model)
     else:
         joined = onnx.load(os.fspath(model))
-    _align(joined)
     found = _score_output(joined, score)
+    _align(joined)
     graph = joined.graph
     inputs = {tensor.name: tensor for tensor in graph.input}
     plan = Plan.of(rule, group, strata)
@@ -466,7 +466,7 @@ def _align(model: Any) -> None:
     if versions.get("", 0) < _OPSET:
         raise InputError(
             f"The model uses version {versions.get('', 0)} of the ONNX operators; export it with version "
-            f"{_OPSET} or later."
+            f"{_OPSET} or later, with skl2onnx by target_opset=17."
         )
     # Of all operators of the domain, LabelEncoder alone means something else in version 1.
     if versions.get(_ML) == 1 and any(node.op_type == "LabelEncoder" for node in model.graph.node):
