@@ -2,7 +2,7 @@
 
     in memory (pandas, polars, Arrow)             columns go to the NumPy core and come back as columns
     lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`lazy_rows`); a rule becomes
-                                                  an expression (`sql_pieces`), or a function of the engine's
+                                                  an expression (`export.sql`), or a function of the engine's
                                                   own batches, and the table stays lazy
 
 Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
@@ -16,17 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairramp import sql_pieces as sql
 from fairramp.binned import Grid, GroupScores, check_weights, summarize
+from fairramp.columns import Columns, column_name, column_names
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
 from fairramp.exceptions import InputError
+from fairramp.export import sql
+from fairramp.export.dialects import DUCKDB, SPARK, Dialect, identifier
 from fairramp.fitting import Names, Request, checked_strata, fit_rows, fit_rule, warn_saturated
 from fairramp.groups import Codes, Label
 from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch, plain_names, spark_table
-from fairramp.rule import OFFSETS, Ramp, Rule
-from fairramp.scales import SCALES, logits_at
+from fairramp.rule import Ramp, Rule
+from fairramp.scales import SCALES
 
 __all__ = ["apply", "fit_frame", "summarize_frame"]
 
@@ -91,9 +93,11 @@ def fit_frame(
     """
     table, _ = _narwhal(frame)
     strata = checked_strata(criterion)
-    groups, outer = _names("group", group), () if strata is None else _names("strata", strata)
-    columns = [_name("score", score), *groups, *outer]
-    columns += [_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None]
+    groups, outer = column_names("group", group), () if strata is None else column_names("strata", strata)
+    columns = [column_name("score", score), *groups, *outer]
+    columns += [
+        column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
+    ]
     _check_columns(table, columns)
     settings: dict[str, Any] = {
         "max_gap": max_gap,
@@ -173,8 +177,13 @@ def summarize_frame(
     """
     grid = Grid.checked(scale, resolution, cutoff)
     table, _ = _narwhal(frame)
-    groups, outer = _names("group", group), () if strata is None else _names("strata", strata)
-    columns = [_name("score", score), *groups, *outer, *([] if weight is None else [_name("weight", weight)])]
+    groups, outer = column_names("group", group), () if strata is None else column_names("strata", strata)
+    columns = [
+        column_name("score", score),
+        *groups,
+        *outer,
+        *([] if weight is None else [column_name("weight", weight)]),
+    ]
     _check_columns(table, columns)
     names = Names(score, groups, outer or None)
     if _is_lazy(table):
@@ -211,7 +220,7 @@ def apply(
 ) -> Any:
     """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`."""
     table, give = _narwhal(frame)
-    columns = _Columns.of(rule, score, group, strata, id)
+    columns = Columns.of(rule, score, group, strata, id)
     _check_columns(table, [*columns.all])
     if (id is None) != (key is None):
         absent = "key" if key is None else "id"
@@ -233,79 +242,10 @@ def apply(
     return give(by_engine[_engine(table)](rule, table, columns, key, new))
 
 
-class _Columns(NamedTuple):
-    """Names of the columns that a rule reads."""
-
-    score: str
-    groups: tuple[str, ...]
-    strata: tuple[str, ...]
-    id: str | None
-
-    @classmethod
-    def of(cls, rule: Rule, score: Any, group: Any, strata: Any, id: Any) -> "_Columns":
-        """As given, or as in the rule's record."""
-        record = rule.record
-        if score is None:
-            score = record.score_column if record else None
-        groups = rule.group_columns if group is None else _names("group", group)
-        outer = rule.strata_columns if strata is None else _names("strata", strata)
-        for role, name in (("score", score), ("group", groups)):
-            if name is None:
-                raise InputError(f"Pass `{role}`: the rule does not know the name of that column.")
-        assert groups is not None
-        stratified = rule.criterion == "covariance"
-        if stratified and outer is None:
-            raise InputError("Pass `strata`: the rule equalises within strata and does not know their columns.")
-        if not stratified and outer is not None:
-            raise InputError(
-                "`strata` are not known to this rule, which equalises over all rows; leave them out."
-            )
-        for label in rule.groups:
-            stratum, inner = label if stratified and isinstance(label, tuple) else (None, label)
-            _check_width("group", groups, inner)
-            if outer is not None:
-                _check_width("strata", outer, stratum)
-        return cls(_name("score", score), groups, outer or (), None if id is None else _name("id", id))
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """All of them."""
-        return (self.score, *self.groups, *self.strata, *([] if self.id is None else [self.id]))
-
-    def renamed(self, names: dict[str, str]) -> "_Columns":
-        """Under other names."""
-        score, groups, strata, id_ = self
-        return _Columns(
-            names[score],
-            tuple(names[name] for name in groups),
-            tuple(names[name] for name in strata),
-            None if id_ is None else names[id_],
-        )
-
-    def parts(self, label: Label) -> tuple[Label, ...]:
-        """A group's value in each column, strata first."""
-        if not self.strata:
-            return _flat(label)
-        assert isinstance(label, tuple)
-        return (*_flat(label[0]), *_flat(label[1]))
-
-
-def _flat(label: Label) -> tuple[Label, ...]:
-    return label if isinstance(label, tuple) else (label,)
-
-
-def _check_width(role: str, names: tuple[str, ...], label: Label) -> None:
-    n = len(_flat(label))
-    if n != len(names):
-        raise InputError(
-            f"`{role}` must name {n} column{'s' if n > 1 else ''}, as in the fit, got {list(names)}."
-        )
-
-
 # In memory ------------------------------------------------------------------------------------
 
 
-def _apply_eager(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+def _apply_eager(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     import narwhals as nw
 
     found = _decided(rule, _reader(table, columns.all), columns, key)
@@ -315,7 +255,7 @@ def _apply_eager(rule: Rule, table: Any, columns: _Columns, key: str | None, new
     )
 
 
-def _decided(rule: Rule, read: Callable[[str], Any], columns: _Columns, key: str | None) -> list[Any]:
+def _decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str | None) -> list[Any]:
     """Probabilities and, with a key, decisions."""
     from fairramp.decisions import decide
 
@@ -346,7 +286,7 @@ def _ids(column: Any) -> Any:
 # Lazy -----------------------------------------------------------------------------------------
 
 
-def _apply_polars(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+def _apply_polars(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Expressions that hand batches of the columns to the NumPy core."""
     import narwhals as nw
     import polars
@@ -376,7 +316,7 @@ def _apply_polars(rule: Rule, table: Any, columns: _Columns, key: str | None, ne
 class _Partition:
     """What Dask does to each of its partitions; neither a graph nor a name of a task shows the key."""
 
-    def __init__(self, rule: Rule, columns: _Columns, key: str | None, new: list[str]) -> None:
+    def __init__(self, rule: Rule, columns: Columns, key: str | None, new: list[str]) -> None:
         self.rule, self.columns, self.new = rule, columns, new
         self._key = key
 
@@ -397,7 +337,7 @@ class _Partition:
         )
 
 
-def _apply_dask(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+def _apply_dask(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """The NumPy core on each partition."""
     import narwhals as nw
 
@@ -406,7 +346,7 @@ def _apply_dask(rule: Rule, table: Any, columns: _Columns, key: str | None, new:
     return nw.from_native(native.map_partitions(work, meta=work(native._meta)))
 
 
-def _apply_spark(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
+def _apply_spark(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Expressions of Spark's own; the key, and ramps if there are many, are in small tables that are joined."""
     import narwhals as nw
     from pyspark.sql import functions
@@ -418,63 +358,60 @@ def _apply_spark(rule: Rule, table: Any, columns: _Columns, key: str | None, new
     if key is not None:
         frame = frame.crossJoin(spark_table(frame, {"key": [key]}))
         kept.append("key")
-    groups = _Groups.of(rule, columns, table.collect_schema(), sql.SPARK)
+    groups = _Groups.of(rule, columns, table.collect_schema(), SPARK)
     if len(groups.labels) > FEW_GROUPS:
-        wanted = groups.table()
-        expressions = groups.expressions()
+        wanted, expressions = groups.table(), groups.expressions()
         frame = frame.withColumns({f"g{i}": functions.expr(e) for i, e in enumerate(expressions)})
         small = spark_table(frame, wanted)
         same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(expressions))]
         frame = frame.join(small, same, "left")
-        height = groups.joined("k", [name for name in wanted if name.startswith("n")])
+        chance = groups.joined([name for name in wanted if name.startswith("n")])
     else:
-        height = groups.compared()
-    frame = frame.selectExpr(*kept, f"{height} AS up")
-    made = [f"{sql.clipped('up')} AS new0"]
+        chance = groups.compared()
+    frame = frame.selectExpr(*kept, f"{chance} AS chance")
+    made = ["chance AS new0"]
     if columns.id is not None:
-        made.append(f"{sql.decision('up', 'key', f'CAST({columns.id} AS STRING)', sql.SPARK)} AS new1")
+        made.append(f"{sql.decision('chance', 'key', f'CAST({columns.id} AS STRING)', SPARK)} AS new1")
     return nw.from_native(frame.selectExpr(*plain.values(), *made).toDF(*names, *new))
 
 
-def _apply_duckdb(rule: Rule, table: Any, columns: _Columns, key: str | None, new: list[str]) -> Any:
-    """Projections of the relation: the group, how far up its ramp each row is, the chance, the draw."""
+def _apply_duckdb(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """Projections of the relation: the group, the chance, the draw."""
     import narwhals as nw
 
     relation, schema = table.to_native(), table.collect_schema()
-    own = [sql.identifier(name) for name in relation.columns]
-    hidden = [_unused(relation.columns, f"fairramp_{name}") for name in ("place", "up", "key")]
-    place, up, secret = map(sql.identifier, hidden)
+    own = [identifier(name) for name in relation.columns]
+    hidden = [_unused(relation.columns, f"fairramp_{name}") for name in ("place", "chance", "key")]
+    place, chance, secret = map(identifier, hidden)
     kept = list(own)
     if key is not None:
         relation = relation.cross(duckdb_table(relation, {hidden[2]: [key]}))
         kept.append(secret)
-    groups = _Groups.of(rule, columns, schema)
+    groups = _Groups.of(rule, columns, schema, DUCKDB)
     if len(groups.labels) > FEW_GROUPS:
         relation = relation.project(", ".join([*kept, f"{groups.code()} AS {place}"]))
-        height = groups.looked_up(place)
+        formula = groups.looked_up(place)
     else:
-        height = groups.compared()
-    relation = relation.project(", ".join([*kept, f"{height} AS {up}"]))
-    made = [f"{sql.clipped(up)} AS {sql.identifier(new[0])}"]
+        formula = groups.compared()
+    relation = relation.project(", ".join([*kept, f"{formula} AS {chance}"]))
+    made = [f"{chance} AS {identifier(new[0])}"]
     if columns.id is not None:
-        text = f"CAST({sql.identifier(columns.id)} AS VARCHAR)"
-        made.append(f"{sql.decision(up, secret, text)} AS {sql.identifier(new[1])}")
+        text = f"CAST({identifier(columns.id)} AS VARCHAR)"
+        made.append(f"{sql.decision(chance, secret, text, DUCKDB)} AS {identifier(new[1])}")
     return nw.from_native(relation.project(", ".join([*own, *made])))
 
 
 class _Groups(NamedTuple):
-    """SQL for how far up its group's ramp a row is, not cut off at the ends."""
+    """SQL for the chance of each row, by its group."""
 
-    rule: Rule
-    score: str
+    formula: sql.Formula
     names: tuple[str, ...]
     types: list[Any]
     labels: list[tuple[Any, ...]]
     ramps: list[Ramp]
-    dialect: sql.Dialect
 
     @classmethod
-    def of(cls, rule: Rule, columns: _Columns, schema: Any, dialect: sql.Dialect = sql.DUCKDB) -> "_Groups":
+    def of(cls, rule: Rule, columns: Columns, schema: Any, dialect: Dialect) -> "_Groups":
         """Those groups of a rule that the columns can hold.
 
         '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
@@ -487,36 +424,35 @@ class _Groups(NamedTuple):
             for parts, ramp in zip(map(columns.parts, rule.groups), rule.ramps, strict=True)
             if all(part is None or type(part) is kind for part, kind in zip(parts, kinds, strict=True))
         ]
-        if dialect is sql.SPARK:
+        if dialect is SPARK:
             pairs = _as_spark_holds(pairs, types)
-        score = f"CAST({sql.identifier(columns.score, dialect)} AS DOUBLE)"
-        if schema[columns.score].is_float():  # to data bases NaN is the highest number, which would mean yes
-            score = f"CASE WHEN NOT isnan({score}) THEN {score} END"
+        score = f"CAST({identifier(columns.score, dialect)} AS DOUBLE)"
         labels, ramps = [parts for parts, _ in pairs], [ramp for _, ramp in pairs]
-        return cls(rule, score, names, types, labels, ramps, dialect)
+        return cls(sql.Formula(rule, score, dialect), names, types, labels, ramps)
 
     def expressions(self) -> list[str]:
         """The group columns as labels are compared with them."""
-        return [_group_sql(name, dtype, self.dialect) for name, dtype in zip(self.names, self.types, strict=True)]
+        pairs = zip(self.names, self.types, strict=True)
+        return [_group_sql(name, dtype, self.formula.dialect) for name, dtype in pairs]
 
     def compared(self) -> str:
         """For a few groups, one by one."""
-        values = [self._height(*map(sql.literal, self._numbers(ramp))) for ramp in self.ramps]
-        cases = [sql.Case(label, value) for label, value in zip(self.labels, values, strict=True)]
-        return sql.group_case(self.expressions(), cases, self._otherwise(), self.dialect)
+        chance = sql.chance(self.formula.dialect)
+        return self.formula.guarded(self.formula.compared(self.expressions(), self.labels, self.ramps, chance))
 
     def table(self) -> dict[str, list[Any]]:
-        """For many groups, a table to join with: place k, labels k0, …, numbers n0, … of the ramps."""
-        found: dict[str, list[Any]] = {"k": list(range(len(self.labels)))}
+        """For many groups, a table to join with: labels k0, …, numbers n0, … of the ramps."""
+        found: dict[str, list[Any]] = {}
         for i, column in enumerate(zip(*self.labels, strict=True)):
             found[f"k{i}"] = _typed(column, self.types[i])
-        for i, numbers in enumerate(zip(*map(self._numbers, self.ramps), strict=True)):
+        for i, numbers in enumerate(zip(*map(self.formula.numbers, self.ramps), strict=True)):
             found[f"n{i}"] = list(numbers)
         return found
 
-    def joined(self, place: str, numbers: Sequence[str]) -> str:
+    def joined(self, numbers: Sequence[str], place: str | None = None) -> str:
         """For many groups, from the columns of that table."""
-        return f"CASE WHEN {place} IS NULL THEN {self._otherwise()} ELSE {self._height(*numbers)} END"
+        chance = sql.chance(self.formula.dialect)
+        return self.formula.guarded(self.formula.joined(place or numbers[0], numbers, chance))
 
     def code(self) -> str:
         """For many groups, their place among `labels`."""
@@ -525,36 +461,8 @@ class _Groups(NamedTuple):
 
     def looked_up(self, place: str) -> str:
         """For many groups, from their place."""
-        numbers = zip(*map(self._numbers, self.ramps), strict=True)
-        return self.joined(place, [sql.picked(column, place) for column in numbers])
-
-    def _numbers(self, ramp: Ramp) -> tuple[float, ...]:
-        """What the height on a ramp depends on."""
-        if self.rule.ramp_width > 0:
-            return (ramp.threshold - OFFSETS[self.rule.ramp] * self.rule.ramp_width,)
-        at = logits_at(ramp.threshold) if self.rule.scale == "logit" else (ramp.threshold, ramp.threshold)
-        return (*at, ramp.tie_chance)
-
-    def _height(self, *numbers: str) -> str:
-        if self.rule.ramp_width == 0:
-            score = self.score if self.rule.scale == "logit" else self._position()
-            return sql.step(score, *numbers)
-        return sql.on_ramp(self._position(), numbers[0], self.rule.ramp_width)
-
-    def _position(self) -> str:
-        if self.rule.scale == "percent":
-            return f"(({self.score}) / 1e2)"
-        logit = self.rule.scale == "logit"
-        return f"(1e0 / (1e0 + exp(-({self.score}))))" if logit else f"({self.score})"
-
-    def _otherwise(self) -> str:
-        if self.rule.pooled is not None:
-            return self._height(*map(sql.literal, self._numbers(self.rule.pooled)))
-        if self.rule.unseen_group == "original":
-            logit, scale = self.rule.scale == "logit", SCALES[self.rule.scale]
-            cutoff = sql.literal(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
-            return sql.step(self.score if logit else self._position(), cutoff, cutoff, "1e0")
-        return "NULL"
+        numbers = zip(*map(self.formula.numbers, self.ramps), strict=True)
+        return self.joined([sql.picked(column, place) for column in numbers], place)
 
 
 def _kind(dtype: Any) -> type:
@@ -579,9 +487,9 @@ def _as_spark_holds(pairs: list[tuple[Any, Ramp]], types: list[Any]) -> list[tup
     return found
 
 
-def _group_sql(name: str, dtype: Any, dialect: sql.Dialect) -> str:
+def _group_sql(name: str, dtype: Any, dialect: Dialect) -> str:
     """A group column as labels are compared with it."""
-    column = sql.identifier(name, dialect)
+    column = identifier(name, dialect)
     if dtype.is_float() or dtype.is_decimal():
         return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
     return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS {dialect.text})"
@@ -598,7 +506,7 @@ def _typed(labels: Sequence[Any], dtype: Any) -> Any:
 
 def _text_sql(name: str, dtype: Any) -> str:
     """A group column as the text of its labels."""
-    column = sql.identifier(name)
+    column = identifier(name)
     if dtype.is_float() or dtype.is_decimal():
         whole = f"CAST(TRY_CAST({column} AS HUGEINT) AS VARCHAR)"
         part = f"WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN 'part of a number'"
@@ -670,22 +578,6 @@ def _reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
         found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
         return {name: found[alias] for alias, name in short.items()}.__getitem__
     return lambda name: table[name].to_native()
-
-
-def _name(role: str, name: Any) -> str:
-    if not isinstance(name, str):
-        raise InputError(f"`{role}` must be the name of a column, got {name!r}.")
-    return name
-
-
-def _names(role: str, names: Any) -> tuple[str, ...]:
-    if isinstance(names, str):
-        return (names,)
-    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"`{role}` must be the name of a column or a list of names, got {names!r}.")
-    if len(set(names)) < len(names):
-        raise InputError(f"`{role}` names a column twice: {list(names)}.")
-    return tuple(names)
 
 
 def _check_columns(table: Any, names: Sequence[str]) -> None:

@@ -448,6 +448,70 @@ class Rule:
 
         return apply(self, frame, score=score, group=group, strata=strata, id=id, key=key, prefix=prefix)
 
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        table: str | Sequence[str] | None = None,
+        view: str | Sequence[str] | None = None,
+        score: str | None = None,
+        group: str | Sequence[str] | None = None,
+        strata: str | Sequence[str] | None = None,
+        id: str | None = None,
+        key_table: str | Sequence[str] | None = None,
+        key_column: str = "key",
+        prefix: str = "",
+    ) -> str:
+        """Return the rule as SQL that gives the same probabilities and decisions in a data base.
+
+        With `table`, a whole SELECT of that table's columns and the new ones; with `view` also, CREATE VIEW.
+        Without either, the new columns as expressions, to be pasted into a SELECT. A comment on top says which
+        rule it is and what it expects. A score that is missing, NaN or out of range gives NULL, and so does a
+        group that the rule does not know, unless `unseen_group` says otherwise. Needs the extra `export`.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite"}
+            Which SQL.
+        table, view : str or list of str, optional
+            Names, quoted as they are given; dots take them apart, as in "schema.table", unless it is a list.
+        score, group, strata : str or list of str, optional
+            Names of the columns; those of the fit unless given.
+        id : str, optional
+            Name of the column that says who each row is: texts or whole numbers.
+        key_table, key_column : str
+            Where the key is: a table of one row, which only the owner of the query should be able to read. The
+            text holds its name, and neither it nor a query plan the key.
+        prefix : str, default ""
+            What the names of the new columns start with.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> text = rule.to_sql("duckdb", table="applicants", score="p", group="unit")
+        >>> import duckdb
+        >>> con = duckdb.connect()
+        >>> _ = con.execute("CREATE TABLE applicants AS SELECT 0.375 AS p, 'B' AS unit")
+        >>> con.execute(text).fetchall()
+        [(Decimal('0.375'), 'B', 0.25)]
+        """
+        from fairramp.export.sql import to_sql
+
+        return to_sql(
+            self,
+            dialect,
+            table=table,
+            view=view,
+            score=score,
+            group=group,
+            strata=strata,
+            id=id,
+            key_table=key_table,
+            key_column=key_column,
+            prefix=prefix,
+        )
+
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
         known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))

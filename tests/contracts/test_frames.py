@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
+from fairramp.export.dialects import literal
 from fairramp.scales import logits_at
 from samples import KEY, sample
 
@@ -515,6 +516,16 @@ def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
     assert above > threshold or threshold == 1
 
 
+@pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])
+def test_a_threshold_that_no_probability_reaches_has_no_logit(threshold, chance):
+    low, high = logits_at(threshold)
+    assert low > high
+    for logit in (-1e300, -1e5, 0.0, 1e5, 1e300):
+        assert (logit > high, logit >= low) == (bool(chance), bool(chance))
+    rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0.0)
+    np.testing.assert_array_equal(rule.probabilities([-1e300, 0.0, 1e300], ["a"] * 3), chance)
+
+
 # Refusing -------------------------------------------------------------------------------------
 
 
@@ -612,7 +623,7 @@ def test_what_cannot_be_applied_is_refused(engine, settings, message):
 
 def test_numbers_in_sql_are_doubles_to_the_last_bit():
     for number in (0.1, 1 / 3, -5e-324, 1e308, 0.49999999999999994, 2.0**52):
-        text = sql_pieces.literal(number)
+        text = literal(number)
         [(value, kind)] = duckdb.sql(f"SELECT {text}, typeof({text})").fetchall()
         assert (value, kind) == (number, "DOUBLE")
 

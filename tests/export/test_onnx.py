@@ -12,11 +12,11 @@ from cases import KEY, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
-from rules import labels_of, rules
 
 import fairramp
 from fairramp import FairrampError, InputError, Ramp, Rule
 from fairramp.export.onnx import append_to, to_onnx
+from rules import labels_of, rules
 
 RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
 HALF = RULE.probabilities([0.5], ["a"])[0]  # in the middle of the ramp, up to a rounding
@@ -403,7 +403,7 @@ def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
         (("a", None), {"missing": 7}, "a text"),
         ((1, None), {"missing": "x"}, "a whole number"),
         ((2**63, 1), {}, "64 bits"),
-        (("a", ("b", "c")), {}, "different numbers of columns"),
+        (("a", ("b", "c")), {}, "must name 2 columns"),
         (("a", "b"), {"strata": "s"}, "`strata`"),
         (("a", "b"), {"group": ["x", "y"]}, "`group` must name 1 column"),
         (("a", "b"), {"score": "group"}, "names of their own"),

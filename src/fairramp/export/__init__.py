@@ -1,1 +1,1 @@
-"""Rules that run where the model runs, with the same answers."""
+"""Rules that leave Python: the same rule for other engines, with the same decisions."""

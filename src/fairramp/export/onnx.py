@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairramp._version import __version__
+from fairramp.columns import Columns
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.plan import Plan, score_range
 from fairramp.files import write_bytes
+from fairramp.groups import Label
 from fairramp.inputs import check_option
 from fairramp.rule import Rule
 
@@ -93,15 +95,14 @@ def to_onnx(
     onnx = _onnx()
     types = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}
     check_option("score_type", score_type, types)
-    plan = Plan.of(rule, group, strata)
-    columns = _inputs(plan, missing)
-    name = score or (rule.record.score_column if rule.record else None) or "score"
-    taken = {name} | {column.name for column in columns}
+    named = _named(rule, score, group, strata)
+    columns, name = _inputs(rule, named, missing), named.score
+    taken = {name, *(column.name for column in columns)}
     if len(taken) <= len(columns):
-        raise InputError(f"The inputs must have names of their own, but two are named {name!r}; pass `score`.")
+        raise InputError(f"Inputs must have names of their own, got {list(named.all)}; pass other ones.")
     graph = onnx.GraphProto(name="fairramp")
     graph.input.append(_tensor(name, types[score_type]))
-    part = _Part(rule, plan, columns, decisions, prefix, taken)
+    part = _Part(rule, columns, decisions, prefix, taken)
     versions = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(_ML, _ML_OPSET)]
     model = onnx.helper.make_model(
         graph,
@@ -176,8 +177,8 @@ def append_to(
     _align(joined)
     graph = joined.graph
     inputs = {tensor.name: tensor for tensor in graph.input}
-    plan = Plan.of(rule, group, strata)
-    part = _Part(rule, plan, _inputs(plan, missing), decisions, prefix, _names_in(graph))
+    columns = _inputs(rule, _named(rule, found.name, group, strata), missing)
+    part = _Part(rule, columns, decisions, prefix, _names_in(graph))
     own = {c.name for c in part.columns if c.name in inputs}
     for name in (*part.new_names, *(c.name for c in part.columns if c.name not in own)):
         if name in part.taken:
@@ -206,11 +207,8 @@ class _Input(NamedTuple):
 class _Part:
     """The nodes of a rule."""
 
-    def __init__(
-        self, rule: Rule, plan: Plan, columns: list[_Input], decisions: bool, prefix: str, taken: set[str]
-    ) -> None:
+    def __init__(self, rule: Rule, columns: list[_Input], decisions: bool, prefix: str, taken: set[str]) -> None:
         self.rule = rule
-        self.plan = plan
         self.columns = columns
         self.taken = taken
         self.u = f"{prefix}u" if decisions else None
@@ -296,7 +294,7 @@ class _Part:
         return self.node("LabelEncoder", labels, **attributes)
 
     def _chance(self, score: str, code: str) -> str:
-        rule, plan = self.rule, self.plan
+        rule, plan = self.rule, Plan.of(self.rule)
         zero, one, nan = self.constant(0.0), self.constant(1.0), self.constant(np.nan)
         low, high = (self.constant(end) for end in score_range(rule))
         sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
@@ -340,12 +338,30 @@ class _Part:
         self.node("Cast", answer, output=self.outputs[1], to=_onnx().TensorProto.INT8)
 
 
-def _inputs(plan: Plan, missing: Any) -> list[_Input]:
+def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
+    """Names of the inputs: as given, as in the fit, or else score, group and stratum."""
+    stratified, first = rule.criterion == "covariance", rule.groups[0]
+    outer, inner = first if stratified and isinstance(first, tuple) else (None, first)
+    if score is None and (rule.record is None or rule.record.score_column is None):
+        score = "score"
+    if group is None and rule.group_columns is None:
+        group = _numbered("group", inner)
+    if stratified and strata is None and rule.strata_columns is None:
+        strata = _numbered("stratum", outer)
+    return Columns.of(rule, score, group, strata, None)
+
+
+def _numbered(name: str, label: Label) -> list[str]:
+    n = len(label) if isinstance(label, tuple) else 1
+    return [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
+
+
+def _inputs(rule: Rule, named: Columns, missing: Any) -> list[_Input]:
     """The group columns as tensors: texts, whole numbers or truths, each with the groups' values."""
-    values = zip(*plan.labels, strict=True)
+    values = zip(*map(named.parts, rule.groups), strict=True)
     return [
         _input(name, list(labels), missing.get(name) if isinstance(missing, Mapping) else missing)
-        for name, labels in zip(plan.columns, values, strict=True)
+        for name, labels in zip((*named.strata, *named.groups), values, strict=True)
     ]
 
 
