@@ -36,7 +36,7 @@ test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mi
 	$(BIN)/pytest -m "spark or cluster"
 
 test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 MB)
-	$(BIN)/pytest -m torch tests/export
+	$(BIN)/pytest -m torch tests/export tests/cli
 	$(BIN)/pytest src/fairramp/export/torch.py
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core

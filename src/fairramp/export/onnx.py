@@ -172,7 +172,7 @@ def append_to(
         joined = onnx.ModelProto()
         joined.CopyFrom(model)
     else:
-        joined = onnx.load(os.fspath(model))
+        joined = _loaded(os.fspath(model))
     found = _score_output(joined, score)
     _align(joined)
     graph = joined.graph
@@ -441,6 +441,15 @@ def _one_column(graph: Any, output: Any, column: int | None, rule: Rule, part: _
     if sizes is not None and (len(sizes) != 2 or (sizes[1] and not 0 <= column < sizes[1])):
         raise InputError(f"The output {output.name!r} of shape {sizes} has no column {column}.")
     return part.node("Gather", output.name, part.constant(column, np.int64), axis=1)
+
+
+def _loaded(path: str) -> Any:
+    try:
+        return _onnx().load(path)
+    except OSError:
+        raise
+    except Exception:  # of protobuf, in as many kinds as it has versions
+        raise InputError(f"{path} is not an ONNX model.") from None
 
 
 def _tensor(name: str, kind: int) -> Any:
