@@ -68,8 +68,8 @@ def test_sql_goes_to_stdout_and_the_rest_to_stderr(inside, applied):
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "snowflake", "bigquery"])
 def test_every_dialect_is_written_with_its_header(inside, dialect):
     inside("export", "rule.json", "--to", "sql", "--dialect", dialect, "--table", "a.b", "--view", "c",
-           "--score", "s", "--group", "my group", "--id", "who", "--key-table", "k", "--key-column", "x", "--prefix", "fair_",
-           "-o", "r.sql")  # fmt: skip
+           "--score", "s", "--group", "my group", "--id", "who", "--key-table", "k", "--key-column", "x",
+           "--prefix", "fair_", "-o", "r.sql")  # fmt: skip
     text = inside.read("r.sql")
     assert "CREATE VIEW" in text
     for name in ("my group", "who", "fair_probability", "fair_decision"):

@@ -48,7 +48,7 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     for name in ("key_table", "key_column"):
         if re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", given.get(name, "")):
             raise TableError(
-                f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a table of one row. "
+                f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
                 "It may now stand in the history of your shell."
             )
     if to == "onnx" and "model" in given and "score_type" in given:
