@@ -232,6 +232,8 @@ def picked(values: Sequence[float], place: str) -> str:
 #: What the tables of a statement are called in it.
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
 _KEY_CHARACTERS = "0123456789abcdef"
+#: Expressions tell so many groups apart; beyond, data bases are slow with them, and then refuse them.
+MOST_COMPARED = 256
 
 
 def expressions(
@@ -247,7 +249,7 @@ def expressions(
 ) -> dict[str, str]:
     """Return a rule as SQL expressions over the columns of any table: `probability` and, with an id, `decision`.
 
-    Groups are compared one by one, so the texts grow with their number; `to_sql` with a table looks them up.
+    Groups are compared one by one, 256 at most; `Rule.to_sql` with a table looks them up.
 
     Parameters
     ----------
@@ -369,7 +371,7 @@ class _Order:
             table, name, _ = self.key
             column = f"{_KEY}.{identifier(name, self.dialect)}"
             # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
-            sound = f"length({column}) = 64 AND rtrim({column}, '{_KEY_CHARACTERS}') = ''"
+            sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
             key = f"(\n        SELECT {column} FROM {table} AS {_KEY}\n        WHERE {sound})"
             assert self.columns.id is not None
             found["decision"] = drawn(key, self._text(of, self.columns.id), self.dialect)
@@ -377,6 +379,11 @@ class _Order:
 
     def expressions(self) -> dict[str, str]:
         """Over columns of any table."""
+        if len(self.labels) > MOST_COMPARED:
+            raise InputError(
+                f"Expressions compare groups one by one, up to {MOST_COMPARED}, and the rule has "
+                f"{len(self.labels):,}; pass `table` for a SELECT that looks them up."
+            )
         formula, columns = self._formula(""), self._group_texts("")
         texts = {
             name: formula.compared(columns, self.labels, self.rule.ramps, answer)
