@@ -1,8 +1,11 @@
 """A rule as an ONNX graph decides as NumPy does, in onnxruntime, alone and behind classifiers."""
 
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -239,6 +242,35 @@ def test_rounding_a_score_to_float32_moves_a_probability_by_2_to_the_minus_24_ov
     moved = np.abs(exact - rounded).max()
     assert moved <= bound * (1 + 1e-6) + 1e-9
     assert moved > bound / 4
+
+
+@pytest.mark.parametrize("width", [0.01, 1e-6])
+def test_so_it_does_on_the_shared_rows(width):
+    rows = case(ramp_width=width)
+    sure = ~np.isnan(rows.probability)
+    groups = {"race": rows.group[sure].tolist()}
+    moved = np.abs(rows.rule.probabilities(rows.score[sure].astype(np.float32), groups) - rows.probability[sure])
+    highest = max(ramp.threshold for ramp in rows.rule.ramps) + width / 2
+    assert 0 < moved.max() <= 2.0**-24 * highest / width * (1 + 1e-6)
+
+
+# The example ----------------------------------------------------------------------------------
+
+
+def test_the_example_says_what_the_page_says(tmp_path):
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, root / "examples" / "onnx_pipeline.py", tmp_path],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        check=True,
+    )
+    (shown,) = re.findall(
+        r"```text\n(inputs: .*?)```", (root / "docs" / "production.md").read_text("utf-8"), re.DOTALL
+    )
+    assert done.stdout == shown
+    assert [path.name for path in tmp_path.iterdir()] == ["fair.onnx"]
 
 
 # Behind a classifier --------------------------------------------------------------------------
