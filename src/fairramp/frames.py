@@ -381,16 +381,19 @@ def _apply_duckdb(rule: Rule, table: Any, columns: Columns, key: str | None, new
 
     relation, schema = table.to_native(), table.collect_schema()
     own = [identifier(name) for name in relation.columns]
-    hidden = [_unused(relation.columns, f"fairramp_{name}") for name in ("place", "chance", "key")]
-    place, chance, secret = map(identifier, hidden)
+    words = ("place", "chance", "key", "n0", "n1", "n2")
+    hidden = {word: _unused(relation.columns, f"fairramp_{word}") for word in words}
+    place, chance, secret, *numbers = map(identifier, hidden.values())
     kept = list(own)
     if key is not None:
-        relation = relation.cross(duckdb_table(relation, {hidden[2]: [key]}))
+        relation = relation.cross(duckdb_table(relation, {hidden["key"]: [key]}))
         kept.append(secret)
     groups = _Groups.of(rule, columns, schema, DUCKDB)
     if len(groups.labels) > FEW_GROUPS:
         relation = relation.project(", ".join([*kept, f"{groups.code()} AS {place}"]))
-        formula = groups.looked_up(place)
+        looked_up = dict(zip(numbers, groups.looked_up(place), strict=False))
+        relation = relation.project(", ".join([*kept, *(f"{text} AS {n}" for n, text in looked_up.items())]))
+        formula = groups.joined([*looked_up])
     else:
         formula = groups.compared()
     relation = relation.project(", ".join([*kept, f"{formula} AS {chance}"]))
@@ -449,20 +452,19 @@ class _Groups(NamedTuple):
             found[f"n{i}"] = list(numbers)
         return found
 
-    def joined(self, numbers: Sequence[str], place: str | None = None) -> str:
-        """For many groups, from the columns of that table."""
-        chance = sql.chance(self.formula.dialect)
-        return self.formula.guarded(self.formula.joined(place or numbers[0], numbers, chance))
+    def joined(self, numbers: Sequence[str]) -> str:
+        """For many groups, from columns with the numbers of their ramps."""
+        return self.formula.guarded(self.formula.joined(numbers, sql.chance(self.formula.dialect)))
 
     def code(self) -> str:
         """For many groups, their place among `labels`."""
         texts = [_text_sql(name, dtype) for name, dtype in zip(self.names, self.types, strict=True)]
         return sql.group_code(texts, [tuple(map(_label_text, label)) for label in self.labels])
 
-    def looked_up(self, place: str) -> str:
-        """For many groups, from their place."""
+    def looked_up(self, place: str) -> list[str]:
+        """For many groups, the numbers of their ramps, from their place."""
         numbers = zip(*map(self.formula.numbers, self.ramps), strict=True)
-        return self.joined([sql.picked(column, place) for column in numbers], place)
+        return [sql.picked(column, place) for column in numbers]
 
 
 def _kind(dtype: Any) -> type:

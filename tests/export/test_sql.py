@@ -1,5 +1,7 @@
 """SQL gives what NumPy gives: the same probabilities, identical decisions, and nothing where there is none."""
 
+from pathlib import Path
+
 import databases
 import numpy as np
 import pyarrow as pa
@@ -9,6 +11,7 @@ from databases import ALL, DRAWING, POSTGRES, SPARK, arrow, database
 
 from engines import columns_of, table
 from fairramp import Covariance, Ramp, Rule, fit_rule
+from fairramp.datasets import load_adult_scores
 from fairramp.export import sql
 
 NAMES = {"score": "p", "group": "g"}
@@ -253,6 +256,7 @@ def test_sqlite_takes_no_text_for_a_number():
     [
         ("duckdb", "VARCHAR COLLATE NOCASE"),
         ("sqlite", "TEXT COLLATE NOCASE"),
+        pytest.param("spark", "STRING COLLATE UTF8_LCASE", marks=SPARK.marks),
         pytest.param("postgres", "text COLLATE blind", marks=POSTGRES.marks),
     ],
 )
@@ -261,10 +265,46 @@ def test_labels_are_compared_letter_by_letter(engine, column):
     if engine == "postgres":
         db.rows("CREATE COLLATION blind (provider=icu, locale='und-u-ks-level2', deterministic=false)")
     rule = Rule(("a", "A"), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
-    db.rows(f"CREATE TABLE t (n INTEGER, p DOUBLE PRECISION, g {column}, who VARCHAR(9))")
-    db.rows("INSERT INTO t VALUES (0, 0.5, 'a', 'x'), (1, 0.5, 'A', 'y'), (2, 0.5, 'Á', 'z')")
+    if engine == "spark":
+        db.create("rows", arrow(n=[0, 1, 2], p=[0.5] * 3, g=["a", "A", "Á"], who=["x", "y", "z"]))
+        db.rows(f"CREATE TEMP VIEW t AS SELECT n, p, CAST(g AS {column}) AS g, who FROM rows")
+        db.created.append("t")
+        assert db.rows("SELECT count(*) FROM t WHERE g = 'a'") == [(2,)]
+    else:
+        db.rows(f"CREATE TABLE t (n INTEGER, p DOUBLE PRECISION, g {column}, who VARCHAR(9))")
+        db.rows("INSERT INTO t VALUES (0, 0.5, 'a', 'x'), (1, 0.5, 'A', 'y'), (2, 0.5, 'Á', 'z')")
     db.create("keys", arrow(key=[KEY]))
     for make in (_selected, _pasted):
         found = db.columns(make(db, rule))[-2 if db.decides else -1]
         assert found == [1.0, 0.0, None]
     db.clear()
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_spark_takes_the_view(engine, tmp_path):
+    db = database(engine)
+    session = db.session
+    for name, rows in {"t": arrow(p=[0.5, 0.1], g=["a", "a"], who=["x", "y"]), "keys": arrow(key=[KEY])}.items():
+        session.createDataFrame(rows).write.parquet(str(tmp_path / name))
+        session.sql(f"CREATE TABLE {name} USING parquet LOCATION '{tmp_path / name}'")
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.5)
+    try:
+        session.sql(rule.to_sql("spark", table="default.t", view="fair", **NAMES, **DRAW))
+        expected = rule.decide([0.5, 0.1], ["a", "a"], ids=["x", "y"], key=KEY).tolist()
+        assert db.rows("SELECT decision FROM fair ORDER BY who") == [(d,) for d in expected]
+    finally:
+        session.sql("DROP VIEW IF EXISTS fair")
+        session.sql("DROP TABLE t")
+        session.sql("DROP TABLE keys")
+
+
+def test_the_page_shows_what_is_written():
+    page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
+    data = load_adult_scores()
+    rule = fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)
+    text = rule.to_sql("postgres", score="p")
+    blocks = [block.split("```")[0] for block in page.split("```sql\n")[1:]]
+    for block in blocks[:2]:
+        shown = [line for line in block.splitlines() if line.strip() != "..."]
+        assert len(shown) > 5
+        assert [line for line in shown if line not in text.splitlines()] == []

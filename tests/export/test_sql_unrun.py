@@ -109,3 +109,7 @@ def test_it_uses_the_words_of_its_own(dialect, words):
     rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
     text = rule.to_sql(dialect, table="t", **COLUMNS)
     assert [word for word in words if word not in text] == []
+    view = sqlglot.parse_one(rule.to_sql(dialect, table="a.t", view="a.v", **COLUMNS), dialect=dialect)
+    assert isinstance(view, exp.Create)
+    assert view.kind == "VIEW"
+    assert next(table.sql() for table in view.find_all(exp.Table)) == '"a"."v"'

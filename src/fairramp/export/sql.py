@@ -164,10 +164,10 @@ class Formula(NamedTuple):
         ]
         return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END"
 
-    def joined(self, place: str, numbers: Sequence[str], answer: Answer) -> str:
-        """The answer for many groups: numbers are columns, and `place` is NULL if the group is not known."""
+    def joined(self, numbers: Sequence[str], answer: Answer) -> str:
+        """The answer for many groups: numbers are columns, NULL where the group is not known."""
         unknown, known = self.otherwise(answer), self.on_ramp(numbers, answer)
-        return f"CASE\n    WHEN {place} IS NULL THEN {unknown}\n    ELSE {known}\n  END"
+        return f"CASE\n    WHEN {numbers[0]} IS NULL THEN {unknown}\n    ELSE {known}\n  END"
 
     def _number(self, value: float) -> str:
         return literal(value, self.dialect)
@@ -396,7 +396,7 @@ class _Order:
         of = f"{_ROWS}."
         formula, d = self._formula(of), self.dialect
         names = [f"{_RAMPS}.{name}" for name in formula.number_names]
-        texts = {name: formula.joined(names[0], names, answer) for name, answer in self.answers(of).items()}
+        texts = {name: formula.joined(names, answer) for name, answer in self.answers(of).items()}
         made = zip(self._finished(formula, texts, of).values(), new, strict=True)
         items = [f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)]
         conditions, columns, rows = self._lookup(formula, of)
