@@ -192,7 +192,7 @@ def append_to(
                 f"The model's input {tensor.name!r} is not of the type of the rule's groups; pass `group` with "
                 "another name, and the groups come in beside it."
             )
-    taken_from = _one_column(graph, found, column, rule, part)
+    taken_from = _one_column(found, column, rule, part)
     return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
 
 
@@ -422,7 +422,7 @@ def _score_output(model: Any, wanted: str | None) -> Any:
     )
 
 
-def _one_column(graph: Any, output: Any, column: int | None, rule: Rule, part: _Part) -> str:
+def _one_column(output: Any, column: int | None, rule: Rule, part: _Part) -> str:
     """The scores of an output, one per row."""
     shape = output.type.tensor_type.shape
     sizes = [dim.dim_value for dim in shape.dim] if output.type.tensor_type.HasField("shape") else None
