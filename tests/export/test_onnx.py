@@ -179,6 +179,23 @@ def test_columns_of_different_length_are_an_error_and_not_stretched(scores, grou
         model.run(None, feed)
 
 
+@pytest.mark.parametrize("decisions", [False, True])
+def test_no_rows_get_no_answers(decisions):
+    rules = {"one": RULE, "two": Rule((("a", 1), ("b", 2)), RULE.ramps, ramp_width=0.1, columns=("group", "h"))}
+    for rule in rules.values():
+        feed = {"score": np.empty(0), "group": texts([])} | ({"u": np.empty(0)} if decisions else {})
+        feed |= {"h": np.empty(0, dtype=np.int64)} if rule is rules["two"] else {}
+        assert [len(found) for found in run(to_onnx(rule, decisions=decisions), **feed).values()] == [0] * (
+            1 + decisions
+        )
+
+
+def test_so_many_columns_that_their_codes_would_wrap_around_are_refused():
+    labels = tuple(tuple(f"{i}" for _ in range(24)) for i in range(9))
+    with pytest.raises(InputError, match="too many columns"):
+        to_onnx(Rule(labels, tuple(Ramp(0.5) for _ in labels), ramp_width=0.1))
+
+
 def test_known_parts_of_no_known_group_are_unseen():
     groups = (("f", 1), ("m", 2))
     model = to_onnx(Rule(groups, (Ramp(0.2), Ramp(0.3)), ramp_width=0.1), group=["sex", "unit"])
@@ -358,8 +375,10 @@ def test_names_that_the_classifier_has_already_are_left_alone():
     once = append_to(own_model(name="fairramp/0"), RULE)
     x = np.array([[0.5, 0.5], [0.9, 0.1]], dtype=np.float32)
     np.testing.assert_array_equal(run(once, x=x, group=texts(["a", "b"]))["probability"], [HALF, 0.0])
-    with pytest.raises(InputError, match=r"'probability' already; pass .* `prefix`"):
+    with pytest.raises(InputError, match="'probability' already; pass `prefix`"):
         append_to(own_model(name="probability"), RULE)
+    with pytest.raises(InputError, match="'probabilities' already; pass `group`"):
+        append_to(own_model(), RULE, group="probabilities")
     found = run(append_to(own_model(name="probability"), RULE, prefix="fair_"), x=x, group=texts(["a", "b"]))
     assert list(found) == ["probability", "fair_probability"]
 
@@ -439,6 +458,8 @@ def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
         (("a", "b"), {"strata": "s"}, "`strata`"),
         (("a", "b"), {"group": ["x", "y"]}, "`group` must name 1 column"),
         (("a", "b"), {"score": "group"}, "names of their own"),
+        (("a", "b"), {"group": "probability"}, "`prefix`"),
+        (("a", "b"), {"score": "u", "decisions": True}, "`prefix`"),
         (("a", "b"), {"score_type": "int8"}, "`score_type`"),
         ((("a", "b"), ("c", "d")), {"group": ["x", "x"]}, "x"),
     ],

@@ -15,6 +15,7 @@ because what it makes of NaN is left to the runtime. Columns of different length
 """
 
 import json
+import math
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -179,18 +180,16 @@ def append_to(
     inputs = {tensor.name: tensor for tensor in graph.input}
     columns = _inputs(rule, _named(rule, found.name, group, strata), missing)
     part = _Part(rule, columns, decisions, prefix, _names_in(graph))
-    own = {c.name for c in part.columns if c.name in inputs}
-    for name in (*part.new_names, *(c.name for c in part.columns if c.name not in own)):
-        if name in part.taken:
+    for column_in in columns:
+        if column_in.name not in inputs:
+            if column_in.name in part.taken:
+                raise InputError(
+                    f"The model has something named {column_in.name!r} already; pass `group` or `strata`."
+                )
+        elif inputs[column_in.name].type.tensor_type.elem_type != column_in.type:
             raise InputError(
-                f"The model has something named {name!r} already; pass `group`, `strata` or `prefix`."
-            )
-    for tensor in (inputs[c.name] for c in part.columns if c.name in own):
-        wanted = next(c.type for c in part.columns if c.name == tensor.name)
-        if tensor.type.tensor_type.elem_type != wanted:
-            raise InputError(
-                f"The model's input {tensor.name!r} is not of the type of the rule's groups; pass `group` with "
-                "another name, and the groups come in beside it."
+                f"The model's input {column_in.name!r} is not of the type of the rule's groups; pass `group` "
+                "with another name, and the groups come in beside it."
             )
     taken_from = _one_column(found, column, rule, part)
     return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
@@ -213,16 +212,14 @@ class _Part:
         self.taken = taken
         self.u = f"{prefix}u" if decisions else None
         self.outputs = [f"{prefix}probability", *([f"{prefix}decision"] if decisions else [])]
+        for name in (*([self.u] if self.u else []), *self.outputs):
+            if name in taken:
+                raise InputError(f"The model has something named {name!r} already; pass `prefix`.")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._inner = "fairramp"
         while any(name.startswith(f"{self._inner}/") for name in taken):
             self._inner += "_"
-
-    @property
-    def new_names(self) -> list[str]:
-        """Names of inputs and outputs besides the groups."""
-        return [*([self.u] if self.u else []), *self.outputs]
 
     def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         """Add a node; the name of what it computes."""
@@ -278,7 +275,7 @@ class _Part:
         for column, radix in zip(self.columns, radices, strict=True):
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
-        if max(numbers) not in _INT64:
+        if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
             raise InputError("The groups of this rule have too many columns for an ONNX model.")
         return self.node(
             "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
