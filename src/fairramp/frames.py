@@ -440,8 +440,7 @@ class _Groups(NamedTuple):
 
     def compared(self) -> str:
         """For a few groups, one by one."""
-        chance = sql.chance(self.formula.dialect)
-        return self.formula.guarded(self.formula.compared(self.expressions(), self.labels, self.ramps, chance))
+        return self.formula.guarded(self.formula.compared(self.expressions(), self.labels, self.ramps))
 
     def table(self) -> dict[str, list[Any]]:
         """For many groups, a table to join with: labels k0, …, numbers n0, … of the ramps."""
@@ -454,7 +453,7 @@ class _Groups(NamedTuple):
 
     def joined(self, numbers: Sequence[str]) -> str:
         """For many groups, from columns with the numbers of their ramps."""
-        return self.formula.guarded(self.formula.joined(numbers, sql.chance(self.formula.dialect)))
+        return self.formula.guarded(self.formula.joined(numbers))
 
     def code(self) -> str:
         """For many groups, their place among `labels`."""

@@ -237,8 +237,12 @@ def _postgres():
     return _Server(_programs())
 
 
-def stop_postgres():
-    """End the server if there is one."""
+def close():
+    """Leave no connection and no server behind."""
+    for found in _OPEN.values():
+        if hasattr(found, "connection"):
+            found.connection.close()
+    _OPEN.clear()
     if _postgres.cache_info().currsize:
         _postgres().stop()
         _postgres.cache_clear()
@@ -260,10 +264,14 @@ DRAWING = ("duckdb", POSTGRES, SPARK)
 ALL = (*DRAWING, "sqlite")
 
 
-@functools.cache
+_OPEN = {}
+
+
 def database(name):
     """One connection for all tests, with nothing in it."""
-    return CLASSES[name]()
+    if name not in _OPEN:
+        _OPEN[name] = CLASSES[name]()
+    return _OPEN[name]
 
 
 def arrow(**columns):

@@ -18,14 +18,6 @@ NAMES = {"score": "p", "group": "g"}
 DRAW = {"id": "who", "key_table": "keys"}
 
 
-@pytest.fixture
-def db(request):
-    """A data base with nothing in it."""
-    found = database(request.param)
-    yield found
-    found.clear()
-
-
 on = pytest.mark.parametrize("db", ALL, indirect=True)
 on_drawing = pytest.mark.parametrize("db", DRAWING, indirect=True)
 
@@ -161,6 +153,16 @@ def test_thousands_of_groups_are_looked_up(db):
     group, ids = np.array(groups, dtype=object)[place], [f"{i}" for i in range(n)]
     _load(db, score, group, ids)
     _agree(db, _selected(db, rule), rule.probabilities(score, group), rule.decide(score, group, ids=ids, key=KEY))
+
+
+@on
+def test_as_many_groups_as_expressions_take_are_told_apart(db):
+    n = sql.MOST_COMPARED
+    rule = Rule(tuple(range(n)), tuple(Ramp(0.1 + k / 400) for k in range(n)), ramp_width=0.5)
+    score, ids = np.linspace(0, 1, n), [f"{i}" for i in range(n)]
+    _load(db, score, range(n), ids)
+    expected = rule.probabilities(score, range(n)), rule.decide(score, range(n), ids=ids, key=KEY)
+    _agree(db, _pasted(db, rule), *expected)
 
 
 @on_drawing

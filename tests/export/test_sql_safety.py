@@ -160,17 +160,16 @@ def test_spark_reads_texts_alike_under_every_setting(engine):
     db.session.conf.unset("spark.sql.parser.escapedStringLiterals")
 
 
-@pytest.mark.parametrize("engine", [SPARK])
+@pytest.mark.parametrize("db", [SPARK], indirect=True)
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_spark_decides_alike_with_and_without_ansi(engine, ansi):
-    db, made = database(engine), case(scale="logit")
+def test_spark_decides_alike_with_and_without_ansi(db, ansi):
+    made = case(scale="logit")
     db.session.conf.set("spark.sql.ansi.enabled", ansi)
     few = slice(0, 3000)
     db.create("t", arrow(n=list(range(3000)), p=made.score[few], g=list(made.group[few]), who=made.id[few]))
     db.create("keys", arrow(key=[KEY]))
     text = made.rule.to_sql("spark", table="t", score="p", group="g", id="who", key_table="keys")
     found = [-1 if value is None else value for value in db.columns(text)[-1]]
-    db.clear()
     db.session.conf.unset("spark.sql.ansi.enabled")
     assert found == made.decision[few].tolist()
 
@@ -178,23 +177,22 @@ def test_spark_decides_alike_with_and_without_ansi(engine, ansi):
 # Keys -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", DRAWING)
-def test_the_key_is_in_no_text_no_plan_and_no_log(engine, caplog, capfd):
+@pytest.mark.parametrize("db", DRAWING, indirect=True)
+def test_the_key_is_in_no_text_no_plan_and_no_log(db, caplog, capfd):
     caplog.set_level(logging.DEBUG)
-    db, made = database(engine), case()
+    made = case()
     few = slice(0, 3000)
     db.create("t", arrow(p=made.score[few], g=list(made.group[few]), who=made.id[few]))
     db.create("keys", arrow(key=[KEY]))
-    text = made.rule.to_sql(engine, table="t", score="p", group="g", id="who", key_table="keys")
+    text = made.rule.to_sql(db.dialect, table="t", score="p", group="g", id="who", key_table="keys")
     plan = db.plan(text)
-    if engine == "postgres":  # which has been told to log every statement, with its plan
+    if db.dialect == "postgres":  # which has been told to log every statement, with its plan
         db.rows("ANALYZE")
         plan += db.plan(text)
         with open(db.log) as file:
             log = file.read()
         assert "InitPlan" in log
         plan += log
-    db.clear()
     assert "keys" in text
     assert len(plan) > 1000
     said = capfd.readouterr()
@@ -203,16 +201,14 @@ def test_the_key_is_in_no_text_no_plan_and_no_log(engine, caplog, capfd):
         assert KEY.encode().hex() not in shown
 
 
-@pytest.mark.parametrize("engine", [POSTGRES])
-def test_whoever_reads_the_view_need_not_read_the_key(engine):
+@pytest.mark.parametrize("db", [POSTGRES], indirect=True)
+def test_whoever_reads_the_view_need_not_read_the_key(db):
     import psycopg
 
-    db = database(engine)
     db.create("t", arrow(p=[0.5], g=["a"], who=["x"]))
     db.create("keys", arrow(key=[KEY]))
     rule = Rule(("a",), (Ramp(0.5),), ramp_width=1.0)
     db.rows(rule.to_sql("postgres", table="t", view="fair", score="p", group="g", id="who", key_table="keys"))
-    db.rows("DROP ROLE IF EXISTS reader")
     db.rows("CREATE ROLE reader; GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON fair TO reader")
     db.rows("SET ROLE reader")
     try:
@@ -223,8 +219,7 @@ def test_whoever_reads_the_view_need_not_read_the_key(engine):
             db.rows("SELECT * FROM t")
     finally:
         db.rows("RESET ROLE")
-        db.clear()
-        db.rows("DROP ROLE reader")
+        db.rows("DROP OWNED BY reader; DROP ROLE reader")
 
 
 # What is refused ------------------------------------------------------------------------------
@@ -244,6 +239,7 @@ RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
         (RULE, "duckdb", {"view": "v"}, "`view` needs `table`"),
         (RULE, "duckdb", {"table": "a..b"}, "`table`: the part has an empty name"),
         (RULE, "duckdb", {"table": 7}, "`table` must be a name like"),
+        (RULE, "duckdb", {"id": "who", "key_table": 7}, "`key_table` must be a name like"),
         (RULE, "duckdb", {"prefix": 7}, "`prefix` must be text"),
         (RULE, "duckdb", {"score": "a\0"}, "contains the character NUL"),
         (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL cuts names off after 63"),

@@ -3,10 +3,11 @@
     CASE WHEN score >= lowest AND score <= highest THEN              anything else, also NULL and NaN: NULL
       CASE WHEN x <= foot THEN 0                                     x    the position of the score
            WHEN x - foot >= width THEN 1                             foot of the row's group
-           ELSE (x - foot) / width END                               or, for a decision, draw < (x - foot) / width
+           ELSE (x - foot) / width END
     END
 
-    draw = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
+    decision = 1 if draw < probability, else 0
+    draw     = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
 
 `Rule.apply` computes with the same text on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST
 skip NULL and would turn a missing score into a yes. NaN is the highest number to most data bases: that is why
@@ -37,7 +38,7 @@ from fairramp.inputs import check_option
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
 
-__all__ = ["Answer", "Formula", "chance", "decision", "drawn", "expressions", "group_code", "picked", "to_sql"]
+__all__ = ["Formula", "decision", "expressions", "group_code", "picked", "to_sql"]
 
 # The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
@@ -46,44 +47,18 @@ _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
 # The formula ----------------------------------------------------------------------------------
 
 
-class Answer(NamedTuple):
-    """What a formula gives: a chance, or a decision.
+def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
+    """Yes or no as 1 or 0; the draw is made only where the probability leaves it open.
 
-    Attributes
-    ----------
-    no, yes : str
-        Certain answers.
-    at : callable
-        The answer where the chance, an expression, is strictly between.
-    """
-
-    no: str
-    yes: str
-    at: Callable[[str], str]
-
-
-def chance(dialect: Dialect) -> Answer:
-    """The probability of a yes."""
-    return Answer(literal(0.0, dialect), literal(1.0, dialect), lambda probability: probability)
-
-
-def drawn(key: str, id_text: str, dialect: Dialect) -> Answer:
-    """Yes or no as 1 or 0, by a draw that repeats; key and id are expressions of type text.
-
-    NULL if either is NULL and the draw is needed.
+    NULL if there is no probability, or if a draw is needed and there is no id or no key, both of type text.
     """
     assert dialect.draw is not None
-    whole = dialect.draw.format(message=f"{key}\n        || ':' || {id_text}")
-    u = f"{whole} / {literal(2.0**52, dialect)}"
-    return Answer("0", "1", lambda probability: f"CAST({u}\n        < {probability} AS INTEGER)")
-
-
-def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
-    """Yes or no of a probability that is a column; the draw is made only where it leaves the answer open."""
-    no, yes, at = drawn(key, id_text, dialect)
-    zero, one = literal(0.0, dialect), literal(1.0, dialect)
-    certain = f"WHEN {probability} <= {zero} THEN {no} WHEN {probability} >= {one} THEN {yes}"
-    return f"CAST(CASE {certain} ELSE {at(probability)} END AS {dialect.small})"
+    zero, one, parts = literal(0.0, dialect), literal(1.0, dialect), literal(2.0**52, dialect)
+    whole = dialect.draw.format(message=f"{key}\n  || ':' || {id_text}")
+    return (
+        f"CAST(CASE\nWHEN {probability} <= {zero} THEN 0\nWHEN {probability} >= {one} THEN 1\n"
+        f"ELSE CAST({whole} / {parts}\n< {probability} AS INTEGER)\nEND AS {dialect.small})"
+    )
 
 
 class Formula(NamedTuple):
@@ -118,55 +93,51 @@ class Formula(NamedTuple):
         """What `numbers` are called."""
         return ("foot",) if self.rule.ramp_width > 0 else ("low", "high", "tie_chance")
 
-    def on_ramp(self, numbers: Sequence[str], answer: Answer) -> str:
-        """The answer on a ramp; the score is sound."""
+    def on_ramp(self, numbers: Sequence[str]) -> str:
+        """The probability on a ramp; the score is sound."""
+        no, yes = self._number(0.0), self._number(1.0)
         if self.rule.ramp_width == 0:
             low, high, tie_chance = numbers
             score = self._own_score()
             return (
-                f"{_CASE}WHEN {score} > {high} THEN {answer.yes}{_WHEN}"
-                f"WHEN {score} >= {low} THEN {answer.at(tie_chance)}{_WHEN}ELSE {answer.no}{_END}"
+                f"{_CASE}WHEN {score} > {high} THEN {yes}{_WHEN}"
+                f"WHEN {score} >= {low} THEN {tie_chance}{_WHEN}ELSE {no}{_END}"
             )
         (foot,), x, width = numbers, self._position(), self._number(self.rule.ramp_width)
         return (
-            f"{_CASE}WHEN {x} <= {foot} THEN {answer.no}{_WHEN}WHEN {x} - {foot} >= {width} THEN {answer.yes}"
-            f"{_WHEN}ELSE {answer.at(f'({x} - {foot}) / {width}')}{_END}"
+            f"{_CASE}WHEN {x} <= {foot} THEN {no}{_WHEN}WHEN {x} - {foot} >= {width} THEN {yes}"
+            f"{_WHEN}ELSE ({x} - {foot}) / {width}{_END}"
         )
 
-    def known(self, ramp: Ramp, answer: Answer) -> str:
-        """The answer on a ramp whose numbers are written down."""
-        return self.on_ramp([self._number(n) for n in self.numbers(ramp)], answer)
+    def known(self, ramp: Ramp) -> str:
+        """The probability on a ramp whose numbers are written down."""
+        return self.on_ramp([self._number(n) for n in self.numbers(ramp)])
 
-    def otherwise(self, answer: Answer) -> str:
-        """The answer for groups that the rule does not know: by its policy, or NULL."""
+    def otherwise(self) -> str:
+        """The probability for groups that the rule does not know: by its policy, or NULL."""
         if self.rule.pooled is not None:
-            return self.known(self.rule.pooled, answer)
+            return self.known(self.rule.pooled)
         if self.rule.unseen_group == "original":
             logit, scale = self.rule.scale == "logit", SCALES[self.rule.scale]
+            no, yes = self._number(0.0), self._number(1.0)
             cutoff = self._number(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
-            return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {answer.yes}{_WHEN}ELSE {answer.no}{_END}"
+            return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
         return "NULL"
 
-    def compared(
-        self,
-        columns: Sequence[str],
-        labels: Sequence[tuple[Part, ...]],
-        ramps: Sequence[Ramp],
-        answer: Answer,
-    ) -> str:
-        """The answer for a few groups, told apart one by one; expressions of the type of the labels."""
-        otherwise = self.otherwise(answer)
+    def compared(self, columns: Sequence[str], labels: Sequence[tuple[Part, ...]], ramps: Sequence[Ramp]) -> str:
+        """The probability for a few groups, told apart one by one; columns are of the type of the labels."""
+        otherwise = self.otherwise()
         if not labels:
             return otherwise
         cases = [
-            f"WHEN {_is(columns, label, self.dialect)} THEN {self.known(ramp, answer)}"
+            f"WHEN {_is(columns, label, self.dialect)} THEN {self.known(ramp)}"
             for label, ramp in zip(labels, ramps, strict=True)
         ]
         return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END"
 
-    def joined(self, numbers: Sequence[str], answer: Answer) -> str:
-        """The answer for many groups: numbers are columns, NULL where the group is not known."""
-        unknown, known = self.otherwise(answer), self.on_ramp(numbers, answer)
+    def joined(self, numbers: Sequence[str]) -> str:
+        """The probability for many groups: numbers are columns, NULL where the group is not known."""
+        unknown, known = self.otherwise(), self.on_ramp(numbers)
         return f"CASE\n    WHEN {numbers[0]} IS NULL THEN {unknown}\n    ELSE {known}\n  END"
 
     def _number(self, value: float) -> str:
@@ -264,13 +235,15 @@ def expressions(
     >>> from fairramp.export.sql import expressions
     >>> rule = Rule(("A",), (Ramp(0.5),), ramp_width=0.1)
     >>> print(expressions(rule, "duckdb", score="p", group="unit")["probability"])
-    CASE WHEN CAST("p" AS DOUBLE) >= 0.0e0 AND CAST("p" AS DOUBLE) <= 1.0e0 THEN
+    CASE WHEN CAST("p" AS DOUBLE) >= 0e0
+      AND CAST("p" AS DOUBLE) <= 1e0 THEN
       CASE
-      WHEN CAST("unit" AS VARCHAR) COLLATE C = 'A' THEN
-        CASE WHEN CAST("p" AS DOUBLE) <= 0.45e0 THEN 0.0e0
-        WHEN CAST("p" AS DOUBLE) - 0.45e0 >= 0.1e0 THEN 1.0e0
-        ELSE ((CAST("p" AS DOUBLE) - 0.45e0) / 0.1e0) END
-      ELSE NULL
+        WHEN CAST("unit" AS VARCHAR) COLLATE C = 'A' THEN CASE
+          WHEN CAST("p" AS DOUBLE) <= 0.45e0 THEN 0e0
+          WHEN CAST("p" AS DOUBLE) - 0.45e0 >= 0.1e0 THEN 1e0
+          ELSE (CAST("p" AS DOUBLE) - 0.45e0) / 0.1e0
+        END
+        ELSE NULL
       END
     END
     """
@@ -298,7 +271,7 @@ def to_sql(
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
     if not isinstance(prefix, str):
         raise InputError(f"`prefix` must be text, got {prefix!r}.")
-    new = [check_name("The new column", f"{prefix}{name}", order.dialect) for name in order.answers()]
+    new = [check_name("The new column", f"{prefix}{name}", order.dialect) for name in order.answers]
     if table is None:
         if view is not None:
             raise InputError("`view` needs `table`, the name of the table that the view reads.")
@@ -355,8 +328,8 @@ class _Order:
                 )
             name = check_name("The column", column_name("key_column", key_column), chosen)
             order.names.add(name)
-            shown = key_table if isinstance(key_table, str) else ".".join(key_table)
-            order.key = order.path("key_table", key_table), name, shown
+            path = order.path("key_table", key_table)
+            order.key = path, name, key_table if isinstance(key_table, str) else ".".join(key_table)
         return order
 
     @property
@@ -364,18 +337,10 @@ class _Order:
         """The columns that make a group, strata first."""
         return (*self.columns.strata, *self.columns.groups)
 
-    def answers(self, of: str = "") -> dict[str, Answer]:
-        """What is computed for each row; `of` is what stands before the names of columns."""
-        found = {"probability": chance(self.dialect)}
-        if self.key is not None:
-            table, name, _ = self.key
-            column = f"{_KEY}.{identifier(name, self.dialect)}"
-            # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
-            sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
-            key = f"(\n        SELECT {column} FROM {table} AS {_KEY}\n        WHERE {sound})"
-            assert self.columns.id is not None
-            found["decision"] = drawn(key, self._text(of, self.columns.id), self.dialect)
-        return found
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What is computed for each row."""
+        return ("probability", "decision") if self.key is not None else ("probability",)
 
     def expressions(self) -> dict[str, str]:
         """Over columns of any table."""
@@ -384,20 +349,15 @@ class _Order:
                 f"Expressions compare groups one by one, up to {MOST_COMPARED}, and the rule has "
                 f"{len(self.labels):,}; pass `table` for a SELECT that looks them up."
             )
-        formula, columns = self._formula(""), self._group_texts("")
-        texts = {
-            name: formula.compared(columns, self.labels, self.rule.ramps, answer)
-            for name, answer in self.answers().items()
-        }
-        return self._finished(formula, texts, "")
+        formula = self._formula("")
+        return self._finished(formula, formula.compared(self._group_texts(""), self.labels, self.rule.ramps), "")
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A whole SELECT: ramps are looked up in a table that is written into it."""
         of = f"{_ROWS}."
         formula, d = self._formula(of), self.dialect
         names = [f"{_RAMPS}.{name}" for name in formula.number_names]
-        texts = {name: formula.joined(names, answer) for name, answer in self.answers(of).items()}
-        made = zip(self._finished(formula, texts, of).values(), new, strict=True)
+        made = zip(self._finished(formula, formula.joined(names), of).values(), new, strict=True)
         items = [f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)]
         conditions, columns, rows = self._lookup(formula, of)
         chosen = ",\n".join(items)
@@ -433,14 +393,21 @@ class _Order:
             values.append([literal(number, self.dialect) for number in numbers])
         return conditions, columns, [list(row) for row in zip(*values, strict=True)]
 
-    def _finished(self, formula: Formula, texts: dict[str, str], of: str) -> dict[str, str]:
-        """Behind the guard, and of the right type."""
+    def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
+        """The probability behind its guard, and what follows from it."""
         also = ""
         if self.dialect is SQLITE:  # in which a column of numbers may hold texts, and a text is cast to 0
             also = f"typeof({of}{identifier(self.columns.score, self.dialect)}) IN ('integer', 'real') AND "
-        found = {name: formula.guarded(text, also) for name, text in texts.items()}
-        if "decision" in found:
-            found["decision"] = f"CAST({found['decision']} AS {self.dialect.small})"
+        found = {"probability": formula.guarded(body, also)}
+        if self.key is not None:
+            table, name, _ = self.key
+            column = f"{_KEY}.{identifier(name, self.dialect)}"
+            # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
+            sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
+            key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {sound})"
+            assert self.columns.id is not None
+            id_text = self._text(of, self.columns.id)
+            found["decision"] = decision(found["probability"], key, id_text, self.dialect)
         return found
 
     def _formula(self, of: str) -> Formula:
