@@ -488,13 +488,13 @@ class Rule:
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.25)), ramp_width=0.5)
         >>> text = rule.to_sql("duckdb", table="applicants", score="p", group="unit")
         >>> import duckdb
         >>> con = duckdb.connect()
-        >>> _ = con.execute("CREATE TABLE applicants AS SELECT 0.375 AS p, 'B' AS unit")
+        >>> _ = con.execute("CREATE TABLE applicants AS SELECT 0.125::DOUBLE AS p, 'B' AS unit")
         >>> con.execute(text).fetchall()
-        [(Decimal('0.375'), 'B', 0.25)]
+        [(0.125, 'B', 0.25)]
         """
         from fairramp.export.sql import to_sql
 

@@ -15,7 +15,7 @@ the range is asked for first. The comparison with the width comes before the div
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fairramp._version import __version__
