@@ -10,7 +10,7 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -34,6 +34,10 @@ tests: $(DEV)  ## pytest, warnings are errors
 
 test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
+
+test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 MB)
+	$(BIN)/pytest -m torch tests/export tests/cli
+	$(BIN)/pytest src/fairramp/export/torch.py
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
@@ -81,6 +85,10 @@ $(READY): pyproject.toml
 
 $(DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --group dev
+	@touch $@
+
+$(VENV)/ready-torch: $(DEV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
 	@touch $@
 
 clean:  ## remove the environment and all caches

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
-from fairramp.exceptions import InputError, UnseenGroupError
+from fairramp.exceptions import FairrampError, InputError, UnseenGroupError
 from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.rows import ArrayRows
@@ -30,9 +30,11 @@ from fairramp.table import Table, notebook_html
 
 if TYPE_CHECKING:
     import altair
+    from onnx import ModelProto
 
     from fairramp.certificate import Certificate
     from fairramp.checking import Check
+    from fairramp.export.torch import DecidingModule, RampModule
     from fairramp.report import Report
 
 __all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
@@ -725,6 +727,45 @@ class Rule:
         if path is not None:
             made.save(path)
         return made
+
+    # Exporting --------------------------------------------------------------------------------
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None, **options: Any) -> "ModelProto":
+        """Make an ONNX model that takes scores and groups; see `fairramp.export.onnx.to_onnx` for the options.
+
+        `fairramp.export.onnx.append_to` joins the rule behind a classifier's own model. Needs the extra `export`.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> model = rule.to_onnx()
+        >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
+        (['score', 'group'], ['probability'])
+        """
+        from fairramp.export.onnx import to_onnx
+
+        return to_onnx(self, path, **options)
+
+    def to_torch(self, *, decisions: bool = False) -> "RampModule | DecidingModule":
+        """Make a torch module that takes scores and codes of groups; see `fairramp.export.torch.to_torch`.
+
+        Needs the extra `torch`.
+
+        Examples
+        --------
+        >>> import torch  # doctest: +SKIP
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> module = rule.to_torch()  # doctest: +SKIP
+        >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))  # doctest: +SKIP
+        tensor([0.3000, 1.0000], dtype=torch.float64)
+        """
+        try:
+            from fairramp.export.torch import to_torch
+        except ImportError as error:
+            raise FairrampError(f"{error}.") from None
+        return to_torch(self, decisions=decisions)
 
     # Keeping ----------------------------------------------------------------------------------
 

@@ -602,9 +602,102 @@ def report(
 
 
 @app.command(sort_key=8)
-def export(*anything: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
-    """A rule as SQL, ONNX or torch code; comes with a later version."""
-    _later("export", "use apply, or read the rule's JSON")
+def export(
+    rule: _RuleFile,
+    /,
+    *,
+    to: Annotated[str, Parameter(help="The form: sql, onnx, torch, or json, the rule without its record.")],
+    dialect: Annotated[
+        str | None,
+        Parameter(help="Which SQL: duckdb, postgres, spark, snowflake, bigquery or sqlite."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        Parameter(name=_OUTPUT, help="Where it goes; sql and json go to stdout unless given."),
+    ] = None,
+    table: Annotated[str | None, Parameter(help="SQL: a whole SELECT from this table.")] = None,
+    view: Annotated[str | None, Parameter(help="SQL: CREATE VIEW with this name, over --table.")] = None,
+    id: Annotated[str | None, Parameter(help="SQL: column that says who a row is, for decisions.")] = None,
+    key_table: Annotated[
+        str | None, Parameter(help="SQL: table of one row that holds the secret key; never the key itself.")
+    ] = None,
+    key_column: Annotated[str | None, Parameter(help="SQL: column of that table; key unless given.")] = None,
+    decisions: Annotated[
+        bool, Parameter(help="ONNX and torch: take draws and give decisions.", negative="", show_default=False)
+    ] = False,
+    model: Annotated[
+        str | None, Parameter(help="ONNX: the classifier's own model, which the rule is joined to.")
+    ] = None,
+    column: Annotated[
+        int | None, Parameter(help="ONNX: which column of the classifier's output; the second of two.")
+    ] = None,
+    score_type: Annotated[
+        Literal["float64", "float32"] | None, Parameter(help="ONNX: type of the scores; float64 unless given.")
+    ] = None,
+    missing: Annotated[
+        str | None, Parameter(help="ONNX: what stands for a missing group, which tensors cannot hold.")
+    ] = None,
+    prefix: Annotated[str | None, Parameter(help="Put before the names of new columns.")] = None,
+    score: Annotated[
+        str | None, Parameter(help="Column or input with the scores; with --model, its output. As in the fit.")
+    ] = None,
+    group: Annotated[_Names, Parameter(help="Column or input with the group; as in the fit.")] = None,
+    strata: Annotated[_Names, Parameter(help="Column or input with the stratum; as in the fit.")] = None,
+    json: _Json = False,
+    quiet: _Quiet = False,
+) -> None:
+    """Write a rule as SQL, as an ONNX model or as a torch program, with the same answers.
+
+    For example:
+
+    fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
+    """
+    from fairramp.cli import exporting
+    from fairramp.cli.render import Screen, count
+    from fairramp.cli.tables import STDOUT, is_stream
+
+    piped = output is None or output == STDOUT
+    screen = Screen(json=json, quiet=quiet, to_stderr=piped)
+    options = {
+        "dialect": dialect,
+        "table": table,
+        "view": view,
+        "id": id,
+        "key_table": key_table,
+        "key_column": key_column,
+        "decisions": decisions or None,
+        "model": model,
+        "column": column,
+        "score_type": score_type,
+        "missing": missing,
+        "prefix": prefix,
+        "score": score,
+        "group": group or None,
+        "strata": strata or None,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    known = _load_rule(rule)
+    exporting.check(to, output, rule, given)
+    if output is not None and not is_stream(output):
+        _check_target(output)
+    notes = exporting.export(known, to, output, given)
+    form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
+    where = "stdout" if piped else output
+    screen.say(f"The rule for {count(len(known.groups), 'group')} as {form}, written to {where}.")
+    screen.text()
+    screen.text(f"rule: sha256 {known.fingerprint}")
+    for note in notes:
+        screen.say(note)
+    screen.result(
+        _stamp("export")
+        | {
+            "rule": rule,
+            "to": to,
+            "dialect": dialect,
+            "output": "-" if output is None else _dash(output),
+            "rule_fingerprint": known.fingerprint,
+        }
+    )
 
 
 @app.command(sort_key=6)
@@ -624,12 +717,6 @@ def demo(
 
 
 # What the commands share ------------------------------------------------------------------------
-
-
-def _later(command: str, instead: str) -> None:
-    from fairramp.cli.tables import TableError
-
-    raise TableError(f"{command} comes with a later version; until then {instead}.")
 
 
 def _stamp(command: str) -> dict[str, Any]:

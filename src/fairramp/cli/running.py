@@ -30,6 +30,15 @@ _OPTIONS |= {
         "unseen_group",
         "fail_above",
         "fail_unless_below",
+        "dialect",
+        "table",
+        "view",
+        "key_table",
+        "key_column",
+        "missing",
+        "column",
+        "prefix",
+        "decisions",
     )
 }
 _OPTIONS |= {"strata": "--strata", "confidence": "--confidence", "ids": "--id", "max_gaps": "--max-gap"}

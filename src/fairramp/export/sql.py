@@ -15,10 +15,8 @@ the range is asked for first. The comparison with the width comes before the div
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from fairramp._version import __version__
 from fairramp.columns import Columns, column_name
@@ -35,13 +33,13 @@ from fairramp.export.dialects import (
     identifier,
     literal,
 )
+from fairramp.export.plan import numbers_of, score_range
 from fairramp.inputs import check_option
-from fairramp.rule import OFFSETS, Ramp, Rule
+from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
 
 __all__ = ["Formula", "decision", "expressions", "group_code", "picked", "to_sql"]
 
-_BIGGEST = float(np.finfo(np.float64).max)
 # The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
 
@@ -82,16 +80,13 @@ class Formula(NamedTuple):
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body where the score is sound, and NULL elsewhere."""
-        low, high = np.clip(SCALES[self.rule.scale].score_range, -_BIGGEST, _BIGGEST).tolist()
+        low, high = score_range(self.rule)
         sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
 
     def numbers(self, ramp: Ramp) -> tuple[float, ...]:
         """What the answer depends on besides the score."""
-        if self.rule.ramp_width > 0:
-            return (ramp.threshold - OFFSETS[self.rule.ramp] * self.rule.ramp_width,)
-        at = _logits_at(ramp.threshold) if self.rule.scale == "logit" else (ramp.threshold, ramp.threshold)
-        return (*at, ramp.tie_chance)
+        return numbers_of(self.rule, ramp)
 
     @property
     def number_names(self) -> tuple[str, ...]:
@@ -173,26 +168,6 @@ def _is(columns: Sequence[str], parts: tuple[Part, ...], dialect: Dialect) -> st
         for column, part in zip(columns, parts, strict=True)
     ]
     return " AND ".join(tests)
-
-
-def _logits_at(threshold: float) -> tuple[float, float]:
-    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
-
-    A data base may compute the exponential with another last digit, and equality would not survive that. If no
-    logit has that probability, low is just above high.
-    """
-    position = SCALES["logit"].position_of
-
-    def first(reached: Callable[[float], bool]) -> float:
-        low, high = -1e4, 1e4
-        while np.nextafter(low, high) < high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if reached(position(middle)) else (middle, high)
-        return high
-
-    low = first(lambda p: p >= threshold) if threshold > 0 else -_BIGGEST
-    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else _BIGGEST
-    return low, high
 
 
 def group_code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
