@@ -10,11 +10,11 @@ import pytest
 from cases import KEY, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rules import rules
 from test_onnx import as_numpy, columns_of, rows_of, run, texts
 
 import fairramp
 from fairramp import FairrampError, InputError, Ramp, Rule
+from rules import rules
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
 pytestmark = pytest.mark.torch
