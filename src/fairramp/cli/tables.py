@@ -19,7 +19,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -29,6 +28,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairramp import files
 from fairramp.exceptions import FairrampError
 
 if TYPE_CHECKING:
@@ -381,30 +381,13 @@ def replacing(path: str) -> Iterator[str]:
         raise TableError(f"Cannot write {path}: it is a folder.")
     if not target.parent.is_dir():
         raise TableError(f"Cannot write {path}: the folder {target.parent} does not exist.")
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise TableError(f"Cannot write {path}: it is write-protected.")
     try:
-        mode = stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        mode = 0o666
-    else:
-        if not os.access(target, os.W_OK):
-            raise TableError(f"Cannot write {path}: it is write-protected.")
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        yield str(temporary)
-        for place in (temporary, target.parent):
-            if place is not temporary:
-                os.replace(temporary, target)
-            handle = os.open(place, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        with files.replacing(target) as temporary:
+            yield str(temporary)
     except OSError as error:
         raise TableError(f"Cannot write {path}: {error.strerror or error}.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def write(
