@@ -10,7 +10,7 @@ REPRO  := .venv-reproduction
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-browser faults slow fuzz fuzz-quick nightly nox bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -37,6 +37,9 @@ test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mi
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
+
+faults: $(DEV)  ## full disks, killed processes, broken downloads, damaged files, threads and forks
+	$(BIN)/pytest -m "faults and not nightly" tests/faults
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
