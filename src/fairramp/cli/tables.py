@@ -21,6 +21,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -150,6 +151,8 @@ class Source:
 
     def find(self, name: str, option: str) -> str:
         """The internal name of the column that the user calls `name`."""
+        from fairramp.strict_json import shown
+
         at = [i for i, known in enumerate(self.names) if known == name]
         if len(at) == 1:
             return f"c{at[0]}"
@@ -169,9 +172,9 @@ class Source:
             repeated = option in ("--group", "--strata")
             advice = f"for several columns pass {again}" if repeated else f"{option} is one column"
             raise TableError(f"{self.shown} has no column {name!r} ({option}); {advice}.")
-        listed = ", ".join(repr(known) for known in self.names[:20])
+        listed = ", ".join(shown(known) for known in self.names[:20])
         more = f", … {len(self.names) - 20} more" if len(self.names) > 20 else ""
-        guess = f" Did you mean {near!r}?" if near is not None else ""
+        guess = f" Did you mean {shown(near)}?" if near is not None else ""
         raise TableError(f"{self.shown} has no column {name!r} ({option}).{guess} It has: {listed}{more}.")
 
     def type_of(self, column: str) -> str:
@@ -257,7 +260,7 @@ def _head(path: str) -> bytes:
     try:
         with opened(path, "rb") as file:
             return bytes(file.read(_HEAD))
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableError(f"{path} is not a sound gzip file: {error}.") from None
 
 
