@@ -7,10 +7,12 @@ READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 # The reproduction has an environment of its own: its peers must not decide which versions we work with.
 REPRO  := .venv-reproduction
+# Atheris has one too: it is built for some Pythons only.
+FUZZ   := .venv-fuzz
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-torch test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser faults slow fuzz fuzz-quick nightly nox bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -41,6 +43,17 @@ test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
+
+faults: $(DEV)  ## full disks, killed processes, broken downloads, damaged files, threads and forks
+	$(BIN)/pytest -m "faults and not nightly" tests/faults
+
+fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of atheris on every reader
+	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=fuzz --hypothesis-show-statistics
+	$(FUZZ)/bin/python tests/fuzz/atheris_run.py files -max_total_time=300
+	$(FUZZ)/bin/python tests/fuzz/atheris_run.py tables -max_total_time=300
+
+fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
+	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
@@ -76,6 +89,11 @@ $(REPRO)/ready-peers: $(REPRO)/ready reproduction/requirements-peers.txt
 	$(REPRO)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/requirements-peers.txt
 	@touch $@
 
+$(FUZZ)/ready: pyproject.toml
+	$(PYTHON) -m venv $(FUZZ)
+	$(FUZZ)/bin/python -m pip install --quiet --editable '.[cli]' 'atheris>=3.0'
+	@touch $@
+
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"fairramp needs Python 3.11 or newer, $(PYTHON) is {v}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -92,5 +110,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
