@@ -26,7 +26,8 @@ from fairramp import strict_json as strict
 from fairramp.exceptions import InputError, RuleFormatError
 from fairramp.files import write_text
 from fairramp.groups import Label
-from fairramp.rule import TARGETS, FitRecord, Ramp, Rule
+from fairramp.record import FitRecord
+from fairramp.rule import TARGETS, Ramp, Rule
 
 __all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 

@@ -48,7 +48,7 @@ def binned(monkeypatch):
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
     """Let a few groups be found like many, too."""
-    monkeypatch.setattr("fairramp.frames.FEW_GROUPS", request.param)
+    monkeypatch.setattr("fairramp.applying.FEW_GROUPS", request.param)
 
 
 def some_rows(n=600, seed=0, labels=("f", "m", None)):
