@@ -316,6 +316,7 @@ def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
 
 
 def is_lazy(table: Any) -> bool:
+    """Whether a table is computed only when asked."""
     import narwhals as nw
 
     return isinstance(table, nw.LazyFrame)
