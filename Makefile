@@ -51,6 +51,9 @@ fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of ather
 fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
 	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
 
+nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, certificates
+	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
+
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
 	$(BIN)/pytest tests/properties --hypothesis-profile=many

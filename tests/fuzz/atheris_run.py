@@ -2,7 +2,7 @@
 
     python tests/fuzz/atheris_run.py files|tables [libFuzzer's options, like -max_total_time=300]
 
-Needs atheris (`make fuzz` makes an environment for it). The first byte of an input says which reader gets the rest;
+Needs atheris (`make fuzz` makes an environment for it). The first byte of an input says which reader gets it;
 the functions are those of `harness`. libFuzzer stops at the first crash or hang and writes the input to a file.
 """
 
@@ -16,6 +16,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 with atheris.instrument_imports(include=["fairramp"]):
     import harness
+
     from fairramp.cli import app, columns, engine, running, secret, tables  # noqa: F401
 
 READERS = {
