@@ -1,7 +1,7 @@
 """What is promised of chance, counted often enough to see it: run by `make nightly`.
 
-Seeds and keys are fixed, so that a run repeats. Each test states the chance with which a sound library would fail it
-for other seeds: `ALARM`, which the some hundred comparisons of this file keep below one in ten thousand together.
+Seeds and keys are fixed, so that a run repeats. `ALARM` is the chance with which a sound library would fail one
+comparison with other seeds; the hundred or so of this file together stay at about one in ten thousand.
 """
 
 import functools
@@ -112,7 +112,7 @@ REPLICATES = 400
 
 @functools.cache
 def gaps(ramp_width):
-    """Gaps of fitted rules in the population and on as many fresh rows, for each size: two arrays (size, replicate)."""
+    """Gaps of fitted rules in the population and on as many fresh rows, each of shape (sizes, replicates)."""
     rng = np.random.default_rng(0)
     true, fresh = np.empty((2, len(SIZES), REPLICATES))
     for i, n in enumerate(SIZES):
