@@ -12,7 +12,7 @@ FUZZ   := .venv-fuzz
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-torch test-browser faults slow fuzz fuzz-quick nightly nox bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -54,6 +54,16 @@ fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of ather
 
 fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
 	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
+
+nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, certificates
+	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
+
+nox: $(DEV)  ## every environment that is promised: oldest, bare and newest versions, packages (an hour)
+	$(BIN)/nox
+
+nox-quick: $(DEV)  ## the wheel in empty environments, and the oldest versions on what matters most
+	$(BIN)/nox -s packages-3.11 -- wheel
+	$(BIN)/nox -s oldest -- core
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
@@ -110,5 +120,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,8 @@
 import os
+import re
 import shutil
 import sys
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import settings
@@ -12,6 +14,41 @@ settings.register_profile("many", deadline=None, max_examples=5000)  # --hypothe
 settings.register_profile("quick", deadline=None, max_examples=150)  # of tests/fuzz in CI
 settings.register_profile("fuzz", deadline=None, max_examples=7000, print_blob=True)  # make fuzz
 settings.load_profile("default")
+
+
+# Without optional packages the tests that need them are skipped, by name; of an installed one nothing is.
+
+OPTIONAL = (
+    *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "onnx", "onnxruntime", "pandas"),
+    *("playwright", "polars", "pyarrow", "pyspark", "rich", "sqlglot", "statsmodels", "torch", "vl_convert"),
+)
+ABSENT = frozenset(name for name in OPTIONAL if find_spec(name) is None)
+
+
+def _absent(text):
+    """The absent package that a failure is about."""
+    names = re.findall(r"No module named '(\w+)", text)
+    if "pip install" in text:  # the library's own sentence
+        names += re.findall(r"\w+", text.partition("pip install")[0].replace("vl-convert-python", "vl_convert"))
+    return next((name for name in names if name in ABSENT), None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    name = _absent(str(report.longrepr)) if ABSENT and report.failed else None
+    if name is not None:
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {name} is not installed")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    name = _absent(str(call.excinfo.value)) if ABSENT and report.failed and call.excinfo else None
+    if name is not None:
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {name} is not installed")
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

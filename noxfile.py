@@ -1,0 +1,134 @@
+"""Every environment that fairramp promises to work in, from the oldest versions to the newest.
+
+    nox -l                     the rows
+    nox -s oldest              one of them
+    make nox                   all of them; PYTHONS that the machine does not have are skipped, by name
+
+The oldest versions are read from pyproject.toml, so that a bound that does not work cannot stay there.
+"""
+
+import re
+import tempfile
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+nox.options.sessions = ["packages", "oldest", "bare", "everything"]
+
+HERE = Path(__file__).parent
+PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+PYTHONS = ("3.11", "3.12", "3.13")
+#: What tests cannot do without. Those that need more are skipped, by name.
+TOOLS = ("pytest>=8.3", "hypothesis>=6.120")
+#: What makes an answer wrong if it is wrong: the solver, rules, draws, certificates, files.
+CORE = (
+    "tests/test_rule.py",
+    "tests/test_decisions.py",
+    "tests/test_labels.py",
+    "tests/test_certificate.py",
+    "tests/test_optimality.py",
+    "tests/test_summaries.py",
+    "tests/test_estimator.py",
+    "tests/test_public.py",
+    "tests/properties",
+)
+
+
+def lowest(requirement: str) -> str:
+    """The constraint that allows only the lowest version of a requirement.
+
+    >>> lowest("dask[dataframe]>=2025.1")
+    'dask==2025.1'
+    """
+    name, version = re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", requirement).groups()
+    return f"{name}=={version}"
+
+
+def requirements() -> list[str]:
+    """Every requirement of the library and of its extras that users may have."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    optional = [r for name, group in extras.items() if name not in ("all", "vision") for r in group]
+    return [*PROJECT["project"]["dependencies"], *optional]
+
+
+def dev(*names: str) -> list[str]:
+    """Requirements of the tests, by name."""
+    group = PROJECT["dependency-groups"]["dev"]
+    return [r for r in group if isinstance(r, str) and re.match(r"[\w-]+", r)[0] in names]
+
+
+@nox.session(python="3.11")
+def oldest(session: nox.Session) -> None:
+    """The lowest version of every dependency; arguments for pytest may be given."""
+    tables = dev("pandas", "polars", "fairlearn", "cvxpy", "statsmodels")
+    everything = list(dict.fromkeys([*requirements(), *tables]))
+    if "core" in session.posargs:
+        everything = [
+            r for r in everything if not r.startswith(("pyspark", "onnx", "dask", "vl-convert", "sqlglot"))
+        ]
+    with tempfile.TemporaryDirectory() as folder:
+        limits = Path(folder) / "oldest.txt"
+        limits.write_text("\n".join(lowest(r) for r in everything) + "\n", encoding="utf-8")
+        session.install("--constraint", str(limits), *everything, *TOOLS, ".")
+    session.run("pip", "check")
+    arguments = [a for a in session.posargs if a != "core"]
+    quick = (*CORE, "tests/cli/test_commands.py") if "core" in session.posargs else ("tests",)
+    session.run("pytest", "-q", *(arguments or quick))
+
+
+@nox.session(python=PYTHONS)
+def bare(session: nox.Session) -> None:
+    """No extras: what needs them is skipped by name, all else works."""
+    session.install(*TOOLS, ".")
+    session.run("pip", "check")
+    session.run("pytest", "-q", *(session.posargs or ["tests"]))
+
+
+@nox.session(python=PYTHONS)
+def everything(session: nox.Session) -> None:
+    """All extras and all tools of the tests, in their newest versions."""
+    session.install("--upgrade", "pip")
+    session.install(".[all]")
+    session.run("python", "-m", "pip", "install", "--quiet", "--group", "dev")
+    session.run("pip", "check")
+    session.run("pytest", "-q", *session.posargs)
+
+
+@nox.session(python=PYTHONS)
+def packages(session: nox.Session) -> None:
+    """Wheel and source archive, each in an empty environment, bare and with the command line."""
+    session.install("build")
+    folder = Path(session.create_tmp()).resolve()
+    session.run("python", "-m", "build", "--quiet", "--outdir", str(folder), str(HERE))
+    example = folder / "example.py"
+    example.write_text(readme_example(), encoding="utf-8")
+    [wheel], [archive] = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    for package in (wheel,) if "wheel" in session.posargs else (wheel, archive):
+        for extra in ("", "[cli]"):
+            place = folder / f"{package.suffix[1:]}-{extra.strip('[]') or 'bare'}"
+            session.run("python", "-m", "venv", "--clear", str(place), silent=True)
+            python = str(place / "bin" / "python")
+            session.run(python, "-m", "pip", "install", "-q", f"{package}{extra}", external=True)
+            session.run(python, "-m", "pip", "check", external=True)
+            with session.chdir(place):  # far from the sources
+                if extra:
+                    session.run(str(place / "bin" / "fairramp"), "demo", external=True, silent=True)
+                    assert (place / "fairramp-demo" / "rule.json").exists()
+                else:
+                    session.run(python, "-W", "error", str(example), external=True, silent=True)
+                    assert (place / "rule.json").exists()
+                    said = session.run(
+                        str(place / "bin" / "fairramp"), "demo", external=True, silent=True, success_codes=[2]
+                    )
+                    assert "pip install 'fairramp[cli]'" in said, said
+    for package in (*folder.glob("*.whl"), *folder.glob("*.tar.gz")):
+        package.unlink()
+
+
+def readme_example() -> str:
+    """The first example in Python of the README."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    return re.search(r"## In Python\n.*?```python\n(.*?)```", text, re.DOTALL)[1]
