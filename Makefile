@@ -7,10 +7,12 @@ READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 # The reproduction has an environment of its own: its peers must not decide which versions we work with.
 REPRO  := .venv-reproduction
+# So has the site: Sphinx and its theme are no part of anyone's work with the library.
+DOCS   := .venv-docs
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-browser docs test-docs slow bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -37,6 +39,12 @@ test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mi
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
+
+docs: $(DOCS)/ready  ## the site, into docs/_build/html: offline, a warning is an error (Spark's example needs Java)
+	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
+
+test-docs: $(DEV)  ## every page of the built site in a real browser: needs chromium, and `make docs` before
+	$(BIN)/pytest -m site tests/browser
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
@@ -72,6 +80,12 @@ $(REPRO)/ready-peers: $(REPRO)/ready reproduction/requirements-peers.txt
 	$(REPRO)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/requirements-peers.txt
 	@touch $@
 
+$(DOCS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS)/bin/python -m pip install --quiet --editable '.[cli,report,spark]' --group docs
+	@touch $@
+
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"fairramp needs Python 3.11 or newer, $(PYTHON) is {v}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -84,5 +98,5 @@ $(DEV): $(READY)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(DOCS) docs/_build docs/api docs/gallery .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
