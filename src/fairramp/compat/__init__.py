@@ -1,0 +1,1 @@
+"""Doors for scripts that were written for other libraries; each is a module, imported by name."""
