@@ -12,7 +12,7 @@ DOCS   := .venv-docs
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser docs test-docs slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-browser docs docs-pictures test-docs slow bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -42,6 +42,9 @@ test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm f
 
 docs: $(DOCS)/ready  ## the site, into docs/_build/html: offline, a warning is an error (Spark's example needs Java)
 	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
+
+docs-pictures: $(DOCS)/ready  ## draw the pictures of docs/how-it-works.md again
+	$(DOCS)/bin/python scripts/make_doc_pictures.py
 
 test-docs: $(DEV)  ## every page of the built site in a real browser: needs chromium, and `make docs` before
 	$(BIN)/pytest -m site tests/browser

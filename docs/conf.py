@@ -1,6 +1,7 @@
 """The site: `make docs` builds it into docs/_build/html, without a network, and a warning is an error."""
 
 import os
+import re
 import shutil
 import sys
 from importlib.metadata import version as installed
@@ -11,7 +12,7 @@ sys.path.insert(0, str(HERE / "_extensions"))
 
 project = "fairramp"
 author = "The fairramp developers"
-copyright = author
+copyright = f"{author}, Apache-2.0"
 version = release = installed("fairramp")
 
 extensions = [
@@ -43,6 +44,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 templates_path = ["_templates"]
+default_role = "autolink"
 
 # Spark needs Java; without it that example is shown and not run.
 java = shutil.which("java") or os.environ.get("JAVA_HOME")
@@ -77,18 +79,29 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_copyright = False
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "start": [], "changelog": []}
 html_theme_options = {
     "logo": {"text": "fairramp"},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
-    "footer_start": ["sphinx-version"],
-    "footer_end": ["theme-version"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def link_to_gallery(app, docname, source):
+    """Links to the sources of examples, which work in the repository, lead to their pages on the site."""
+    source[0] = re.sub(r"\(([./]*)\.\./examples/gallery/(\w+)\.py\)", r"(\1gallery/\2.rst)", source[0])
+    source[0] = re.sub(r"\(([./]*)\.\./examples/gallery/README\.txt\)", r"(\1gallery/index.rst)", source[0])
+
+
+def setup(app):
+    """Read pages through `link_to_gallery`."""
+    app.connect("source-read", link_to_gallery)

@@ -3,6 +3,7 @@
 A block of an example that makes a chart and keeps it under a name shows it, as matplotlib's figures are shown.
 """
 
+import warnings
 from typing import Any
 
 from sphinx_gallery.scrapers import figure_rst
@@ -32,6 +33,7 @@ def style(gallery_conf: dict[str, Any], name: str) -> None:
     """Give matplotlib the look of the library's own charts, before each example."""
     import matplotlib
 
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # of its own tests
     matplotlib.rcParams.update(
         {
             "figure.figsize": (6.4, 3.6),
