@@ -80,7 +80,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "start": [], "changelog": []}
+html_sidebars = {"[!a]*": []}  # of the pages at the top only the API has pages below it
 html_theme_options = {
     "logo": {"text": "fairramp"},
     "navbar_align": "left",
@@ -88,7 +88,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": []},  # examples need the width
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/index.md and docs/how-it-works.md again, from the demo's scores: `make docs-pictures`."""
+"""Draw the pictures of docs/index.md and docs/how-it-works.md from the demo's scores: `make docs-pictures`."""
 
 from pathlib import Path
 

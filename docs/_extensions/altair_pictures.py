@@ -19,14 +19,22 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     import altair
 
     seen = _shown.setdefault(block_vars["src_file"], [])
-    paths = []
+    paths, titles = [], []
     for value in list(block_vars["example_globals"].values()):
         if isinstance(value, altair.TopLevelMixin) and not any(value is other for other in seen):
             seen.append(value)
             path = next(block_vars["image_path_iterator"])
             value.save(path, scale_factor=SCALE)
             paths.append(path)
-    return figure_rst(paths, gallery_conf["src_dir"]) if paths else ""
+            titles += title_of(value.to_dict())
+    return figure_rst(paths, gallery_conf["src_dir"], ", ".join(titles)) if paths else ""
+
+
+def title_of(spec: dict[str, Any]) -> list[str]:
+    """Titles of a chart and of those that it is made of: what readers without eyes are told."""
+    own = spec.get("title")
+    text = own["text"] if isinstance(own, dict) else own
+    return [*([text] if text else []), *(t for part in spec.get("vconcat", []) for t in title_of(part))]
 
 
 def style(gallery_conf: dict[str, Any], name: str) -> None:

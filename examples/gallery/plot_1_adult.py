@@ -2,8 +2,8 @@
 Adult, end to end
 =================
 
-From a classifier's scores to fair decisions and the evidence for them, on real held-out scores: who earns more
-than $50,000 a year? The scores come with the package, so nothing is downloaded.
+From a classifier's scores to fair decisions and the evidence for them, on real held-out scores: who earns
+more than $50,000 a year? The scores come with the package, so nothing is downloaded.
 """
 
 import fairramp

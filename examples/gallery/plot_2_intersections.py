@@ -2,8 +2,8 @@
 Intersectional groups
 =====================
 
-Rates that are equal by sex can be unequal by sex and race together. Two columns make ten groups here, some of them
-small: the certificate says what that costs.
+Rates that are equal by sex can be unequal by sex and race together. Two columns make ten groups here, some of
+them small: the certificate says what that costs.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ by_both = fairramp.fit_rule(data.score, both, max_gap=0.02)
 print(by_both)
 
 # %%
-# Rates of the ten groups under the classifier, the rule by sex, and the rule by both. Bars are the range in which
-# 95 of 100 samples of that size would lie.
+# Rates of the ten groups under the classifier, the rule by sex, and the rule by both. Bars are the range in
+# which 95 of 100 samples of that size would lie.
 
 names = [" / ".join(group) for group in by_both.groups]
 members = [(data.sex == sex) & (data.race == race) for sex, race in by_both.groups]

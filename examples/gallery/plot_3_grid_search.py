@@ -2,8 +2,9 @@
 Gradient boosting, a pipeline and a grid search
 ===============================================
 
-`RandomizedThresholdOptimizer` is a scikit-learn classifier around your own. Here gradient boosting on made-up loan
-applications, with the group as a column of the table: `sensitive_columns` then works everywhere in scikit-learn.
+`RandomizedThresholdOptimizer` is a scikit-learn classifier around your own. Here gradient boosting on made-up
+loan applications, with the group as a column of the table: `sensitive_columns` then works everywhere in
+scikit-learn.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +43,8 @@ model = make_pipeline(
 fair = fairramp.RandomizedThresholdOptimizer(model, max_gap=0.02, sensitive_columns="sex", cv=3, random_state=0)
 
 # %%
-# The grid search sets parameters of the model inside. Each candidate is scored by the accuracy of its *fair* decisions.
+# The grid search sets parameters of the model inside. Each candidate is scored by the accuracy of its *fair*
+# decisions.
 
 search = GridSearchCV(
     fair,
@@ -84,6 +86,6 @@ for depth, part in table.groupby(prefix + "max_depth"):
 ax.set_xscale("log")
 ax.set_xticks([0.1, 0.2, 0.4], ["0.1", "0.2", "0.4"])
 ax.minorticks_off()
-ax.set(xlabel="learning rate", ylabel="accuracy of fair decisions")
+ax.set(title="Candidates of the search", xlabel="learning rate", ylabel="accuracy of fair decisions")
 ax.legend()
 plt.show()

@@ -2,8 +2,8 @@
 DuckDB: fit and decide inside the database
 ==========================================
 
-A table that is larger than memory stays where it is. DuckDB computes sums per group and score bin; only those and a
-few scores near the ramps come to Python. The rule becomes an expression of the database.
+A table that is larger than memory stays where it is. DuckDB computes sums per group and score bin; only those
+and a few scores near the ramps come to Python. The rule becomes an expression of the database.
 """
 
 import tempfile
@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 import fairramp
 
 # %%
-# Two million applications in a Parquet file. The scores are made up by DuckDB itself, from a hash of the row number.
+# Two million applications in a Parquet file. The scores are made up by DuckDB itself, from a hash of the row
+# number.
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "applications.parquet"
@@ -65,6 +66,7 @@ ax.set_yticks(range(len(rates)), [row[0] for row in rates])
 ax.invert_yaxis()
 ax.margins(y=0.25)
 ax.xaxis.set_major_formatter("{x:.0%}")
+ax.set_title("Selection rates before and with the rule")
 ax.set_xlabel("selection rate")
 ax.legend(loc="upper right")
 plt.show()

@@ -2,9 +2,9 @@
 Spark: the same rule on a cluster
 =================================
 
-A Spark table goes in and a Spark table comes out; passes are ordinary jobs, and a lost executor costs time, not
-correctness. Here Spark runs on this machine, which needs Java 17 or 21. `Many rows <../scale.html>`__ has what a fit
-costs from 10⁷ to 10¹² rows.
+A Spark table goes in and a Spark table comes out; passes are ordinary jobs, and a lost executor costs time,
+not correctness. Here Spark runs on this machine, which needs Java 17 or 21. `Many rows <../scale.html>`__ has
+what a fit costs from 10⁷ to 10¹² rows.
 """
 
 import matplotlib.pyplot as plt
@@ -39,8 +39,8 @@ print()
 print([abs(a.threshold - b.threshold) < 1e-12 for a, b in zip(rule.ramps, in_memory.ramps, strict=True)])
 
 # %%
-# Apply: a lazy table with two more columns. Draws are hashes of id and key, computed by Spark, and equal to those of
-# every other engine.
+# Apply: a lazy table with two more columns. Draws are hashes of id and key, computed by Spark, and equal to
+# those of every other engine.
 
 key = "0123456789abcdef" * 4  # for show: yours is secret
 decided = rule.apply(people, id="person", key=key)
@@ -64,6 +64,7 @@ ax.set_yticks(range(len(rates)), [row[0] for row in rates])
 ax.invert_yaxis()
 ax.margins(y=0.3)
 ax.xaxis.set_major_formatter("{x:.0%}")
+ax.set_title("Selection rates before and with the rule")
 ax.set(xlabel="selection rate", xlim=(0, None))
 ax.legend(loc="lower left")
 plt.show()

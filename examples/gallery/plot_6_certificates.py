@@ -2,8 +2,8 @@
 Certificates and sample size
 ============================
 
-On its fit rows a rule meets its gap exactly. On everybody else the gap is larger, by chance. How much larger is
-certified, and how many rows are needed can be asked beforehand.
+On its fit rows a rule meets its gap exactly. On everybody else the gap is larger, by chance. How much larger
+is certified, and how many rows are needed can be asked beforehand.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ data = fairramp.datasets.load_adult_scores()
 rng = np.random.default_rng(0)
 
 # %%
-# Simulation: all 24,421 people are the population. Samples of them, of several sizes, each learn a rule with equal rates
-# (`max_gap=0`, ten percent selected); its gap is measured on the whole population.
+# Simulation: all 24,421 people are the population. Samples of them, of several sizes, each learn a rule with
+# equal rates (`max_gap=0`, ten percent selected); its gap is measured on the whole population.
 
 sizes = [250, 500, 1000, 2000, 4000, 8000]
 male = data.sex == "Male"
@@ -35,7 +35,8 @@ for size in sizes:
     print(f"{size:5,} rows: certified {certificate.gap:.4f}, and {kept:.1%} of the true gaps are below")
 
 # %%
-# Each dot is one sample's true gap. The certificate follows the 95th percentile closely; the proven bound is wider.
+# Each dot is one sample's true gap. The certificate follows the 95th percentile closely; the proven bound is
+# wider.
 
 fig, ax = plt.subplots()
 for size, gaps in zip(sizes, true_gaps, strict=True):
@@ -47,7 +48,12 @@ ax.plot(sizes, [p[1] for p in promised], "s-", label="proven")
 ax.set_xscale("log")
 ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
 ax.minorticks_off()
-ax.set(xlabel="fit rows, both groups together", ylabel="gap in the population", ylim=(0, 0.2))
+ax.set(
+    title="True gaps and what was certified",
+    xlabel="fit rows, both groups together",
+    ylabel="gap in the population",
+    ylim=(0, 0.2),
+)
 ax.legend()
 plt.show()
 
@@ -64,6 +70,6 @@ for n_groups in (2, 4, 10):
 ax.set_xticks([0.01, 0.02, 0.05, 0.1, 0.2], ["0.01", "0.02", "0.05", "0.1", "0.2"])
 ax.set_yticks([100, 1000, 10000], ["100", "1,000", "10,000"])
 ax.minorticks_off()
-ax.set(xlabel="certified gap", ylabel="fit rows per group")
+ax.set(title="Rows that a certificate takes", xlabel="certified gap", ylabel="fit rows per group")
 ax.legend()
 plt.show()

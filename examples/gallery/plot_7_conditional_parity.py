@@ -3,8 +3,8 @@ Conditional parity: equal within departments
 ============================================
 
 More women than men apply to the department that takes few people. Overall rates then differ although every
-department treats both alike, and making the overall rates equal would favour one sex in each department. `Covariance`
-makes rates equal *within* each department. The applications are made up.
+department treats both alike, and making the overall rates equal would favour one sex in each department.
+`Covariance` makes rates equal *within* each department. The applications are made up.
 """
 
 import matplotlib.pyplot as plt
@@ -56,8 +56,9 @@ axes[0].legend(loc="upper left")
 plt.show()
 
 # %%
-# Equal overall rates favour women in both departments. Equal rates within departments leave the overall difference,
-# which comes from who applies where. Which of the two is right is not a question that numbers answer.
+# Equal overall rates favour women in both departments. Equal rates within departments leave the overall
+# difference, which comes from who applies where. Which of the two is right is not a question that numbers
+# answer.
 
 for title, chance in chances.items():
     gaps = [rate(chance, "m", place) - rate(chance, "f", place) for place in places]

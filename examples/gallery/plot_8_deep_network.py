@@ -2,10 +2,11 @@
 Scores of a neural network
 ==========================
 
-A network's probabilities pile up at 0 and 1, where thousands of people seem to share a score. Its *logits* still tell
-them apart: pass them with ``scale="logit"``. Here a small network on images of digits answers "is it a 5 or more?";
-half of the images were taken by a camera that leaves them dark.
+A network's probabilities pile up at 0 and 1, where thousands of people seem to share a score. Its *logits*
+still tell them apart: pass them with ``scale="logit"``. Here a small network on images of digits answers "is
+it a 5 or more?"; two in five images were taken by a camera that leaves them dark.
 """
+# sphinx_gallery_thumbnail_number = 2
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +33,8 @@ for ax, i in zip(axes, [0, 1, 2, 3, 4, 5], strict=True):
 plt.show()
 
 # %%
-# A network with two hidden layers, trained on bright images only: the dark camera came later. Fit rows for the rule are
-# images that the network has not seen, with both cameras and without labels.
+# A network with two hidden layers, trained on bright images only: the dark camera came later. Fit rows for the
+# rule are images that the network has not seen, with both cameras and without labels.
 
 digit_of_row = np.tile(np.arange(len(images) // 4), 4)  # shifted copies stay together
 part = np.random.default_rng(1).choice(["train", "rule", "test"], digit_of_row.max() + 1)[digit_of_row]
@@ -62,14 +63,14 @@ print(rule)
 # Scores by camera, and the two thresholds:
 
 fig, ax = plt.subplots()
-bins = np.linspace(-12, 12, 49)
+bins = np.linspace(-25, 25, 51)
 for name, colour, ramp in zip(rule.groups, ["#0072B2", "#E69F00"], rule.ramps, strict=True):
     ax.hist(
-        np.clip(score[test & (camera == name)], -12, 12), bins, density=True, alpha=0.5, color=colour, label=name
+        np.clip(score[test & (camera == name)], -25, 25), bins, density=True, alpha=0.5, color=colour, label=name
     )
     at = np.log(ramp.threshold / (1 - ramp.threshold))
     ax.axvline(at, color=colour, linestyle="--")
-ax.set(xlabel="logit of the network", ylabel="density of test images")
+ax.set(title="Logits by camera, and thresholds", xlabel="logit of the network", ylabel="density of test images")
 ax.legend(title="camera, with its threshold")
 plt.show()
 

@@ -48,6 +48,7 @@ for which, colour, name in ((~alarm, "#0072B2", "as promised"), (alarm, "#D55E00
     )
 ax.axhline(checks[0].promised, color="#1b1f24", linestyle="--", linewidth=1)
 ax.text(0.6, checks[0].promised + 0.003, "promised", color="#1b1f24")
+ax.set(title="Gap by month, and what was promised")
 ax.set(xlabel="month", ylabel="gap on new rows", xticks=months, xlim=(0.4, 12.6), ylim=(0, None))
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
 plt.show()
