@@ -88,7 +88,8 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": []},  # examples need the width
+    # On examples, whose code needs the width, there is none.
+    "secondary_sidebar_items": {p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")},
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",

@@ -44,7 +44,7 @@ ramps = rule.plot()
 # %%
 # Look at it on rows it has not seen
 # ----------------------------------
-# The gap is a little larger there than on the fit rows, as the certificate said.
+# The gap is a little larger there than on the fit rows, as was to be expected: the certificate bounds it.
 
 found = fairramp.audit(data.score[rest], data.sex[rest], data.label[rest], rule=rule)
 print(rule.certificate())

@@ -2,8 +2,8 @@
 Gradient boosting, a pipeline and a grid search
 ===============================================
 
-`RandomizedThresholdOptimizer` is a scikit-learn classifier around your own. Here gradient boosting on made-up
-loan applications, with the group as a column of the table: `sensitive_columns` then works everywhere in
+``RandomizedThresholdOptimizer`` is a scikit-learn classifier around your own. Here gradient boosting on made-up
+loan applications, with the group as a column of the table: ``sensitive_columns`` then works everywhere in
 scikit-learn.
 """
 

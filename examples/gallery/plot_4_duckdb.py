@@ -40,7 +40,7 @@ rule = fairramp.fit_frame(applications, score="p", group="region", max_gap=0.01)
 print(rule)
 
 # %%
-# `apply` returns a relation: nothing is computed until it is asked for, and then by DuckDB.
+# ``apply`` returns a relation: nothing is computed until it is asked for, and then by DuckDB.
 
 key = "0123456789abcdef" * 4  # for show: yours is secret
 decided = rule.apply(applications, id="applicant", key=key)
@@ -68,6 +68,7 @@ ax.margins(y=0.25)
 ax.xaxis.set_major_formatter("{x:.0%}")
 ax.set_title("Selection rates before and with the rule")
 ax.set_xlabel("selection rate")
+ax.set_xticks([0.4, 0.45, 0.5, 0.55, 0.6])
 ax.legend(loc="upper right")
 plt.show()
 

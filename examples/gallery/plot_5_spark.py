@@ -55,18 +55,14 @@ for sex, before, expected, drawn in rates:
 
 # %%
 
-fig, ax = plt.subplots(figsize=(6.4, 2.4))
-for i, (_, before, expected, _) in enumerate(rates):
-    ax.plot([before, expected], [i, i], color="#d9dde2", zorder=1)
-    ax.scatter(before, i, facecolor="white", edgecolor="#5b6470", zorder=2, label="before" if i == 0 else None)
-    ax.scatter(expected, i, color="#0072B2", zorder=3, label="with the rule" if i == 0 else None)
-ax.set_yticks(range(len(rates)), [row[0] for row in rates])
-ax.invert_yaxis()
-ax.margins(y=0.3)
-ax.xaxis.set_major_formatter("{x:.0%}")
+fig, ax = plt.subplots(figsize=(6.4, 2.8))
+for shift, at, name in ((-0.2, 1, "before"), (0.2, 2, "with the rule")):
+    ax.bar([i + shift for i in range(len(rates))], [row[at] for row in rates], 0.4, label=name)
+ax.set_xticks(range(len(rates)), [row[0] for row in rates])
+ax.yaxis.set_major_formatter("{x:.0%}")
+ax.grid(axis="x", visible=False)
 ax.set_title("Selection rates before and with the rule")
-ax.set(xlabel="selection rate", xlim=(0, None))
-ax.legend(loc="lower left")
+ax.legend(loc="upper left")
 plt.show()
 
 spark.stop()

@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 
 # %%
 # Simulation: all 24,421 people are the population. Samples of them, of several sizes, each learn a rule with
-# equal rates (`max_gap=0`, ten percent selected); its gap is measured on the whole population.
+# equal rates (``max_gap=0``, ten percent selected); its gap is measured on the whole population.
 
 sizes = [250, 500, 1000, 2000, 4000, 8000]
 male = data.sex == "Male"

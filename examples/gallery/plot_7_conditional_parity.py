@@ -2,9 +2,9 @@
 Conditional parity: equal within departments
 ============================================
 
-More women than men apply to the department that takes few people. Overall rates then differ although every
-department treats both alike, and making the overall rates equal would favour one sex in each department.
-`Covariance` makes rates equal *within* each department. The applications are made up.
+More women than men apply to the department that takes few people. Overall rates would differ even if
+every department treated both alike, and making the overall rates equal would favour one sex in each department.
+``Covariance`` makes rates equal *within* each department. The applications are made up.
 """
 
 import matplotlib.pyplot as plt
@@ -61,5 +61,5 @@ plt.show()
 # answer.
 
 for title, chance in chances.items():
-    gaps = [rate(chance, "m", place) - rate(chance, "f", place) for place in places]
+    gaps = [round(rate(chance, "m", place) - rate(chance, "f", place), 3) + 0.0 for place in places]
     print(f"{title:25}", ", ".join(f"{place} {gap:+.3f}" for place, gap in zip(places, gaps, strict=True)))

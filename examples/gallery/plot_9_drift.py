@@ -2,7 +2,7 @@
 Drift: does the rule still keep its promise?
 ============================================
 
-A rule is certified for the population its fit rows came from. Later the world changes. `rule.check` compares
+A rule is certified for the population its fit rows came from. Later the world changes. ``rule.check`` compares
 the gap on new rows with what was certified, and raises the alarm only if the gap has left it for sure.
 """
 
@@ -47,7 +47,7 @@ for which, colour, name in ((~alarm, "#0072B2", "as promised"), (alarm, "#D55E00
         label=name,
     )
 ax.axhline(checks[0].promised, color="#1b1f24", linestyle="--", linewidth=1)
-ax.text(0.6, checks[0].promised + 0.003, "promised", color="#1b1f24")
+ax.text(12.5, checks[0].promised - 0.008, "promised", color="#1b1f24", ha="right")
 ax.set(title="Gap by month, and what was promised")
 ax.set(xlabel="month", ylabel="gap on new rows", xticks=months, xlim=(0.4, 12.6), ylim=(0, None))
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
