@@ -498,7 +498,7 @@ def test_a_seed_is_the_generator_made_from_it():
 @pytest.mark.parametrize(
     "state",
     [True, -1, 1.0, "0", [0], np.random.RandomState(0), random.Random(0), random],
-    ids=repr,
+    ids=["true", "negative", "float", "text", "list", "RandomState", "Random", "module"],
 )
 def test_any_other_random_state_is_refused(state):
     with pytest.raises(InputError, match="`random_state` must be a whole number from 0 on or a numpy"):

@@ -590,7 +590,7 @@ def test_booleans_among_numbers_are_refused_inside_intersections_too(group_door,
     refused(lambda: group_door(SCORES, labels * (N // len(labels))), "booleans and numbers")
 
 
-@pytest.mark.parametrize("value", [None, "A", b"A", 5, {1, 2}, iter("AB")], ids=repr)
+@pytest.mark.parametrize("value", [None, "A", b"A", 5, {1, 2}, pytest.param(iter("AB"), id="iterator")], ids=repr)
 def test_groups_that_are_no_column_are_refused(group_door, value):
     refused(lambda: group_door(SCORES, value), "`groups`", "one label per row")
 

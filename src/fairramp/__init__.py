@@ -13,7 +13,8 @@ from fairramp._version import __version__
 if TYPE_CHECKING:
     from fairramp import baselines, bounds, datasets
     from fairramp.audit import Audit, Selection, audit
-    from fairramp.binned import GroupScores, fit_summary, summarize
+    from fairramp.binned import GroupScores, summarize
+    from fairramp.binned_fit import fit_summary
     from fairramp.certificate import Certificate, rows_needed
     from fairramp.checking import Check
     from fairramp.criteria.covariance import Covariance
@@ -85,7 +86,8 @@ _NAMES = {
         "Selection",
         "audit",
     ),
-    "binned": ("GroupScores", "fit_summary", "summarize"),
+    "binned": ("GroupScores", "summarize"),
+    "binned_fit": ("fit_summary",),
     "certificate": (
         "Certificate",
         "rows_needed",

@@ -201,7 +201,7 @@ class Audit:
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
         """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`."""
-        from fairramp.report.charts import audit_chart
+        from fairramp.report.plots import audit_chart
 
         return audit_chart(self)
 

@@ -1,172 +1,31 @@
-"""GroupScores: a summary of rows that travels, and rules from such summaries alone.
+"""GroupScores: a summary of rows that travels.
 
-Per group and bin of the score range: rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all rows have that
-score. The range is cut into a power of two of equal bins, so that their edges are exact floats; the cut-off is
-one more edge wherever it lies, and the highest score has a bin of its own. Sums add up, so summaries of days,
-chunks or sites merge to the summary of all rows; a finer one is coarsened first, as two bins of a pair make one
-of the coarser grid.
-
-What bins cost. A ramp h is linear between its ends and constant outside, so that a bin of mean m and weight
-share p contributes p·h(m) exactly unless an end of the ramp lies inside it. If one does, rows anywhere in the
-bin with that mean contribute between p·(convex envelope of h over the bin at m) and p·(concave envelope at m).
-So
-
-    error of a rate ≤ Σ over bins p · max(concave − h, h − convex)(m) ≤ Σ over bins with an end p · d/(4γ)
-
-for bins of width d ≤ γ, and the sum of p otherwise. For γ = 0 a bin that holds the threshold contributes its
-largest difference to the chance at its mean. A bin of one score costs nothing. The classifier's own rates are
-exact: the cut-off is an edge.
+Per group and bin of the score range (see `grid`): rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all rows
+have that score. Sums add up, so summaries of days, chunks or sites merge to the summary of all rows; a finer one
+is coarsened first, as two bins of a pair make one of the coarser grid.
 """
 
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from fairramp.blocks import map_blocks
-from fairramp.distribution import Floats, Integers
+from fairramp.distribution import Floats
 from fairramp.exceptions import InputError
-from fairramp.fitting import (
-    LARGEST_WEIGHT,
-    SMALLEST_WEIGHT,
-    Names,
-    Request,
-    counting_rows,
-    fit_rows,
-    warn_saturated,
-)
+from fairramp.fitting import warn_saturated
+from fairramp.grid import Grid, checked_resolution
 from fairramp.groups import Label, column_name, refuse_mixed
-from fairramp.inputs import as_scores, as_weights, check_length, check_option
+from fairramp.inputs import as_scores, as_weights, check_length
+from fairramp.request import LARGEST_WEIGHT, SMALLEST_WEIGHT, Names, counting_rows
 from fairramp.rows import ArrayRows
-from fairramp.rule import OFFSETS, Rule
-from fairramp.scales import SATURATION, SCALES, Scale
+from fairramp.scales import SATURATION, SCALES
 from fairramp.strata import encode_cells
-from fairramp.summary import Booleans, Points, Summary, concatenated
+from fairramp.summary import Points, Summary, concatenated
 from fairramp.table import Table, name_column
 
-__all__ = ["Grid", "GroupScores", "check_weights", "fit_summary", "rate_errors", "summarize"]
-
-#: Bins of the score range, at most: more would hardly be a summary.
-MOST_BINS = 1 << 20
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Edges of bins: a power of two of equal ones, and the cut-off.
-
-    Attributes
-    ----------
-    scale : Scale
-        What the scores mean.
-    resolution : int
-        Equal bins of its range.
-    cutoff : float
-        Where the classifier itself says yes, as a score.
-    """
-
-    scale: Scale
-    resolution: int
-    cutoff: float
-
-    @classmethod
-    def checked(cls, scale: Any, resolution: Any, cutoff: Any) -> "Grid":
-        """A grid from what a user wrote."""
-        meaning = SCALES[check_option("scale", scale, SCALES)]
-        return cls(meaning, _checked_resolution(resolution), meaning.checked_cutoff(cutoff))
-
-    @property
-    def per_unit(self) -> float:
-        """Equal bins per unit of the positions; a power of two, so that no product is rounded."""
-        return self.resolution / (self.scale.highest - self.scale.lowest)
-
-    @property
-    def cut(self) -> float:
-        """The cut-off as a position."""
-        return self.scale.position_of(self.cutoff)
-
-    def has_edge(self, position: float) -> bool:
-        """Whether rows at or above a position can be told from those below."""
-        scaled = position * self.per_unit
-        return position == self.cut or scaled == np.floor(scaled)
-
-    @property
-    def is_cut_inside(self) -> bool:
-        """Whether the cut-off divides one of the equal bins."""
-        scaled = self.cut * self.per_unit
-        return bool(scaled != np.floor(scaled))
-
-    @cached_property
-    def edges(self) -> Floats:
-        """Where each bin starts."""
-        equal = self.scale.lowest + np.arange(self.resolution + 1) / self.per_unit
-        if not self.is_cut_inside:
-            return equal
-        return np.insert(equal, np.searchsorted(equal, self.cut), self.cut)
-
-    def bins(self, positions: Floats) -> Integers:
-        """The bin in which each position lies."""
-        index: Integers = np.floor(positions * self.per_unit).astype(np.intp)
-        index -= int(self.scale.lowest * self.per_unit)
-        if self.is_cut_inside:
-            index += positions >= self.cut
-        return index
-
-    def filled(
-        self,
-        group: Integers,
-        bins: Integers,
-        means: Floats,
-        one_score: Booleans,
-        rows: Integers,
-        weight: Floats,
-        squares: Floats,
-    ) -> Points:
-        """Contents of bins as points; where there is one score only, the mean is that and the point exact."""
-        lower = self.edges[bins]
-        upper = self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
-        inside = np.clip(means, lower, np.maximum(np.nextafter(upper, -np.inf), lower))  # not out by rounding
-        place = np.where(one_score, means, inside)
-        lower, upper = np.where(one_score, place, lower), np.where(one_score, place, upper)
-        return Points(group, place, lower, upper, rows, weight, squares, np.ones(len(bins), dtype=bool))
-
-    def joined(self, p: Points) -> Points:
-        """Points in their bins: those of one group and bin become one, exact if all are of one score."""
-        bins = self.bins(p.lower)
-        order = np.lexsort((p.place, bins, p.group))
-        p, bins = p.take(order), bins[order]
-        new = np.ones(len(p), dtype=bool)
-        new[1:] = (p.group[1:] != p.group[:-1]) | (bins[1:] != bins[:-1])
-        first = np.flatnonzero(new)
-        last = np.append(first[1:], len(p)) - 1
-        weight = np.add.reduceat(p.weight, first)
-        lower = self.edges[bins[first]]
-        upper = self.edges[np.minimum(bins[first] + 1, len(self.edges) - 1)]
-        mean = lower + np.add.reduceat(p.weight * (p.place - lower.repeat(last - first + 1)), first) / weight
-        one_place = p.place[first] == p.place[last]
-        place = np.where(one_place, p.place[first], np.clip(mean, p.place[first], p.place[last]))
-        exact = one_place & np.logical_and.reduceat(p.exact, first)
-        return Points(
-            group=p.group[first],
-            place=place,
-            lower=np.where(exact, place, lower),
-            upper=np.where(exact, place, upper),
-            rows=np.add.reduceat(p.rows, first),
-            weight=weight,
-            weight_squares=np.add.reduceat(p.weight_squares, first),
-            averaged=np.ones(len(first), dtype=bool),
-        )
-
-
-def _checked_resolution(resolution: Any) -> int:
-    whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
-    if not whole or not 2 <= resolution <= MOST_BINS or resolution & (resolution - 1):
-        raise InputError(
-            f"`resolution` must be a power of two from 2 to {MOST_BINS:,}, such as 4096, got {resolution!r}."
-        )
-    return int(resolution)
+__all__ = ["GroupScores", "check_weights", "summarize"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -324,7 +183,7 @@ class GroupScores:
         >>> fine.smallest_count, fine.coarsened(2).resolution
         (1, 2)
         """
-        grid = replace(self.grid, resolution=_checked_resolution(resolution))
+        grid = replace(self.grid, resolution=checked_resolution(resolution))
         if grid.resolution == self.resolution:
             return self
         if grid.resolution > self.resolution:
@@ -529,138 +388,3 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
 
     # Blocks many times as long as their result keep all results small beside the rows.
     return grid.joined(concatenated(map_blocks(count, len(rows.scores), 16 * n_cells)))
-
-
-class _NoRows:
-    """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
-
-    def __init__(self, summary: Summary) -> None:
-        p = summary.points
-        self._summary = Summary(summary.labels, replace(p, lower=p.place, upper=p.place))
-
-    def summarize(self) -> Summary:
-        return self._summary
-
-    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        raise AssertionError("exact points need no refinement")
-
-
-def fit_summary(
-    summary: GroupScores,
-    *,
-    max_gap: float = 0.0,
-    ramp_width: float = 0.01,
-    ramp: str = "centered",
-    target_rate: str | float = "optimal",
-    cutoff: float | None = None,
-    unseen_group: str = "error",
-    date: str | None = None,
-) -> Rule:
-    """Learn a rule from a summary alone; the rows are not needed.
-
-    The rule is the optimum for rows that lie at the means of their bins. How far each group's selection rate on
-    the rows themselves can be from that is computed and kept as ``rule.record.rate_error``; the certificate
-    counts it in. Within it, the rule is that of `fit_rule`. A summary with strata gives a rule that equalises
-    within strata.
-
-    Parameters
-    ----------
-    summary : GroupScores
-        From `summarize`, `summarize_frame` or `GroupScores.load`, perhaps merged.
-    max_gap, ramp_width, ramp, unseen_group, date
-        As in `fit_rule`. A ``ramp_width`` well above the width of the bins keeps the error small; with 0 the rows
-        of a whole bin are uncertain.
-    target_rate : "optimal" or a number in [0, 1], default "optimal"
-        As in `fit_rule`; the other targets need labels, which a summary does not have.
-    cutoff : float, optional
-        As in `fit_rule`; that of the summary unless given. It must be an edge of the bins.
-
-    Returns
-    -------
-    Rule
-
-    Examples
-    --------
-    >>> import fairramp
-    >>> data = fairramp.datasets.load_adult_scores()
-    >>> north = fairramp.summarize(data.score[::2], data.sex[::2])
-    >>> south = fairramp.summarize(data.score[1::2], data.sex[1::2])
-    >>> rule = fairramp.fit_summary(north.merge(south), max_gap=0.02)
-    >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
-    (0.168, 0.02)
-    """
-    if not isinstance(summary, GroupScores):
-        raise InputError(
-            f"`summary` must be a fairramp.GroupScores, got {type(summary).__name__}; "
-            "fairramp.summarize makes one of scores and groups."
-        )
-    if isinstance(target_rate, str) and target_rate in ("accuracy", "base_rate"):
-        raise InputError(
-            f"`target_rate={target_rate!r}` needs labels, which a summary does not have; use 'optimal' or a "
-            "number, or fit the rows."
-        )
-    request = Request.checked(
-        max_gap=max_gap,
-        ramp_width=ramp_width,
-        ramp=ramp,
-        target_rate=target_rate,
-        cutoff=summary.cutoff if cutoff is None else cutoff,
-        scale=summary.scale,
-        unseen_group=unseen_group,
-        stratified=summary.stratified,
-        date=date,
-    )
-    if not summary.grid.has_edge(request.problem.cutoff):
-        raise InputError(
-            f"`cutoff` must be an edge of the summary's bins, got {cutoff!r}; summarise with cutoff={cutoff!r} "
-            "to make it one."
-        )
-    rule = fit_rows(_NoRows(summary.summary), request, summary.names, weighted=summary.weighted)
-    assert rule.record is not None
-    errors = tuple(rate_errors(summary.summary, rule).tolist())
-    return replace(rule, record=replace(rule.record, rate_error=errors))
-
-
-def rate_errors(summary: Summary, rule: Rule) -> Floats:
-    """How far each group's selection rate on the rows can be from that on the means of their bins."""
-    p = summary.points
-    thresholds = np.array([ramp.threshold for ramp in rule.ramps])
-    if rule.ramp_width > 0:
-        feet = thresholds - OFFSETS[rule.ramp] * rule.ramp_width
-        off = _off_ramp(p, feet[p.group], rule.ramp_width)
-    else:
-        ties = np.array([ramp.tie_chance for ramp in rule.ramps])
-        off = _off_step(p, thresholds[p.group], ties[p.group])
-    return np.minimum(summary.total(p.weight / summary.weights[p.group] * off), 1.0)
-
-
-def _off_ramp(p: Points, foot: Floats, width: float) -> Floats:
-    """Largest distance between a bin's mean chance and the chance at its mean, for ramps of positive width.
-
-    Envelopes of a function with two kinks run along chords between the ends of the bin and the kinks in it.
-    """
-    off = np.zeros(len(p))
-    kinks = [(p.lower < end) & (end < p.upper) for end in (foot, foot + width)]
-    which = np.flatnonzero(kinks[0] | kinks[1])
-    lower, upper, place, foot = p.lower[which], p.upper[which], p.place[which], foot[which]
-
-    def chance(x: Floats) -> Floats:
-        return np.clip((x - foot) / width, 0.0, 1.0)
-
-    at_mean = chance(place)
-    corners = [lower, np.clip(foot, lower, upper), np.clip(foot + width, lower, upper), upper]
-    for start, stop in combinations(corners, 2):
-        spans = (start <= place) & (place <= stop) & (start < stop)
-        up = (place - start) / np.where(spans, stop - start, 1.0)
-        chord = chance(start) + up * (chance(stop) - chance(start))
-        off[which] = np.maximum(off[which], np.where(spans, np.abs(chord - at_mean), 0.0))
-    return off
-
-
-def _off_step(p: Points, threshold: Floats, tie: Floats) -> Floats:
-    """The same for ramps of width 0: rows of a bin may be below, at or above a threshold inside it."""
-    at_mean = np.where(p.place == threshold, tie, p.place > threshold)
-    holds = (p.lower <= threshold) & (threshold < p.upper)
-    off = np.maximum(np.abs(tie - at_mean), 1.0 - at_mean)
-    off = np.maximum(off, np.where(p.lower < threshold, at_mean, 0.0))
-    return np.where(holds, off, 0.0)

@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from fairramp import strict_json as strict
-from fairramp.binned import Grid, GroupScores
+from fairramp.binned import GroupScores
 from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError
 from fairramp.files import write_text
-from fairramp.fitting import LARGEST_WEIGHT, Names
+from fairramp.grid import Grid
 from fairramp.groups import Label, canonical_label, label_key
+from fairramp.request import LARGEST_WEIGHT, Names
 from fairramp.summary import Points, Summary, concatenated
 
 __all__ = ["from_text", "load", "save", "to_text"]

@@ -3,41 +3,42 @@
     a classifier to be trained  →  cross-fitted scores of the rows  →  fit_rule  →  train it on all rows
     a FrozenEstimator           →  its scores of the rows           →  fit_rule
 
-Cross-fitted: each row is scored by a copy that was not trained on it, because on its own training rows a
-classifier looks surer than it is. The loop is written out here, since scikit-learn's `cross_val_predict`
-renames the labels to 0 and 1 and so breaks classifiers that know them by name (``class_weight={"yes": 3}``).
-
 All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups and labels to them.
 """
-# ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
+# ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
 import copy
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
-from sklearn.utils import assert_all_finite, check_consistent_length, get_tags, indexable
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
 
 from fairramp.criteria.covariance import Covariance
 from fairramp.decisions import decide
+from fairramp.estimator_rows import (
+    KeptRows,
+    check_two_classes,
+    columns_of,
+    cross_fitted_scores,
+    kind_of,
+    random_source,
+    scores_of,
+    zero_one,
+)
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.fitting import Request, checked_solver, checked_strata, fit_rule
-from fairramp.groups import Codes, appended, check_columns, encode_groups
+from fairramp.fitting import fit_rule
+from fairramp.groups import Codes, encode_groups
 from fairramp.inputs import as_weights, check_number, check_option
+from fairramp.request import Request, checked_solver, checked_strata
 from fairramp.rule import Rule
 from fairramp.strata import encode_strata
 from fairramp.streaming import StreamingFit
@@ -47,8 +48,6 @@ __all__ = ["RandomizedThresholdOptimizer"]
 #: The scale of what each method returns, and the way back.
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
-#: Probabilities so little outside [0, 1] are rounding, in float32 too.
-_ROUNDING = 1e-6
 
 
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -188,22 +187,22 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if frozen:
             model = self.estimator
             check_is_fitted(model)
-            scores = _scores(model, X, method)
+            scores = scores_of(model, X, method)
         else:
-            _check_two_classes(X, y)
+            check_two_classes(X, y)
             params = self._fit_params(weights)
-            scores = _cross_fitted_scores(self.estimator, X, y, self.cv, method, params)
+            scores = cross_fitted_scores(self.estimator, X, y, self.cv, method, params)
             model = clone(self.estimator).fit(X, y, **params)
         classes = np.asarray(getattr(model, "classes_", ()))
         if classes.shape != (2,):
             raise InputError(
-                f"`estimator` must be a binary classifier, got {_kind(model)} with {len(classes)} classes."
+                f"`estimator` must be a binary classifier, got {kind_of(model)} with {len(classes)} classes."
             )
-        labels = None if y is None else _labels(y, classes)
-        rows = _Rows.of(scores, codes, strata, labels, weights)
+        labels = None if y is None else zero_one(y, classes)
+        rows = KeptRows.of(scores, codes, strata, labels, weights)
         rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
-        self._rows: _Rows | None = rows
+        self._rows: KeptRows | None = rows
         self._stream: StreamingFit | None = None
         solver = checked_solver(self.solver)
         if solver is not None:
@@ -236,7 +235,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         scores = self._score_rows(X)
         codes = self._codes(X, sensitive_features, len(scores), self.rule_.group_columns)
         weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
-        labels = None if y is None else _labels(y, self.classes_)
+        labels = None if y is None else zero_one(y, self.classes_)
         if self._stream is not None:
             check_consistent_length(scores, labels)
             if self._rule_settings() != self._stream_settings:
@@ -252,13 +251,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             return self
         assert self._rows is not None
         strata = self._strata(X, self.rule_.strata_columns)
-        rows = self._rows.with_rows(_Rows.of(scores, codes, strata, labels, weights))
+        rows = self._rows.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
         frozen = isinstance(self.estimator_, FrozenEstimator)
         rule = self._learn(rows, self.rule_.scale, cross_fitted=not frozen)
         self.rule_, self._rows = rule, rows
         return self
 
-    def _learn(self, rows: "_Rows", scale: str, *, cross_fitted: bool) -> Rule:
+    def _learn(self, rows: "KeptRows", scale: str, *, cross_fitted: bool) -> Rule:
         needs_labels = self.target_rate in ("accuracy", "base_rate")
         if needs_labels and rows.labels is None:
             raise InputError(f"`target_rate={self.target_rate!r}` needs `y`, the true outcomes of all rows.")
@@ -310,7 +309,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 return method
         raise InputError(
             f"`estimator` must have {' or '.join(wanted)} to give scores (predict_method="
-            f"{self.predict_method!r}), and {_kind(self.estimator)} does not."
+            f"{self.predict_method!r}), and {kind_of(self.estimator)} does not."
         )
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
@@ -322,7 +321,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {"sample_weight": weights}
         warnings.warn(
-            f"{_kind(self.estimator)} takes no `sample_weight`: the rule alone is learned with it, the "
+            f"{kind_of(self.estimator)} takes no `sample_weight`: the rule alone is learned with it, the "
             "classifier without.",
             FairrampWarning,
             stacklevel=3,
@@ -346,7 +345,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 "The groups came twice: pass either `sensitive_features` here or `sensitive_columns` to the "
                 "constructor."
             )
-        return _columns_of(X, self.sensitive_columns, "sensitive_columns")
+        return columns_of(X, self.sensitive_columns, "sensitive_columns")
 
     def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
         codes = encode_groups(self._groups(X, sensitive_features), names)
@@ -359,12 +358,12 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         wanted = checked_strata(self.criterion)
         if wanted is None:
             return None
-        return encode_strata(_columns_of(X, wanted, "strata"), names)
+        return encode_strata(columns_of(X, wanted, "strata"), names)
 
     # Deciding ---------------------------------------------------------------------------------
 
     def _score_rows(self, X: Any) -> npt.NDArray[Any]:
-        return _scores(self.estimator_, X, _METHODS[self.rule_.scale])
+        return scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Probabilities of the negative and the positive decision; the same every time.
@@ -402,7 +401,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         decisions: npt.NDArray[Any] = self.classes_[
-            decide(chances, random_state=_random_source(self.random_state))
+            decide(chances, random_state=random_source(self.random_state))
         ]
         return decisions
 
@@ -415,7 +414,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             As in `fit`.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)
-        labels = _labels(y, self.classes_)
+        labels = zero_one(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
         right = np.where(labels, chances[:, 1], chances[:, 0])
@@ -449,180 +448,3 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         tags.input_tags = get_tags(self.estimator).input_tags
         tags.classifier_tags.multi_class = False
         return tags
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """What the rule was learned from, kept for `partial_fit`.
-
-    Attributes
-    ----------
-    scores : numbers of shape (n,)
-    codes, strata : Codes
-        Groups, and strata for the criterion that has them.
-    labels, weights : floats of shape (n,), or None
-    """
-
-    scores: npt.NDArray[Any]
-    codes: Codes
-    strata: Codes | None
-    labels: npt.NDArray[np.float64] | None
-    weights: npt.NDArray[np.float64] | None
-
-    @classmethod
-    def of(
-        cls,
-        scores: npt.NDArray[Any],
-        codes: Codes,
-        strata: Codes | None,
-        labels: npt.NDArray[np.float64] | None,
-        weights: npt.NDArray[np.float64] | None,
-    ) -> Self:
-        """Keep rows; what belongs to the user is copied."""
-        check_consistent_length(scores, labels)
-        own, own_strata = (c and replace(c, values=c.values.copy()) for c in (codes, strata))
-        assert own is not None
-        return cls(scores, own, own_strata, labels, None if weights is None else weights.copy())
-
-    def with_rows(self, more: Self) -> Self:
-        """These rows and more; labels only if all have them, weights of 1 where there were none."""
-        check_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
-        if (self.strata is None) != (more.strata is None):
-            raise InputError("`criterion` has changed since `fit`; call `fit` again.")
-        labels = weights = strata = None
-        if self.labels is not None and more.labels is not None:
-            labels = np.concatenate([self.labels, more.labels])
-        if self.weights is not None or more.weights is not None:
-            both = (
-                rows.weights if rows.weights is not None else np.ones(len(rows.scores)) for rows in (self, more)
-            )
-            weights = np.concatenate(list(both))
-        if self.strata is not None and more.strata is not None:
-            strata = appended(self.strata, more.strata)
-        scores = np.concatenate([self.scores, more.scores])
-        return replace(
-            self,
-            scores=scores,
-            codes=appended(self.codes, more.codes),
-            strata=strata,
-            labels=labels,
-            weights=weights,
-        )
-
-
-def _cross_fitted_scores(
-    estimator: Any, X: Any, y: npt.NDArray[Any], cv: Any, method: str, params: dict[str, Any]
-) -> npt.NDArray[np.float64]:
-    """Score each row by a clone that was not trained on it."""
-    (X,) = indexable(X)
-    scores = np.empty(len(y))
-    times = np.zeros(len(y), dtype=np.intp)
-    for train, test in check_cv(cv, y, classifier=True).split(X, y):
-        train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # masks are indices, too
-        if len(np.intersect1d(train, test)):
-            raise InputError("`cv` must not test a row in the part that trains on it.")
-        X_train, y_train = _safe_split(estimator, X, y, train)
-        X_test, _ = _safe_split(estimator, X, None, test, train)
-        if len(np.unique(y_train)) < 2:
-            raise InputError(
-                "`cv` leaves rows of one class only to train on; use fewer parts, a stratified splitter or "
-                "more rows."
-            )
-        model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
-        scores[test] = _scores(model, X_test, method)
-        np.add.at(times, test, 1)
-    if (times != 1).any():
-        row = int(np.flatnonzero(times != 1)[0])
-        raise InputError(
-            f"`cv` must test every row exactly once, but row {row} is tested {times[row]} times; use a "
-            "splitter like StratifiedKFold."
-        )
-    return scores
-
-
-def _scores(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
-    """One score per row for the class ``classes_[1]``."""
-    values: npt.NDArray[Any] = np.asarray(getattr(model, method)(X))
-    if method == "predict_proba" and values.ndim == 2 and values.shape[1] == 2:
-        inside = np.clip(values[:, 1], 0.0, 1.0)
-        return inside if (np.abs(inside - values[:, 1]) <= _ROUNDING).all() else values[:, 1]
-    if method == "decision_function" and values.ndim == 1:
-        return values
-    raise InputError(
-        f"`estimator` must be a binary classifier, but {method} of {_kind(model)} gives an array of shape "
-        f"{values.shape}."
-    )
-
-
-def _check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
-    """Refuse labels that are not of two classes, in words that scikit-learn's own checks look for."""
-    if y is None:
-        raise InputError("RandomizedThresholdOptimizer requires y to be passed, but the target y is None.")
-    check_consistent_length(X, y)
-    assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind != "binary":
-        raise InputError(f"Only binary classification is supported. The type of the target is {kind}.")
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise InputError(f"`y` must have two classes, got one class: {classes.tolist()}.")
-
-
-def _labels(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """1.0 for the positive class and 0.0 for the other."""
-    y = column_or_1d(y, warn=True)
-    positive: npt.NDArray[np.bool_] = y == classes[1]
-    unknown = np.flatnonzero(~(positive | (y == classes[0])))
-    if len(unknown):
-        raise InputError(
-            f"`y` must hold the classes {classes.tolist()}, got {y[unknown].tolist()[0]!r} in row {unknown[0]}."
-        )
-    return positive.astype(np.float64)
-
-
-def _columns_of(X: Any, wanted: Any, argument: str) -> Any:
-    """Columns out of X, by name or position; `argument` is what asked for them."""
-    single = isinstance(wanted, str | int | np.integer)
-    chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
-    if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError(f"`{argument}` must be names or positions of columns, got {wanted!r}.")
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        names, columns = frame.columns, list(frame.iter_columns())
-        for name in chosen:
-            if isinstance(name, str) and name not in names:
-                raise InputError(f"`{argument}` names {name!r}, but X has the columns {names}.")
-        places = [names.index(c) if isinstance(c, str) else _position(c, len(names), argument) for c in chosen]
-        return {str(names[place]): columns[place].to_native() for place in places}
-    if any(isinstance(c, str) for c in chosen):
-        raise InputError(
-            f"`{argument}` has names, {chosen}, but X came as {type(X).__name__} without column names; "
-            "pass positions, or X as a data frame."
-        )
-    table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-    if table.ndim != 2:
-        raise InputError(f"`X` must have rows and columns, got shape {table.shape}.")
-    parts = [table[:, [_position(c, table.shape[1], argument)]] for c in chosen]
-    return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
-
-
-def _position(position: int, n_columns: int, argument: str) -> int:
-    if not -n_columns <= position < n_columns:
-        raise InputError(f"`{argument}` has position {position}, but X has {n_columns} columns.")
-    return int(position)
-
-
-def _random_source(random_state: Any) -> Any:
-    """What `decide` takes; the legacy RandomState seeds a generator and moves on."""
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
-    return random_state
-
-
-def _kind(estimator: Any) -> str:
-    """Name of the class, below FrozenEstimator."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    return type(inner).__name__

@@ -8,7 +8,7 @@ The loop ends when, at the solution, every end of every ramp lies in points that
 
 import sys
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,40 +20,19 @@ from fairramp.criteria.parity import ParityProblem, ParitySolution, place_ramps,
 from fairramp.criteria.sgd import SGD, descend
 from fairramp.distribution import RATE_TOLERANCE, Floats, Integers
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.groups import Codes, Label, column_name, label_key
-from fairramp.inputs import (
-    as_labels,
-    as_scores,
-    as_weights,
-    check_length,
-    check_number,
-    check_option,
-    checked_width,
-)
+from fairramp.groups import Label, column_name, label_key
+from fairramp.inputs import as_labels, as_scores, as_weights, check_length
+from fairramp.request import Names, Request, checked_strata, counting_rows
 from fairramp.rows import ArrayRows
-from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES, FitRecord, Ramp, Rule
-from fairramp.scales import SATURATION, SCALES, Scale
+from fairramp.rule import FitRecord, Ramp, Rule
+from fairramp.scales import SATURATION
 from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.summary import Points, Summary
 
-__all__ = [
-    "LARGEST_WEIGHT",
-    "SMALLEST_WEIGHT",
-    "Names",
-    "Request",
-    "Rows",
-    "checked_solver",
-    "checked_strata",
-    "counting_rows",
-    "fit_rows",
-    "fit_rule",
-    "warn_saturated",
-]
+__all__ = ["SMALL_GROUP", "Rows", "fit_rows", "fit_rule", "warn_saturated"]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
-#: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
-LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
 
 
 def fit_rule(
@@ -179,15 +158,6 @@ def fit_rule(
     return rule
 
 
-@dataclass(frozen=True)
-class Names:
-    """Names of the columns, where they have any."""
-
-    score: str | None
-    groups: tuple[str, ...] | None
-    strata: tuple[str, ...] | None
-
-
 class Rows(Protocol):
     """What a fit asks of its rows, wherever they are."""
 
@@ -196,99 +166,6 @@ class Rows(Protocol):
 
     def refine(self, summary: Summary, split: Any, average: Any) -> Points:
         """Finer points for chosen bins of the summary."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked of a fit, checked.
-
-    Attributes
-    ----------
-    problem : ParityProblem
-        In positions; its target rate is None where it is to be found.
-    target : str or float
-        The target rate as it was asked for.
-    ramp, scale, cutoff, unseen_group, date
-        As in `fit_rule`.
-    stratified : bool
-        Whether groups are cells of strata.
-    sgd : SGD or None
-        None for the exact solver.
-    """
-
-    problem: ParityProblem
-    target: str | float
-    ramp: str
-    scale: Scale
-    cutoff: float
-    unseen_group: str
-    stratified: bool
-    sgd: SGD | None
-    date: str | None
-
-    @classmethod
-    def checked(
-        cls,
-        *,
-        max_gap: Any,
-        ramp_width: Any,
-        ramp: Any,
-        target_rate: Any,
-        cutoff: Any,
-        scale: Any,
-        unseen_group: Any,
-        stratified: bool = False,
-        solver: Any = "exact",
-        date: Any = None,
-    ) -> "Request":
-        """Check every setting by itself and with the others."""
-        meaning = SCALES[check_option("scale", scale, SCALES)]
-        check_option("ramp", ramp, OFFSETS)
-        check_option("unseen_group", unseen_group, UNSEEN_POLICIES)
-        cutoff = meaning.checked_cutoff(cutoff)
-        target = _checked_target(target_rate)
-        problem = ParityProblem(
-            max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
-            target_rate=None if isinstance(target, str) else target,
-            cutoff=meaning.position_of(cutoff),
-            ramp_width=checked_width(ramp_width),
-            offset=OFFSETS[ramp],
-        )
-        if date is not None and not isinstance(date, str):
-            raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
-        sgd = checked_solver(solver)
-        if sgd is not None:
-            _check_sgd(problem, target, stratified)
-        if stratified and target not in ("optimal", "accuracy"):
-            raise InputError(
-                "With `criterion=Covariance(…)` each stratum has a target rate of its own: `target_rate` must be "
-                f"'optimal' or 'accuracy', got {target_rate!r}."
-            )
-        if stratified and unseen_group == "pooled":
-            raise InputError(
-                "With `criterion=Covariance(…)` strata have no band in common: `unseen_group` must be 'error' or "
-                "'original', got 'pooled'."
-            )
-        return cls(problem, target, ramp, meaning, cutoff, unseen_group, stratified, sgd, date)
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether the target depends on the true outcomes."""
-        return self.target in ("accuracy", "base_rate")
-
-    @property
-    def signed_per_unit(self) -> float:
-        """Signed scores, from −1 to 1, per unit of the positions."""
-        return 2 / (self.scale.highest - self.scale.lowest)
-
-    @property
-    def signed_problem(self) -> ParityProblem:
-        """The problem in signed scores, as the published algorithm has it."""
-        return replace(self.problem, cutoff=0.0, ramp_width=self.problem.ramp_width * self.signed_per_unit)
-
-    def aiming_at(self, target_rate: float) -> "Request":
-        """The same request with its target as a number."""
-        return replace(self, problem=replace(self.problem, target_rate=target_rate))
 
 
 def fit_rows(
@@ -364,51 +241,6 @@ def fit_rows(
     )
 
 
-def checked_strata(criterion: Any) -> Any:
-    """The strata of a criterion; None for parity."""
-    if criterion is None:
-        return None
-    if not isinstance(criterion, Covariance):
-        raise InputError(
-            "`criterion` must be None for statistical parity or fairramp.Covariance(strata=…), got "
-            f"{criterion!r}."
-        )
-    if criterion.strata is None:
-        raise InputError("`Covariance` needs `strata`, one label per row; without strata it is parity itself.")
-    return criterion.strata
-
-
-def checked_solver(solver: Any) -> SGD | None:
-    """The stochastic solver's settings; None for the exact one."""
-    if isinstance(solver, SGD):
-        return solver
-    if not isinstance(solver, str) or solver not in ("exact", "sgd"):
-        raise InputError(f"`solver` must be 'exact', 'sgd' or a fairramp.SGD, got {solver!r}.")
-    return SGD() if solver == "sgd" else None
-
-
-def _checked_target(target: Any) -> str | float:
-    if isinstance(target, str) and target in TARGETS:
-        return target
-    if isinstance(target, str) or target is None:
-        words = ", ".join(map(repr, TARGETS))
-        raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {target!r}.")
-    return check_number("target_rate", target, 0.0, 1.0)
-
-
-def _check_sgd(problem: ParityProblem, target: str | float, stratified: bool) -> None:
-    """Refuse what the published algorithm is not made for."""
-    if stratified:
-        raise InputError("`solver='sgd'` is for parity alone; leave it out to fit within strata.")
-    if target in ("optimal", "accuracy"):
-        raise InputError(
-            f"`solver='sgd'` needs `target_rate` as a number, or 'base_rate' with labels, got {target!r}; the "
-            "exact solver finds the best rate itself."
-        )
-    if problem.ramp_width == 0:
-        raise InputError("`solver='sgd'` needs a `ramp_width` above 0, got 0; the exact solver needs none.")
-
-
 def _check_strata(labels: tuple[Label, ...], strata: Integers) -> None:
     """Covariance is of a binary attribute; a stratum with one value has nothing to equalise."""
     values = {label_key(label[1]): label[1] for label in labels if isinstance(label, tuple)}
@@ -425,32 +257,6 @@ def _check_strata(labels: tuple[Label, ...], strata: Integers) -> None:
     elif alone:
         shown = ", ".join(map(repr, alone[:5])) + (f" and {len(alone) - 5:,} more" if len(alone) > 5 else "")
         _warn_user(f"Strata with one single group, where nothing is equalised: {shown}.")
-
-
-def counting_rows(
-    column: Any, codes: Codes, weights: Floats | None, labels: Floats | None
-) -> tuple[Any, Codes, Floats | None, Floats | None]:
-    """Rows that count: those of weight 0 are left out, weights far from 1 are scaled."""
-    if weights is None:
-        return column, codes, None, labels
-    counts = weights > 0
-    if not counts.all():
-        before = codes.occurring()
-        column, weights = column[counts], weights[counts]
-        labels = None if labels is None else labels[counts]
-        codes = replace(codes, values=codes.values[counts])
-        lost = np.flatnonzero(before & ~codes.occurring())
-        if len(lost):
-            raise InputError(
-                f"`sample_weight` is zero in every row of group {codes.labels[lost[0]]!r}; "
-                "give its rows weight or leave them out."
-            )
-    largest = weights.max()
-    if not SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
-        weights = np.ldexp(weights, -np.frexp(largest)[1])
-        if not weights.all():
-            raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
-    return column, codes, weights, labels
 
 
 def _solve(

@@ -17,14 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp import sql_pieces as sql
-from fairramp.binned import Grid, GroupScores, check_weights, summarize
+from fairramp.binned import GroupScores, check_weights, summarize
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
 from fairramp.exceptions import InputError
-from fairramp.fitting import Names, Request, checked_strata, fit_rows, fit_rule, warn_saturated
+from fairramp.fitting import fit_rows, fit_rule, warn_saturated
+from fairramp.grid import Grid
 from fairramp.groups import Codes, Label
 from fairramp.lazy_rows import LazyRows, LazyTable, Profile, duckdb_table, fetch, plain_names, spark_table
+from fairramp.request import Names, Request, checked_strata
 from fairramp.rule import OFFSETS, Ramp, Rule
 from fairramp.scales import SCALES
 

@@ -15,7 +15,6 @@ from fairramp.calibration import LabelledScores
 from fairramp.criteria.parity import ParityProblem, place_ramps
 from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import InputError, UnseenGroupError
-from fairramp.fitting import counting_rows
 from fairramp.groups import encode_groups, label_key
 from fairramp.inputs import (
     as_labels,
@@ -28,6 +27,7 @@ from fairramp.inputs import (
     split_validation,
 )
 from fairramp.intervals import normal_quantile
+from fairramp.request import counting_rows
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES, Scale
 from fairramp.table import Table
@@ -97,7 +97,7 @@ class Frontier:
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
         """Draw accuracy against gap. Needs the extra `report`."""
-        from fairramp.report.charts import frontier_chart
+        from fairramp.report.plots import frontier_chart
 
         return frontier_chart(self)
 

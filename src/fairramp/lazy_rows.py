@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairramp.binned import Grid
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import FairrampError, InputError
-from fairramp.fitting import LARGEST_WEIGHT, SMALLEST_WEIGHT
+from fairramp.grid import Grid
 from fairramp.groups import Label, canonical_label, label_key
+from fairramp.request import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from fairramp.rows import SORTED_ROWS, finer_parts, refusal
 from fairramp.scales import SATURATION, Scale
 from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution

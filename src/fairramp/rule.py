@@ -549,7 +549,7 @@ class Rule:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> chart = fairramp.fit_rule(data.score, data.sex).plot()  # doctest: +SKIP
         """
-        from fairramp.report.charts import rule_chart
+        from fairramp.report.plots import rule_chart
 
         return rule_chart(self)
 

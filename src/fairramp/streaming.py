@@ -16,9 +16,9 @@ import numpy as np
 
 from fairramp.criteria.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
 from fairramp.exceptions import FairrampError, InputError
-from fairramp.fitting import Request
 from fairramp.groups import Label, check_columns, encode_groups, label_key, refuse_mixed
 from fairramp.inputs import as_scores, check_length, check_option, checked_width
+from fairramp.request import Request
 from fairramp.rows import ArrayRows
 from fairramp.rule import Ramp, Rule
 

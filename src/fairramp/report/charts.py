@@ -7,191 +7,39 @@ no name can mean anything to the drawing program.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairramp.exceptions import FairrampError
-from fairramp.groups import show_label
-from fairramp.report.words import plain_name, shortened
-from fairramp.rule import OFFSETS
-from fairramp.scales import SCALES
+from fairramp.report.pieces import (
+    PRINTED,
+    STYLED,
+    Spec,
+    Theme,
+    config,
+    digits,
+    group_colour,
+    rows_of_groups,
+    table,
+    x_axis,
+    y_axis,
+)
 
 if TYPE_CHECKING:
-    import altair
-
-    from fairramp.audit import Audit
-    from fairramp.frontier import Frontier
     from fairramp.report.content import Content
-    from fairramp.rule import Rule
 
 __all__ = [
     "MOST_DRAWN",
-    "audit_chart",
-    "chart",
+    "changes_chart",
     "content_charts",
-    "frontier_chart",
-    "missing_extra",
-    "rule_chart",
+    "frontier_spec",
+    "ramps_chart",
+    "rates_chart",
+    "score_name",
 ]
 
 #: Groups in a chart; the largest are drawn.
 MOST_DRAWN = 12
-#: Longest name in a chart.
-_LONGEST = 80
 
-Spec = dict[str, Any]
 Rows = Sequence[Sequence[float]]
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of a chart: a word of CSS each."""
-
-    ink: str
-    muted: str
-    line: str
-    paper: str
-    accent: str
-    other: str
-    groups: tuple[str, ...]
-    width: int | str
-
-
-#: Okabe and Ito's colours, without yellow and black.
-_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, 560)
-#: Colours that the page's style sheet defines, for light, dark and print.
-STYLED = Theme(
-    "var(--ink)",
-    "var(--muted)",
-    "var(--line)",
-    "var(--paper)",
-    "var(--accent)",
-    "var(--other)",
-    tuple(f"var(--group-{i})" for i in range(len(_OKABE_ITO))),
-    "container",
-)
-
-
-def missing_extra(name: str) -> FairrampError:
-    """What to do where a library of the report is not there."""
-    return FairrampError(f"{name} is not installed; install it with: pip install 'fairramp[report]'")
-
-
-def chart(spec: Spec) -> "altair.LayerChart | altair.VConcatChart":
-    """A specification as an Altair chart."""
-    try:
-        import altair
-    except ImportError:
-        raise missing_extra("altair") from None
-    made: altair.LayerChart | altair.VConcatChart = altair.Chart.from_dict(spec)  # type: ignore[assignment]
-    return made
-
-
-# Pieces -----------------------------------------------------------------------------------------
-
-
-def _config(theme: Theme) -> Spec:
-    font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
-    return {
-        "font": font,
-        "background": None if theme is STYLED else theme.paper,
-        "view": {"stroke": None},
-        "axis": {
-            "labelColor": theme.muted,
-            "titleColor": theme.muted,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": 400,
-            "gridColor": theme.line,
-            "domain": False,
-            "ticks": False,
-            "labelPadding": 6,
-            "titlePadding": 10,
-        },
-        "title": {"color": theme.ink, "anchor": "start", "fontSize": 14, "subtitleColor": theme.muted},
-        "text": {"color": theme.ink, "fontSize": 12.5, "font": font},
-        "mark": {"aria": False},
-        "aria": False,
-    }
-
-
-def _chart(
-    theme: Theme, n_rows: int, row: int, names: Sequence[str], params: Spec, layers: list[Spec], title: str
-) -> Spec:
-    """A chart with one row per group and the groups' names."""
-    name = {
-        "transform": [
-            {"calculate": "names[datum.g]", "as": "name"},
-            {"calculate": f"datum.g + {13 / row}", "as": "y"},
-        ],
-        "mark": {
-            "type": "text",
-            "align": "left",
-            "baseline": "middle",
-            "fontWeight": 600,
-            "x": 0,
-            "limit": {"expr": "width * 0.96"},
-            "tooltip": {"expr": "datum.name"},
-        },
-        "encoding": {"y": _y(n_rows), "text": {"field": "name", "type": "nominal"}},
-    }
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        **({"title": title} if title else {}),
-        "width": theme.width,
-        "height": row * n_rows,
-        "autosize": {"type": "fit-x", "contains": "padding"} if theme.width == "container" else {"type": "pad"},
-        "params": [
-            {"name": "at", "value": 0},
-            {"name": "names", "value": [shortened(plain_name(n), _LONGEST) for n in names]},
-            *({"name": key, "value": value} for key, value in params.items()),
-        ],
-        "data": {"values": [{"g": i} for i in range(n_rows)]},
-        "layer": [*layers, name],
-        "config": _config(theme),
-    }
-
-
-def _y(n_rows: int, field: str = "y") -> Spec:
-    scale = {"domain": [0, n_rows], "reverse": True, "nice": False, "zero": False}
-    return {"field": field, "type": "quantitative", "axis": None, "scale": scale}
-
-
-def _x(field: str, title: str, domain: Sequence[float], form: str, values: Sequence[float] | None = None) -> Spec:
-    axis: Spec = {
-        "title": title,
-        "format": form,
-        "tickCount": {"expr": "width < 420 ? 4 : 8"},
-        "labelFlush": True,
-    }
-    if values is not None:
-        axis["values"] = list(values)
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": axis,
-        "scale": {"domain": list(domain), "nice": False, "zero": False},
-    }
-
-
-def _colour(theme: Theme, n_rows: int) -> Spec:
-    colours = [theme.groups[i % len(theme.groups)] for i in range(n_rows)]
-    return {
-        "field": "g",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": list(range(n_rows)), "range": colours},
-    }
-
-
-def _table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[list[float | None]]:
-    """The chosen columns of a table, with the digits that can be seen."""
-    return [[_digits(row[i]) for i in seats] for row in rows]
-
-
-def _digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.9g}")
 
 
 # Ramps ------------------------------------------------------------------------------------------
@@ -212,13 +60,13 @@ def ramps_chart(
 ) -> Spec:
     """Scores of each group, the selected part filled, and the chance of a yes as a line."""
     n, (low, high) = len(names), score_range
-    x = _x("x", score, score_range, "~g")
-    colour = _colour(theme, n)
+    x = x_axis("x", score, score_range, "~g")
+    colour = group_colour(theme, n)
     layers: list[Spec] = [
         {
             "transform": [{"calculate": "datum.g + 0.96", "as": "y"}],
             "mark": {"type": "rule", "color": theme.line},
-            "encoding": {"y": _y(n)},
+            "encoding": {"y": y_axis(n)},
         }
     ]
     if histograms is not None:
@@ -241,7 +89,13 @@ def ramps_chart(
                 "data": {"values": bars},
                 "transform": [*heights, {"calculate": "names[datum.g]", "as": "name"}],
                 "mark": {"type": "rect", "opacity": 0.28},
-                "encoding": {"x": x, "x2": {"field": "end"}, "y": _y(n), "y2": {"field": "y2"}, "color": colour}
+                "encoding": {
+                    "x": x,
+                    "x2": {"field": "end"},
+                    "y": y_axis(n),
+                    "y2": {"field": "y2"},
+                    "color": colour,
+                }
                 | {"tooltip": hover},
             },
             {
@@ -257,7 +111,7 @@ def ramps_chart(
                 "encoding": {
                     "x": x | {"field": "from"},
                     "x2": {"field": "end"},
-                    "y": _y(n),
+                    "y": y_axis(n),
                     "y2": {"field": "y2"},
                     "color": colour,
                     "tooltip": hover,
@@ -284,7 +138,7 @@ def ramps_chart(
             "mark": {"type": "line", "strokeWidth": 1.75, "color": theme.ink, "strokeJoin": "round"},
             "encoding": {
                 "x": x,
-                "y": _y(n),
+                "y": y_axis(n),
                 "detail": {"field": "g", "type": "nominal"},
                 "order": {"field": "k", "type": "quantitative"},
             },
@@ -294,7 +148,7 @@ def ramps_chart(
     ]
     params = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
     height = 56 if histograms is None else 130 if n <= 3 else 84
-    return _chart(theme, n, height, names, params, layers, title)
+    return rows_of_groups(theme, n, height, names, params, layers, title)
 
 
 def _threshold_texts(x: Spec, n_rows: int, where: str, align: str, theme: Theme) -> list[Spec]:
@@ -308,7 +162,7 @@ def _threshold_texts(x: Spec, n_rows: int, where: str, align: str, theme: Theme)
         {"calculate": "datum.g + 0.48", "as": "y"},
         {"calculate": "format(thresholds[at][datum.g], '.3f')", "as": "text"},
     ]
-    encoding = {"x": x, "y": _y(n_rows), "text": {"field": "text"}}
+    encoding = {"x": x, "y": y_axis(n_rows), "text": {"field": "text"}}
     return [{"transform": found, "mark": place | more, "encoding": encoding} for more in (halo, {})]
 
 
@@ -324,7 +178,7 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
             "x": low + i * width,
             "end": low + (i + 1) * width,
             "h": round((s / top) ** 0.5, 4),
-            "share": _digits(s),
+            "share": digits(s),
         }
         for i, s in enumerate(sums)
         if s > 0
@@ -349,7 +203,7 @@ def rates_chart(
     tables = [before] + ([list(row) for row in after] if after else [])
     largest = max(v for v in _flat(tables) if v is not None)
     top = min(max(largest * 1.18, 0.02), 1.12)
-    x = _x("x", "selection rate", (0, top), "~%")
+    x = x_axis("x", "selection rate", (0, top), "~%")
     hover = [
         {"field": "name", "title": "group"},
         {"field": "when", "title": "decisions"},
@@ -380,7 +234,7 @@ def rates_chart(
                 "encoding": {
                     "x": x | {"field": "low"},
                     "x2": {"field": "high"},
-                    "y": _y(n),
+                    "y": y_axis(n),
                     **({} if isinstance(stroke, str) else {"color": stroke}),
                 },
             },
@@ -389,7 +243,7 @@ def rates_chart(
                 "mark": {"type": "point", "size": 85, "opacity": 1, **mark},
                 "encoding": {
                     "x": x,
-                    "y": _y(n),
+                    "y": y_axis(n),
                     "tooltip": hover,
                     **({} if isinstance(stroke, str) else {"color": stroke}),
                 },
@@ -403,7 +257,7 @@ def rates_chart(
                     "fontWeight": weight,
                     "color": theme.ink if weight > 400 else theme.muted,
                 },
-                "encoding": {"x": x | {"field": "end"}, "y": _y(n), "text": {"field": "text"}},
+                "encoding": {"x": x | {"field": "end"}, "y": y_axis(n), "text": {"field": "text"}},
             },
         ]
 
@@ -411,16 +265,16 @@ def rates_chart(
         {
             "transform": [{"calculate": "datum.g + 0.99", "as": "y"}],
             "mark": {"type": "rule", "color": theme.line, "opacity": 0.6},
-            "encoding": {"y": _y(n)},
+            "encoding": {"y": y_axis(n)},
         }
     ]
     hollow = {"filled": True, "fill": theme.paper, "stroke": theme.muted, "strokeWidth": 2}
     layers += layers_of("before", 0.5 if after else 0.62, "before", hollow, theme.muted, 400)
-    params: Spec = {"before": [[_digits(v) for v in row] for row in before]}
+    params: Spec = {"before": [[digits(v) for v in row] for row in before]}
     if after:
-        layers += layers_of("after", 0.78, "after", {"filled": True}, _colour(theme, n), 600)
+        layers += layers_of("after", 0.78, "after", {"filled": True}, group_colour(theme, n), 600)
         params["after"] = [list(table) for table in after]
-    return _chart(theme, n, 68 if after else 48, names, params, layers, title)
+    return rows_of_groups(theme, n, 68 if after else 48, names, params, layers, title)
 
 
 def _flat(values: Any) -> list[Any]:
@@ -442,7 +296,7 @@ def changes_chart(
     """Shares of each group whose decision turns round, to no on the left and to yes on the right."""
     n = len(names)
     reach = max([v or 0.0 for v in _flat([to_yes, to_no])] + [0.01]) * 1.3
-    x = _x("x", "← turned to no · share of the group · turned to yes →", (-reach, reach), "~%")
+    x = x_axis("x", "← turned to no · share of the group · turned to yes →", (-reach, reach), "~%")
     x["axis"]["labelExpr"] = "format(abs(datum.value), '~%')"
     layers: list[Spec] = []
     for source, sign, colour, align in (
@@ -474,7 +328,7 @@ def changes_chart(
                 "encoding": {
                     "x": x,
                     "x2": {"field": "zero"},
-                    "y": _y(n),
+                    "y": y_axis(n),
                     "y2": {"field": "y2"},
                     "tooltip": hover,
                 },
@@ -482,7 +336,7 @@ def changes_chart(
             {
                 "transform": found,
                 "mark": {"type": "text", "align": align, "dx": -6 if align == "right" else 6},
-                "encoding": {"x": x, "y": _y(n, "middle"), "text": {"field": "text"}},
+                "encoding": {"x": x, "y": y_axis(n, "middle"), "text": {"field": "text"}},
             },
         ]
     layers.append(
@@ -492,7 +346,7 @@ def changes_chart(
             "encoding": {"x": x},
         }
     )
-    return _chart(theme, n, 56, names, {"to_yes": to_yes, "to_no": to_no}, layers, title)
+    return rows_of_groups(theme, n, 56, names, {"to_yes": to_yes, "to_no": to_no}, layers, title)
 
 
 # Frontier ---------------------------------------------------------------------------------------
@@ -525,7 +379,7 @@ def frontier_spec(
         "axis": {"title": None, "format": ".1%", "tickCount": 5},
     }
     span = max([p["x"] for p in curve] + [100 * own[0], 100 * chosen[0] if chosen else 0.0, 0.1])
-    x = _x("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
+    x = x_axis("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
     hover = [
         {"field": "x", "type": "quantitative", "title": "gap in points", "format": ".4f"},
         {"field": "a", "type": "quantitative", "title": "accuracy", "format": ".6f"},
@@ -588,7 +442,7 @@ def frontier_spec(
         ],
         "data": {"values": curve},
         "layer": marks,
-        "config": _config(theme),
+        "config": config(theme),
     }
 
 
@@ -603,26 +457,26 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
     found = {
         "scores": ramps_chart(
             names,
-            _table([o.ramp_from for o in outcomes], seats),
-            _table([o.thresholds for o in outcomes], seats),
+            table([o.ramp_from for o in outcomes], seats),
+            table([o.thresholds for o in outcomes], seats),
             [o.ramp_width for o in outcomes],
             content.cutoff,
             content.score_range,
             [g.histogram for g in groups],
             [g.rows for g in groups],
             theme,
-            score=_score_name(content.settings["scale"]),
+            score=score_name(content.settings["scale"]),
         ),
         "rates": rates_chart(
             names,
             [[g.rate for g in groups], [g.lower for g in groups], [g.upper for g in groups]],
-            tuple(_table([getattr(o, name) for o in outcomes], seats) for name in ("rates", "lower", "upper")),  # type: ignore[arg-type]
+            tuple(table([getattr(o, name) for o in outcomes], seats) for name in ("rates", "lower", "upper")),  # type: ignore[arg-type]
             theme,
         ),
         "changes": changes_chart(
             names,
-            _table([o.changed_to_yes for o in outcomes], seats),
-            _table([o.changed_to_no for o in outcomes], seats),
+            table([o.changed_to_yes for o in outcomes], seats),
+            table([o.changed_to_no for o in outcomes], seats),
             theme,
         ),
     }
@@ -645,90 +499,6 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
     return found
 
 
-def rule_chart(rule: "Rule") -> "altair.LayerChart | altair.VConcatChart":
-    """The ramps of a rule and, where the fit is on record, its selection rates before and after."""
-    sizes = rule.record.rows if rule.record else [0] * len(rule.groups)
-    seats = _largest(sizes)
-    names = [show_label(rule.groups[i]) for i in seats]
-    thresholds = [ramp.threshold for ramp in rule.ramps]
-    feet = [t - OFFSETS[rule.ramp] * rule.ramp_width for t in thresholds]
-    scale = SCALES[rule.scale]
-    shown = scale.shown_per_unit
-    ramps = ramps_chart(
-        names,
-        _table([[foot * shown for foot in feet]], seats),
-        _table([[threshold * shown for threshold in thresholds]], seats),
-        [rule.ramp_width * shown],
-        scale.position_of(rule.cutoff) * shown,
-        (scale.lowest * shown, scale.highest * shown),
-        None,
-        [],
-        title="Chance of a yes by score",
-        score=_score_name(rule.scale),
-    )
-    if rule.record is None:
-        return chart(ramps)
-    none = [None] * len(seats)
-    before = [[rule.record.rate_before[i] for i in seats], none, none]
-    after = (_table([rule.record.rate_after], seats), [none], [none])
-    return _stacked([ramps, rates_chart(names, before, after, title="Selection rates before and after")])  # type: ignore[arg-type]
-
-
-def audit_chart(audit: "Audit") -> "altair.LayerChart | altair.VConcatChart":
-    """Selection rates with their intervals and, with a rule, who changes."""
-    seats = _largest(audit.rows)
-    names = [show_label(audit.groups[i]) for i in seats]
-    before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
-    if audit.after is None:
-        return chart(rates_chart(names, before, None, title="Selection rates"))  # type: ignore[arg-type]
-    after = tuple(_table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper))
-    rates = rates_chart(names, before, after, title="Selection rates before and after")  # type: ignore[arg-type]
-    assert audit.changed_to_yes is not None
-    assert audit.changed_to_no is not None
-    changes = changes_chart(
-        names,
-        _table([audit.changed_to_yes], seats),
-        _table([audit.changed_to_no], seats),
-        title="Decisions that change",
-    )
-    return _stacked([rates, changes])
-
-
-def frontier_chart(frontier: "Frontier") -> "altair.LayerChart | altair.VConcatChart":
-    """Accuracy against gap."""
-    where = "on the fit rows themselves" if frontier.is_in_sample else "on validation rows"
-    return chart(
-        frontier_spec(
-            frontier.gaps,
-            frontier.accuracies,
-            frontier.lower,
-            frontier.upper,
-            range(len(frontier.gaps)),
-            (frontier.own_gap, frontier.own_accuracy),
-            None,
-            title=f"Accuracy against gap, {where}",
-        )
-    )
-
-
-def _score_name(scale: str) -> str:
+def score_name(scale: str) -> str:
+    """What the axis of the scores is called."""
     return {"logit": "score, as a probability", "percent": "score, percent"}.get(scale, "score")
-
-
-def _largest(sizes: Sequence[int]) -> list[int]:
-    """The largest groups, in their own order."""
-    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:MOST_DRAWN])
-
-
-def _stacked(specs: list[Spec]) -> "altair.LayerChart | altair.VConcatChart":
-    """Charts of the same groups, one under the other; a parameter that both have is the same."""
-    params = {param["name"]: param for spec in specs for param in spec["params"]}
-    apart = ("params", "config", "$schema", "autosize")
-    return chart(
-        {
-            "$schema": specs[0]["$schema"],
-            "params": list(params.values()),
-            "vconcat": [{k: v for k, v in spec.items() if k not in apart} for spec in specs],
-            "config": specs[0]["config"],
-        }
-    )

@@ -13,8 +13,9 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any
 
-from fairramp.report.charts import MOST_DRAWN, content_charts, missing_extra
+from fairramp.report.charts import MOST_DRAWN, content_charts
 from fairramp.report.content import Content, Outcome
+from fairramp.report.plots import missing_extra
 from fairramp.report.words import fixed, full, isolated, percent, points
 
 __all__ = ["render"]

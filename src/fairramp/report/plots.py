@@ -1,0 +1,120 @@
+"""Charts of a rule, an audit and a frontier, for notebooks and files: what ``.plot()`` returns."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fairramp.exceptions import FairrampError
+from fairramp.groups import show_label
+from fairramp.report.charts import MOST_DRAWN, changes_chart, frontier_spec, ramps_chart, rates_chart, score_name
+from fairramp.report.pieces import Spec, table
+from fairramp.rule import OFFSETS
+from fairramp.scales import SCALES
+
+if TYPE_CHECKING:
+    import altair
+
+    from fairramp.audit import Audit
+    from fairramp.frontier import Frontier
+    from fairramp.rule import Rule
+
+__all__ = ["audit_chart", "chart", "frontier_chart", "missing_extra", "rule_chart"]
+
+
+def missing_extra(name: str) -> FairrampError:
+    """What to do where a library of the report is not there."""
+    return FairrampError(f"{name} is not installed; install it with: pip install 'fairramp[report]'")
+
+
+def chart(spec: Spec) -> "altair.LayerChart | altair.VConcatChart":
+    """A specification as an Altair chart."""
+    try:
+        import altair
+    except ImportError:
+        raise missing_extra("altair") from None
+    made: altair.LayerChart | altair.VConcatChart = altair.Chart.from_dict(spec)  # type: ignore[assignment]
+    return made
+
+
+def rule_chart(rule: "Rule") -> "altair.LayerChart | altair.VConcatChart":
+    """The ramps of a rule and, where the fit is on record, its selection rates before and after."""
+    sizes = rule.record.rows if rule.record else [0] * len(rule.groups)
+    seats = _largest(sizes)
+    names = [show_label(rule.groups[i]) for i in seats]
+    thresholds = [ramp.threshold for ramp in rule.ramps]
+    feet = [t - OFFSETS[rule.ramp] * rule.ramp_width for t in thresholds]
+    scale = SCALES[rule.scale]
+    shown = scale.shown_per_unit
+    ramps = ramps_chart(
+        names,
+        table([[foot * shown for foot in feet]], seats),
+        table([[threshold * shown for threshold in thresholds]], seats),
+        [rule.ramp_width * shown],
+        scale.position_of(rule.cutoff) * shown,
+        (scale.lowest * shown, scale.highest * shown),
+        None,
+        [],
+        title="Chance of a yes by score",
+        score=score_name(rule.scale),
+    )
+    if rule.record is None:
+        return chart(ramps)
+    none = [None] * len(seats)
+    before = [[rule.record.rate_before[i] for i in seats], none, none]
+    after = (table([rule.record.rate_after], seats), [none], [none])
+    return _stacked([ramps, rates_chart(names, before, after, title="Selection rates before and after")])  # type: ignore[arg-type]
+
+
+def audit_chart(audit: "Audit") -> "altair.LayerChart | altair.VConcatChart":
+    """Selection rates with their intervals and, with a rule, who changes."""
+    seats = _largest(audit.rows)
+    names = [show_label(audit.groups[i]) for i in seats]
+    before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
+    if audit.after is None:
+        return chart(rates_chart(names, before, None, title="Selection rates"))  # type: ignore[arg-type]
+    after = tuple(table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper))
+    rates = rates_chart(names, before, after, title="Selection rates before and after")  # type: ignore[arg-type]
+    assert audit.changed_to_yes is not None
+    assert audit.changed_to_no is not None
+    changes = changes_chart(
+        names,
+        table([audit.changed_to_yes], seats),
+        table([audit.changed_to_no], seats),
+        title="Decisions that change",
+    )
+    return _stacked([rates, changes])
+
+
+def frontier_chart(frontier: "Frontier") -> "altair.LayerChart | altair.VConcatChart":
+    """Accuracy against gap."""
+    where = "on the fit rows themselves" if frontier.is_in_sample else "on validation rows"
+    return chart(
+        frontier_spec(
+            frontier.gaps,
+            frontier.accuracies,
+            frontier.lower,
+            frontier.upper,
+            range(len(frontier.gaps)),
+            (frontier.own_gap, frontier.own_accuracy),
+            None,
+            title=f"Accuracy against gap, {where}",
+        )
+    )
+
+
+def _largest(sizes: Sequence[int]) -> list[int]:
+    """The largest groups, in their own order."""
+    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:MOST_DRAWN])
+
+
+def _stacked(specs: list[Spec]) -> "altair.LayerChart | altair.VConcatChart":
+    """Charts of the same groups, one under the other; a parameter that both have is the same."""
+    params = {param["name"]: param for spec in specs for param in spec["params"]}
+    apart = ("params", "config", "$schema", "autosize")
+    return chart(
+        {
+            "$schema": specs[0]["$schema"],
+            "params": list(params.values()),
+            "vconcat": [{k: v for k, v in spec.items() if k not in apart} for spec in specs],
+            "config": specs[0]["config"],
+        }
+    )
