@@ -23,7 +23,16 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
 ]
-exclude_patterns = ["_build", "gallery/*.py", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip"]
+exclude_patterns = [
+    "_build",
+    "gallery/*.py",
+    "gallery/*.ipynb",
+    "gallery/*.json",
+    "gallery/*.zip",
+]
+suppress_warnings = [
+    "misc.highlighting_failure"
+]  # a block may mix SQL with commands of its shell
 
 # Markdown: pages must read well as plain files in the repository, so only what is common is used.
 myst_enable_extensions = ["dollarmath"]
@@ -37,7 +46,14 @@ autodoc_member_order = "bysource"
 # scikit-learn adds these by itself, with links into its own site.
 autodoc_default_options = {
     "exclude-members": ", ".join(
-        f"set_{method}_request" for method in ("fit", "partial_fit", "predict", "predict_proba", "score")
+        f"set_{method}_request"
+        for method in (
+            "fit",
+            "partial_fit",
+            "predict",
+            "predict_proba",
+            "score",
+        )
     )
 }
 autodoc_typehints = "none"
@@ -80,7 +96,9 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"[!a]*": []}  # of the pages at the top only the API has pages below it
+html_sidebars = {
+    "[!a]*": []
+}  # of the pages at the top only the API has pages below it
 html_theme_options = {
     "logo": {"text": "fairramp"},
     "navbar_align": "left",
@@ -89,7 +107,9 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     # On examples, whose code needs the width, there is none.
-    "secondary_sidebar_items": {p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")},
+    "secondary_sidebar_items": {
+        p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")
+    },
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
@@ -99,10 +119,32 @@ html_theme_options = {
 
 def link_to_gallery(app, docname, source):
     """Links to the sources of examples, which work in the repository, lead to their pages on the site."""
-    source[0] = re.sub(r"\(([./]*)\.\./examples/gallery/(\w+)\.py\)", r"(\1gallery/\2.rst)", source[0])
-    source[0] = re.sub(r"\(([./]*)\.\./examples/gallery/README\.txt\)", r"(\1gallery/index.rst)", source[0])
+    source[0] = re.sub(
+        r"\(([./]*)\.\./examples/gallery/(\w+)\.py\)",
+        r"(\1gallery/\2.rst)",
+        source[0],
+    )
+    source[0] = re.sub(
+        r"\(([./]*)\.\./examples/gallery/README\.txt\)",
+        r"(\1gallery/index.rst)",
+        source[0],
+    )
+
+
+def keep_formulas(app, what, name, obj, options, lines):
+    """Formulas at the head of a module are indented; as literal blocks they keep their lines."""
+    if what != "module":
+        return
+    for i in range(len(lines) - 1, 0, -1):
+        if (
+            lines[i].startswith("    ")
+            and not lines[i - 1]
+            and not lines[i - 2].startswith("    ")
+        ):
+            lines[i:i] = ["::", ""]
 
 
 def setup(app):
-    """Read pages through `link_to_gallery`."""
+    """Register what is above."""
     app.connect("source-read", link_to_gallery)
+    app.connect("autodoc-process-docstring", keep_formulas)

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+#: Pages whose code has tests of its own, beside the data bases and runtimes that it needs.
+TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
 
@@ -33,9 +35,10 @@ class Block:
 
 def pages() -> list[Path]:
     """README and every page that people write, not those that programs write."""
-    made = {ROOT / "docs" / name for name in ("_build", "api", "gallery")}
-    found = sorted(path for path in (ROOT / "docs").rglob("*.md") if made.isdisjoint(path.parents))
-    return [ROOT / "README.md", *found]
+    docs = ROOT / "docs"
+    made = {docs / name for name in ("_build", "api", "gallery")}
+    found = sorted(path for path in docs.rglob("*.md") if made.isdisjoint(path.parents))
+    return [ROOT / "README.md", *(path for path in found if str(path.relative_to(docs)) not in TESTED_ELSEWHERE)]
 
 
 def blocks(text: str) -> Iterator[Block]:

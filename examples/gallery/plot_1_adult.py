@@ -9,7 +9,9 @@ more than $50,000 a year? The scores come with the package, so nothing is downlo
 import fairramp
 
 data = fairramp.datasets.load_adult_scores()
-print(f"{len(data.score):,} people; the first: {data.id[0]}, score {data.score[0]}, {data.sex[0]}")
+print(
+    f"{len(data.score):,} people; the first: {data.id[0]}, score {data.score[0]}, {data.sex[0]}"
+)
 
 # %%
 # How unequal is it?
@@ -46,11 +48,17 @@ ramps = rule.plot()
 # ----------------------------------
 # The gap is a little larger there than on the fit rows, as was to be expected: the certificate bounds it.
 
-found = fairramp.audit(data.score[rest], data.sex[rest], data.label[rest], rule=rule)
+found = fairramp.audit(
+    data.score[rest], data.sex[rest], data.label[rest], rule=rule
+)
 print(rule.certificate())
 print()
-print(f"gap on new rows: {found.before.gap:.4f} before, {found.after.gap:.4f} after")
-print(f"accuracy:        {found.before.overall_accuracy:.4f} before, {found.after.overall_accuracy:.4f} after")
+print(
+    f"gap on new rows: {found.before.gap:.4f} before, {found.after.gap:.4f} after"
+)
+print(
+    f"accuracy:        {found.before.overall_accuracy:.4f} before, {found.after.overall_accuracy:.4f} after"
+)
 rates = found.plot()
 
 # %%
@@ -59,6 +67,8 @@ rates = found.plot()
 # With an id and a secret key the same person gets the same answer every time.
 
 key = "0123456789abcdef" * 4  # for show: yours comes from `fairramp keygen`
-answers = rule.decide(data.score[rest], data.sex[rest], ids=data.id[rest], key=key)
+answers = rule.decide(
+    data.score[rest], data.sex[rest], ids=data.id[rest], key=key
+)
 for sex in rule.groups:
     print(f"{sex:6} {answers[data.sex[rest] == sex].mean():.4f}")

@@ -23,9 +23,20 @@ sex = rng.choice(["f", "m"], n)
 income = rng.lognormal(3.3 + 0.25 * (sex == "m"), 0.4)
 debt = rng.gamma(2.0, 6.0, n)
 years = rng.integers(0, 25, n)
-paid_back = (0.05 * income - 0.06 * debt + 0.05 * years - 1.2 + rng.logistic(scale=0.6, size=n) > 0).astype(int)
-people = pd.DataFrame({"income": income, "debt": debt, "years": years, "sex": sex})
-train, test, y_train, y_test = train_test_split(people, paid_back, test_size=0.5, random_state=0)
+paid_back = (
+    0.05 * income
+    - 0.06 * debt
+    + 0.05 * years
+    - 1.2
+    + rng.logistic(scale=0.6, size=n)
+    > 0
+).astype(int)
+people = pd.DataFrame(
+    {"income": income, "debt": debt, "years": years, "sex": sex}
+)
+train, test, y_train, y_test = train_test_split(
+    people, paid_back, test_size=0.5, random_state=0
+)
 
 # %%
 # The model is a pipeline: a ratio is added, the group is left out of what gradient boosting sees.
@@ -33,14 +44,18 @@ train, test, y_train, y_test = train_test_split(people, paid_back, test_size=0.5
 
 def features(table):
     """What the model may look at."""
-    return table[["income", "debt", "years"]].assign(ratio=table.debt / table.income)
+    return table[["income", "debt", "years"]].assign(
+        ratio=table.debt / table.income
+    )
 
 
 model = make_pipeline(
     FunctionTransformer(features),
     GradientBoostingClassifier(n_estimators=40, subsample=0.5, random_state=0),
 )
-fair = fairramp.RandomizedThresholdOptimizer(model, max_gap=0.02, sensitive_columns="sex", cv=3, random_state=0)
+fair = fairramp.RandomizedThresholdOptimizer(
+    model, max_gap=0.02, sensitive_columns="sex", cv=3, random_state=0
+)
 
 # %%
 # The grid search sets parameters of the model inside. Each candidate is scored by the accuracy of its *fair*
@@ -66,7 +81,9 @@ chance = search.predict_proba(test)[:, 1]
 own = search.best_estimator_.estimator_.predict(test)
 for title, values in (("without a rule", own), ("with the rule", chance)):
     gap = abs(values[test.sex == "f"].mean() - values[test.sex == "m"].mean())
-    print(f"{title:15} gap {gap:.3f}, accuracy {1 - abs(values - y_test).mean():.3f}")
+    print(
+        f"{title:15} gap {gap:.3f}, accuracy {1 - abs(values - y_test).mean():.3f}"
+    )
 
 # %%
 # Every candidate of the search, with its accuracy under a gap of at most 0.02:
@@ -86,6 +103,10 @@ for depth, part in table.groupby(prefix + "max_depth"):
 ax.set_xscale("log")
 ax.set_xticks([0.1, 0.2, 0.4], ["0.1", "0.2", "0.4"])
 ax.minorticks_off()
-ax.set(title="Candidates of the search", xlabel="learning rate", ylabel="accuracy of fair decisions")
+ax.set(
+    title="Candidates of the search",
+    xlabel="learning rate",
+    ylabel="accuracy of fair decisions",
+)
 ax.legend()
 plt.show()

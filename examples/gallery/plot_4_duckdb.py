@@ -53,15 +53,30 @@ rates = database.sql(
     """
 ).fetchall()
 for region, before, expected, drawn in rates:
-    print(f"{region:6} {before:.4f} before, {expected:.4f} expected, {drawn:.4f} as drawn")
+    print(
+        f"{region:6} {before:.4f} before, {expected:.4f} expected, {drawn:.4f} as drawn"
+    )
 
 # %%
 
 fig, ax = plt.subplots(figsize=(6.4, 2.6))
 for i, (_, before, expected, _) in enumerate(rates):
     ax.plot([before, expected], [i, i], color="#d9dde2", zorder=1)
-    ax.scatter(before, i, facecolor="white", edgecolor="#5b6470", zorder=2, label="before" if i == 0 else None)
-    ax.scatter(expected, i, color="#0072B2", zorder=3, label="with the rule" if i == 0 else None)
+    ax.scatter(
+        before,
+        i,
+        facecolor="white",
+        edgecolor="#5b6470",
+        zorder=2,
+        label="before" if i == 0 else None,
+    )
+    ax.scatter(
+        expected,
+        i,
+        color="#0072B2",
+        zorder=3,
+        label="with the rule" if i == 0 else None,
+    )
 ax.set_yticks(range(len(rates)), [row[0] for row in rates])
 ax.invert_yaxis()
 ax.margins(y=0.25)

@@ -26,7 +26,9 @@ spark = (
 )
 
 data = fairramp.datasets.load_adult_scores()
-rows = list(zip(data.id.tolist(), data.score.tolist(), data.sex.tolist(), strict=True))
+rows = list(
+    zip(data.id.tolist(), data.score.tolist(), data.sex.tolist(), strict=True)
+)
 people = spark.createDataFrame(rows, ["person", "p", "sex"])
 
 # %%
@@ -36,7 +38,12 @@ rule = fairramp.fit_frame(people, score="p", group="sex", max_gap=0.02)
 print(rule)
 in_memory = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
 print()
-print([abs(a.threshold - b.threshold) < 1e-12 for a, b in zip(rule.ramps, in_memory.ramps, strict=True)])
+print(
+    [
+        abs(a.threshold - b.threshold) < 1e-12
+        for a, b in zip(rule.ramps, in_memory.ramps, strict=True)
+    ]
+)
 
 # %%
 # Apply: a lazy table with two more columns. Draws are hashes of id and key, computed by Spark, and equal to
@@ -46,18 +53,29 @@ key = "0123456789abcdef" * 4  # for show: yours is secret
 decided = rule.apply(people, id="person", key=key)
 rates = (
     decided.groupBy("sex")
-    .agg(sf.avg((sf.col("p") >= 0.5).cast("double")), sf.avg("probability"), sf.avg("decision"))
+    .agg(
+        sf.avg((sf.col("p") >= 0.5).cast("double")),
+        sf.avg("probability"),
+        sf.avg("decision"),
+    )
     .orderBy("sex")
     .collect()
 )
 for sex, before, expected, drawn in rates:
-    print(f"{sex:6} {before:.4f} before, {expected:.4f} expected, {drawn:.4f} as drawn")
+    print(
+        f"{sex:6} {before:.4f} before, {expected:.4f} expected, {drawn:.4f} as drawn"
+    )
 
 # %%
 
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
 for shift, at, name in ((-0.2, 1, "before"), (0.2, 2, "with the rule")):
-    ax.bar([i + shift for i in range(len(rates))], [row[at] for row in rates], 0.4, label=name)
+    ax.bar(
+        [i + shift for i in range(len(rates))],
+        [row[at] for row in rates],
+        0.4,
+        label=name,
+    )
 ax.set_xticks(range(len(rates)), [row[0] for row in rates])
 ax.yaxis.set_major_formatter("{x:.0%}")
 ax.grid(axis="x", visible=False)

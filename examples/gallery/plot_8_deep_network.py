@@ -18,11 +18,16 @@ import fairramp
 rng = np.random.default_rng(0)
 images, digits = load_digits(return_X_y=True)
 images = images.reshape(-1, 8, 8) / 16
-shifted = [np.roll(images, shift, axis=(1, 2)) for shift in [(0, 0), (1, 0), (0, 1), (1, 1)]]
+shifted = [
+    np.roll(images, shift, axis=(1, 2))
+    for shift in [(0, 0), (1, 0), (0, 1), (1, 1)]
+]
 images, digits = np.concatenate(shifted), np.tile(digits, 4)
 camera = rng.choice(["bright", "dark"], len(images), p=[0.6, 0.4])
 light = np.where(camera == "dark", 0.45, 1.0)[:, None, None]
-images = np.clip(images * light + rng.normal(scale=0.12, size=images.shape), 0, 1)
+images = np.clip(
+    images * light + rng.normal(scale=0.12, size=images.shape), 0, 1
+)
 wanted = (digits >= 5).astype(int)
 
 fig, axes = plt.subplots(1, 6, figsize=(6.4, 1.5))
@@ -36,8 +41,12 @@ plt.show()
 # A network with two hidden layers, trained on bright images only: the dark camera came later. Fit rows for the
 # rule are images that the network has not seen, with both cameras and without labels.
 
-digit_of_row = np.tile(np.arange(len(images) // 4), 4)  # shifted copies stay together
-part = np.random.default_rng(1).choice(["train", "rule", "test"], digit_of_row.max() + 1)[digit_of_row]
+digit_of_row = np.tile(
+    np.arange(len(images) // 4), 4
+)  # shifted copies stay together
+part = np.random.default_rng(1).choice(
+    ["train", "rule", "test"], digit_of_row.max() + 1
+)[digit_of_row]
 flat = images.reshape(len(images), -1)
 seen = (part == "train") & (camera == "bright")
 network = MLPClassifier((64, 32), max_iter=400, random_state=0)
@@ -46,7 +55,9 @@ network.fit(flat[seen], wanted[seen])
 
 def logits(x):
     """The network's last layer before it is squeezed into (0, 1)."""
-    for weights, bias in zip(network.coefs_[:-1], network.intercepts_[:-1], strict=True):
+    for weights, bias in zip(
+        network.coefs_[:-1], network.intercepts_[:-1], strict=True
+    ):
         x = np.maximum(x @ weights + bias, 0)
     return (x @ network.coefs_[-1] + network.intercepts_[-1]).ravel()
 
@@ -56,7 +67,9 @@ score = logits(flat)
 # %%
 
 rows, test = part == "rule", part == "test"
-rule = fairramp.fit_rule(score[rows], {"camera": camera[rows]}, scale="logit", max_gap=0.02)
+rule = fairramp.fit_rule(
+    score[rows], {"camera": camera[rows]}, scale="logit", max_gap=0.02
+)
 print(rule)
 
 # %%
@@ -64,18 +77,31 @@ print(rule)
 
 fig, ax = plt.subplots()
 bins = np.linspace(-25, 25, 51)
-for name, colour, ramp in zip(rule.groups, ["#0072B2", "#E69F00"], rule.ramps, strict=True):
+for name, colour, ramp in zip(
+    rule.groups, ["#0072B2", "#E69F00"], rule.ramps, strict=True
+):
     ax.hist(
-        np.clip(score[test & (camera == name)], -25, 25), bins, density=True, alpha=0.5, color=colour, label=name
+        np.clip(score[test & (camera == name)], -25, 25),
+        bins,
+        density=True,
+        alpha=0.5,
+        color=colour,
+        label=name,
     )
     at = np.log(ramp.threshold / (1 - ramp.threshold))
     ax.axvline(at, color=colour, linestyle="--")
-ax.set(title="Logits by camera, and thresholds", xlabel="logit of the network", ylabel="density of test images")
+ax.set(
+    title="Logits by camera, and thresholds",
+    xlabel="logit of the network",
+    ylabel="density of test images",
+)
 ax.legend(title="camera, with its threshold")
 plt.show()
 
 # %%
 # On test images:
 
-found = fairramp.audit(score[test], {"camera": camera[test]}, wanted[test], rule=rule)
+found = fairramp.audit(
+    score[test], {"camera": camera[test]}, wanted[test], rule=rule
+)
 print(found)

@@ -27,7 +27,9 @@ for month in range(1, 13):
     score, sex = data.score[rows].copy(), data.sex[rows]
     score[sex == "Female"] *= 1 - 0.11 * max(0, month - 6)
     checks.append(rule.check(score, sex))
-    print(f"month {month:2}: gap {checks[-1].gap:.3f}, {'ALARM' if checks[-1].has_drifted else 'as promised'}")
+    print(
+        f"month {month:2}: gap {checks[-1].gap:.3f}, {'ALARM' if checks[-1].has_drifted else 'as promised'}"
+    )
 
 # %%
 
@@ -36,7 +38,10 @@ months = np.arange(1, 13)
 gap = np.array([check.gap for check in checks])
 low, high = np.array([check.gap_interval for check in checks]).T
 alarm = np.array([check.has_drifted for check in checks])
-for which, colour, name in ((~alarm, "#0072B2", "as promised"), (alarm, "#D55E00", "alarm")):
+for which, colour, name in (
+    (~alarm, "#0072B2", "as promised"),
+    (alarm, "#D55E00", "alarm"),
+):
     ax.errorbar(
         months[which],
         gap[which],
@@ -47,9 +52,17 @@ for which, colour, name in ((~alarm, "#0072B2", "as promised"), (alarm, "#D55E00
         label=name,
     )
 ax.axhline(checks[0].promised, color="#1b1f24", linestyle="--", linewidth=1)
-ax.text(12.5, checks[0].promised - 0.008, "promised", color="#1b1f24", ha="right")
+ax.text(
+    12.5, checks[0].promised - 0.008, "promised", color="#1b1f24", ha="right"
+)
 ax.set(title="Gap by month, and what was promised")
-ax.set(xlabel="month", ylabel="gap on new rows", xticks=months, xlim=(0.4, 12.6), ylim=(0, None))
+ax.set(
+    xlabel="month",
+    ylabel="gap on new rows",
+    xticks=months,
+    xlim=(0.4, 12.6),
+    ylim=(0, None),
+)
 ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
 plt.show()
 
