@@ -67,7 +67,7 @@ java = shutil.which("java") or os.environ.get("JAVA_HOME")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"plot_" if java else r"plot_(?!spark)",
+    "filename_pattern": r"plot_" if java else r"plot_\d+_(?!spark)",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib", "altair_pictures.scrape"),
     "reset_modules": ("matplotlib", "altair_pictures.style"),
