@@ -9,10 +9,12 @@ DEV    := $(VENV)/ready-dev
 REPRO  := .venv-reproduction
 # So has the site: Sphinx and its theme are no part of anyone's work with the library.
 DOCS   := .venv-docs
+# Atheris has one too: it is built for some Pythons only.
+FUZZ   := .venv-fuzz
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-browser docs docs-pictures test-docs slow bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -37,6 +39,10 @@ tests: $(DEV)  ## pytest, warnings are errors
 test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
 
+test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 MB)
+	$(BIN)/pytest -m torch tests/export tests/cli
+	$(BIN)/pytest src/fairramp/export/torch.py
+
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
 
@@ -48,6 +54,17 @@ docs-pictures: $(DOCS)/ready  ## draw the pictures of docs/how-it-works.md again
 
 test-docs: $(DEV)  ## every page of the built site in a real browser: needs chromium, and `make docs` before
 	$(BIN)/pytest -m site tests/browser
+
+faults: $(DEV)  ## full disks, killed processes, broken downloads, damaged files, threads and forks
+	$(BIN)/pytest -m "faults and not nightly" tests/faults
+
+fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of atheris on every reader
+	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=fuzz --hypothesis-show-statistics
+	$(FUZZ)/bin/python tests/fuzz/atheris_run.py files -max_total_time=300
+	$(FUZZ)/bin/python tests/fuzz/atheris_run.py tables -max_total_time=300
+
+fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
+	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
 
 slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
 	$(BIN)/pytest -m slow
@@ -89,6 +106,11 @@ $(DOCS)/ready: pyproject.toml
 	$(DOCS)/bin/python -m pip install --quiet --editable '.[cli,report,spark]' --group docs
 	@touch $@
 
+$(FUZZ)/ready: pyproject.toml
+	$(PYTHON) -m venv $(FUZZ)
+	$(FUZZ)/bin/python -m pip install --quiet --editable '.[cli]' 'atheris>=3.0'
+	@touch $@
+
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version.split()[0]; sys.exit(sys.version_info < (3, 11) and f"fairramp needs Python 3.11 or newer, $(PYTHON) is {v}. Try: make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
@@ -100,6 +122,10 @@ $(DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
+$(VENV)/ready-torch: $(DEV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	@touch $@
+
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) $(DOCS) docs/_build docs/api docs/gallery .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) docs/_build docs/api docs/gallery .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,8 @@ from shell import KEY, Shell, rows
 
 settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile("many", deadline=None, max_examples=5000)  # --hypothesis-profile=many
+settings.register_profile("quick", deadline=None, max_examples=150)  # of tests/fuzz in CI
+settings.register_profile("fuzz", deadline=None, max_examples=7000, print_blob=True)  # make fuzz
 settings.load_profile("default")
 
 

@@ -26,7 +26,6 @@ import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
@@ -93,6 +92,8 @@ def solve_convex(
     them, so some optimum gives them the same h (for γ > 0 the only one does). What is unique: the
     objective; h for γ > 0. What is not: h for γ = 0, and ρ if several are optimal.
     """
+    import cvxpy as cp
+
     points, row_to_point = np.unique(np.column_stack([groups, scores]), axis=0, return_inverse=True)
     row_to_point = row_to_point.ravel()
     w = np.bincount(row_to_point, weights / weights.sum())
@@ -153,6 +154,8 @@ def solve_covariance_convex(
 
     where r_k is the weighted share of the attribute in stratum k.
     """
+    import cvxpy as cp
+
     w, f, gamma = weights / weights.sum(), 2 * (scores - cutoff), 2 * ramp_width
     totals = np.bincount(strata, w)
     r = np.bincount(strata, w * attribute) / totals

@@ -73,6 +73,8 @@ def test_import_brings_in_neither_scikit_learn_nor_any_engine():
         "pyspark",
         "altair",
         "torch",
+        "onnx",
+        "sqlglot",
     }
     assert heavy.isdisjoint(result.stdout.split())
 
@@ -89,7 +91,19 @@ def test_every_public_name_has_an_example(name):
 
 
 @pytest.mark.parametrize(
-    "method", ["probabilities", "decide", "apply", "table", "certificate", "check", "report", "plot"]
+    "method",
+    [
+        "probabilities",
+        "decide",
+        "apply",
+        "table",
+        "certificate",
+        "check",
+        "report",
+        "plot",
+        "to_onnx",
+        "to_torch",
+    ],
 )
 def test_every_method_of_a_rule_has_an_example(method):
     assert doctest.DocTestParser().get_examples(getattr(fairramp.Rule, method).__doc__)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from fairramp.frames import fit_frame, summarize_frame
     from fairramp.frontier import Frontier, frontier
     from fairramp.hidden import HiddenSplit, hidden_split
-    from fairramp.rule import FitRecord, Ramp, Rule
+    from fairramp.record import FitRecord
+    from fairramp.rule import Ramp, Rule
     from fairramp.streaming import StreamingFit
     from fairramp.table import Table
     from fairramp.tuning import Tuned, tune
@@ -116,6 +117,7 @@ _NAMES = {
         "hidden_split",
     ),
     "report": ("Report",),
+    "record": ("FitRecord",),
     "rule": (
         "FitRecord",
         "Ramp",

@@ -31,7 +31,8 @@ from fairramp.distribution import Floats
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
-from fairramp.rule import FitRecord, Rule
+from fairramp.record import FitRecord
+from fairramp.rule import Rule
 from fairramp.strata import strata_slices, widest, worst_stratum
 from fairramp.table import Table, notebook_html
 

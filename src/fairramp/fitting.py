@@ -22,9 +22,10 @@ from fairramp.distribution import RATE_TOLERANCE, Floats, Integers
 from fairramp.exceptions import FairrampWarning, InputError
 from fairramp.groups import Label, column_name, label_key
 from fairramp.inputs import as_labels, as_scores, as_weights, check_length
+from fairramp.record import FitRecord
 from fairramp.request import Names, Request, checked_strata, counting_rows
 from fairramp.rows import ArrayRows
-from fairramp.rule import FitRecord, Ramp, Rule
+from fairramp.rule import Ramp, Rule
 from fairramp.scales import SATURATION
 from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.summary import Points, Summary

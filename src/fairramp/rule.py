@@ -20,22 +20,25 @@ import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
-from fairramp.exceptions import InputError, UnseenGroupError
+from fairramp.exceptions import FairrampError, InputError, UnseenGroupError
 from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
+from fairramp.record import FitRecord
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES
-from fairramp.strata import cell_columns, encode_cells, largest_gap, stratum_index, widest, worst_stratum
+from fairramp.strata import cell_columns, encode_cells, stratum_index
 from fairramp.table import Table, notebook_html
 
 if TYPE_CHECKING:
     import altair
+    from onnx import ModelProto
 
     from fairramp.certificate import Certificate
     from fairramp.checking import Check
+    from fairramp.export.torch import DecidingModule, RampModule
     from fairramp.report import Report
 
-__all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "FitRecord", "Ramp", "Rule"]
+__all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "Ramp", "Rule"]
 
 #: c, the chance at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
@@ -71,101 +74,6 @@ class Ramp:
             raise InputError(f"A threshold must be finite, got {self.threshold!r}.")
         object.__setattr__(self, "threshold", float(self.threshold))
         object.__setattr__(self, "tie_chance", check_number("tie chance", self.tie_chance, 0.0, 1.0))
-
-
-@dataclass(frozen=True)
-class FitRecord:
-    """What the fit saw and did, group by group in the order of the rule's groups.
-
-    Attributes
-    ----------
-    rows : tuple of int
-        Fit rows.
-    effective_rows : tuple of float
-        Unweighted rows that would estimate the selection rate as precisely.
-    rows_above, rows_inside : tuple of int
-        Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
-        of width 0, above the threshold and equal to it.
-    rate_before, rate_after : tuple of float
-        Selection rate of the classifier's own decisions and of the rule.
-    rate_error : tuple of float
-        How far `rate_after` can be from the rate of the rows themselves: 0, unless the rule was fitted to
-        bins (`fairramp.fit_summary`).
-    strata : tuple of int, or None
-        Index of each cell's stratum, for rules that equalise within strata.
-    target : str or float
-        The target rate that was asked for.
-    ramp_width : float
-        The ramp width that was asked for.
-    weighted : bool
-        Whether rows had weights.
-    cross_fitted : bool
-        Whether the scores came from models other than the one that decides; then nothing is certified.
-    solver : {"exact", "sgd"}
-        How the thresholds were found.
-    trace : tuple of tuple of float, or None
-        For "sgd", the thresholds of the running iterate after each epoch.
-    score_column : str or None
-        Name of the score column, where it had one.
-    group_columns : tuple of str, or None
-        Names of the group columns, where they had any.
-    strata_columns : tuple of str, or None
-        Names of the strata's columns, where they had any.
-    fingerprint : str
-        SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for
-        many small groups): tells samples apart, whatever the order of their rows.
-    version : str
-        Version of the library.
-    date : str or None
-        As given by the caller.
-
-    Examples
-    --------
-    >>> import fairramp
-    >>> data = fairramp.datasets.load_adult_scores()
-    >>> fairramp.fit_rule(data.score, data.sex, max_gap=0.02).record.rows
-    (8094, 16327)
-    """
-
-    rows: tuple[int, ...]
-    effective_rows: tuple[float, ...]
-    rows_above: tuple[int, ...]
-    rows_inside: tuple[int, ...]
-    rate_before: tuple[float, ...]
-    rate_after: tuple[float, ...]
-    rate_error: tuple[float, ...]
-    strata: tuple[int, ...] | None
-    target: str | float
-    ramp_width: float
-    weighted: bool
-    cross_fitted: bool
-    solver: str
-    trace: tuple[tuple[float, ...], ...] | None
-    score_column: str | None
-    group_columns: tuple[str, ...] | None
-    strata_columns: tuple[str, ...] | None
-    fingerprint: str
-    version: str
-    date: str | None
-
-    @property
-    def gap_before(self) -> float:
-        """Largest difference of two groups' selection rates under the classifier's own decisions.
-
-        For rules that equalise within strata, of two groups of one stratum.
-        """
-        return largest_gap(self.rate_before, self.strata)
-
-    @property
-    def gap_after(self) -> float:
-        """Largest difference of two groups' selection rates under the rule, as in `gap_before`.
-
-        For a rule fitted to bins, the largest that it can be: `rate_error` is counted in.
-        """
-        if not any(self.rate_error):
-            return largest_gap(self.rate_after, self.strata)
-        rates, errors = np.array(self.rate_after), np.array(self.rate_error)
-        return worst_stratum(widest, self.strata, rates - errors, rates + errors)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -446,6 +354,70 @@ class Rule:
 
         return apply(self, frame, score=score, group=group, strata=strata, id=id, key=key, prefix=prefix)
 
+    def to_sql(
+        self,
+        dialect: str,
+        *,
+        table: str | Sequence[str] | None = None,
+        view: str | Sequence[str] | None = None,
+        score: str | None = None,
+        group: str | Sequence[str] | None = None,
+        strata: str | Sequence[str] | None = None,
+        id: str | None = None,
+        key_table: str | Sequence[str] | None = None,
+        key_column: str = "key",
+        prefix: str = "",
+    ) -> str:
+        """Return the rule as SQL that gives the same probabilities and decisions in a data base.
+
+        With `table`, a whole SELECT of that table's columns and the new ones; with `view` also, CREATE VIEW.
+        Without either, the new columns as expressions, to be pasted into a SELECT. A comment on top says which
+        rule it is and what it expects. A score that is missing, NaN or out of range gives NULL, and so does a
+        group that the rule does not know, unless `unseen_group` says otherwise. Needs the extra `export`.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite"}
+            Which SQL.
+        table, view : str or list of str, optional
+            Names, quoted as they are given; dots take them apart, as in "schema.table", unless it is a list.
+        score, group, strata : str or list of str, optional
+            Names of the columns; those of the fit unless given.
+        id : str, optional
+            Name of the column that says who each row is: texts or whole numbers.
+        key_table, key_column : str
+            Where the key is: a table of one row, which only the owner of the query should be able to read. The
+            text holds its name, and neither it nor a query plan the key.
+        prefix : str, default ""
+            What the names of the new columns start with.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.25)), ramp_width=0.5)
+        >>> text = rule.to_sql("duckdb", table="applicants", score="p", group="unit")
+        >>> import duckdb
+        >>> con = duckdb.connect()
+        >>> _ = con.execute("CREATE TABLE applicants AS SELECT 0.125::DOUBLE AS p, 'B' AS unit")
+        >>> con.execute(text).fetchall()
+        [(0.125, 'B', 0.25)]
+        """
+        from fairramp.export.sql import to_sql
+
+        return to_sql(
+            self,
+            dialect,
+            table=table,
+            view=view,
+            score=score,
+            group=group,
+            strata=strata,
+            id=id,
+            key_table=key_table,
+            key_column=key_column,
+            prefix=prefix,
+        )
+
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
         known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
@@ -661,6 +633,45 @@ class Rule:
         if path is not None:
             made.save(path)
         return made
+
+    # Exporting --------------------------------------------------------------------------------
+
+    def to_onnx(self, path: str | os.PathLike[str] | None = None, **options: Any) -> "ModelProto":
+        """Make an ONNX model that takes scores and groups; see `fairramp.export.onnx.to_onnx` for the options.
+
+        `fairramp.export.onnx.append_to` joins the rule behind a classifier's own model. Needs the extra `export`.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> model = rule.to_onnx()
+        >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
+        (['score', 'group'], ['probability'])
+        """
+        from fairramp.export.onnx import to_onnx
+
+        return to_onnx(self, path, **options)
+
+    def to_torch(self, *, decisions: bool = False) -> "RampModule | DecidingModule":
+        """Make a torch module that takes scores and codes of groups; see `fairramp.export.torch.to_torch`.
+
+        Needs the extra `torch`.
+
+        Examples
+        --------
+        >>> import torch  # doctest: +SKIP
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> module = rule.to_torch()  # doctest: +SKIP
+        >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))  # doctest: +SKIP
+        tensor([0.3000, 1.0000], dtype=torch.float64)
+        """
+        try:
+            from fairramp.export.torch import to_torch
+        except ImportError as error:
+            raise FairrampError(f"{error}.") from None
+        return to_torch(self, decisions=decisions)
 
     # Keeping ----------------------------------------------------------------------------------
 

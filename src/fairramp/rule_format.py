@@ -5,11 +5,13 @@
      "unseen_group": …, "criterion": …, "pooled": null or {"threshold": …, "tie_chance": …},
      "groups": [{"label": …, "threshold": …, "tie_chance": …}, …],
      "record": null or what `FitRecord` holds,
-     "columns": null or [names of the group columns, where there is no record]}
+     "columns": null or [names of the group columns, where there is no record],
+     "sha256": "…"}
 
 Numbers are written in the shortest form that reads back to the same float, so that a rule survives any
 number of round trips byte for byte. Reading is strict: an unknown field, version or value is refused with
-the reason, because a rule that is half understood decides wrongly.
+the reason, because a rule that is half understood decides wrongly. The checksum is that of the rule, so that a
+damaged digit is found and another layout is not; it finds damage, not malice.
 """
 
 import hashlib
@@ -24,7 +26,8 @@ from fairramp import strict_json as strict
 from fairramp.exceptions import InputError, RuleFormatError
 from fairramp.files import write_text
 from fairramp.groups import Label
-from fairramp.rule import TARGETS, FitRecord, Ramp, Rule
+from fairramp.record import FitRecord
+from fairramp.rule import TARGETS, Ramp, Rule
 
 __all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
@@ -36,6 +39,11 @@ _SETTINGS = ("ramp_width", "ramp", "scale", "cutoff", "max_gap", "target_rate", 
 
 def to_dict(rule: Rule) -> dict[str, Any]:
     """Return the rule as plain values."""
+    content = _content(rule)
+    return {**content, "sha256": _checksum(content)}
+
+
+def _content(rule: Rule) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -57,8 +65,11 @@ def to_json(rule: Rule) -> str:
 
 def fingerprint(rule: Rule) -> str:
     """SHA-256 of all that decides."""
-    decisive = {name: value for name, value in to_dict(rule).items() if name not in ("record", "columns")}
-    text = json.dumps(decisive, ensure_ascii=True, allow_nan=False, sort_keys=True)
+    return _checksum({k: v for k, v in _content(rule).items() if k not in ("record", "columns")})
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -95,12 +106,12 @@ def from_json(text: str) -> Rule:
             f"Rule version {strict.shown(version)} is not understood; this library reads version "
             f"{VERSION}. Update fairramp or fit the rule again."
         )
-    fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns")
+    fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns", "sha256")
     strict.check_names(content, fields_, "the rule")
     record = content["record"]
     try:
         groups = [_entry(entry) for entry in strict.items(content["groups"], '"groups"')]
-        return Rule(
+        rule = Rule(
             groups=tuple(label for label, _ in groups),
             ramps=tuple(ramp for _, ramp in groups),
             ramp_width=strict.number(content["ramp_width"], '"ramp_width"'),
@@ -119,6 +130,12 @@ def from_json(text: str) -> Rule:
         )
     except InputError as error:
         raise RuleFormatError(str(error)) from None
+    if content["sha256"] != _checksum(_content(rule)):
+        raise RuleFormatError(
+            "The checksum does not fit the content: the rule is damaged or was changed by hand; fit it again, or "
+            "change it in Python, with dataclasses.replace, and save it."
+        )
+    return rule
 
 
 def _constant(name: str) -> float:

@@ -9,6 +9,7 @@
 came as a logit or in percent. Ramp widths and thresholds are positions; tables show those of percent in percent.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from fairramp.inputs import check_number
 
-__all__ = ["SATURATION", "SCALES", "Scale"]
+__all__ = ["SATURATION", "SCALES", "Scale", "logits_at"]
 
 #: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
 SATURATION = 36.7368005696771
@@ -86,3 +87,28 @@ SCALES = {
         Scale("logit", 0.0, 1.0, (-float("inf"), float("inf")), 0.0),
     )
 }
+
+
+def logits_at(threshold: float) -> tuple[float, float]:
+    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
+
+    Another engine may compute the exponential with another last digit, and equality would not survive that. If no
+    logit has that probability, low is just above high.
+    """
+    position = SCALES["logit"].position_of
+    largest = float(np.finfo(np.float64).max)
+    if threshold < 0:  # below every logit
+        return float(np.nextafter(-largest, 0.0)), -largest
+    if threshold > 1:
+        return largest, float(np.nextafter(largest, 0.0))
+
+    def first(reached: Callable[[float], bool]) -> float:
+        low, high = -1e4, 1e4
+        while np.nextafter(low, high) < high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(position(middle)) else (middle, high)
+        return high
+
+    low = first(lambda p: p >= threshold) if threshold > 0 else -largest
+    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else largest
+    return low, high

@@ -314,7 +314,7 @@ def test_quiet_is_quiet(fitted):
         (("apply", "nothing.json", "scores.csv", "-o", "o.csv"), "fairramp fit"),
         (("apply", "rule.json", "scores.csv", "-o", "o.xlsx"), ".csv"),
         (("apply", "rule.json", "scores.csv", "-o", "o.csv", "--scale", "logit"), "--scale"),
-        (("export",), "later"),
+        (("export", "rule.json", "--to", "sql"), "--dialect"),
     ],
 )
 def test_mistakes_get_one_line_and_exit_code_2(fitted, arguments, said):

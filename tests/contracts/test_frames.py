@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows, sql_pieces
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
+from fairramp.export.dialects import literal
+from fairramp.scales import logits_at
 from samples import KEY, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -46,7 +48,7 @@ def binned(monkeypatch):
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
     """Let a few groups be found like many, too."""
-    monkeypatch.setattr("fairramp.frames.FEW_GROUPS", request.param)
+    monkeypatch.setattr("fairramp.applying.FEW_GROUPS", request.param)
 
 
 def some_rows(n=600, seed=0, labels=("f", "m", None)):
@@ -504,7 +506,7 @@ def test_applying_to_duckdb_keeps_a_million_rows_in_order():
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
 def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
-    low, high = frames._logits_at(threshold)
+    low, high = logits_at(threshold)
     position = fairramp.scales.SCALES["logit"].position
     with np.errstate(over="ignore"):  # past the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
@@ -512,6 +514,16 @@ def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
     assert first >= threshold >= last
     assert below < threshold or threshold == 0
     assert above > threshold or threshold == 1
+
+
+@pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])
+def test_a_threshold_that_no_probability_reaches_has_no_logit(threshold, chance):
+    low, high = logits_at(threshold)
+    assert low > high
+    for logit in (-1e300, -1e5, 0.0, 1e5, 1e300):
+        assert (logit > high, logit >= low) == (bool(chance), bool(chance))
+    rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0.0)
+    np.testing.assert_array_equal(rule.probabilities([-1e300, 0.0, 1e300], ["a"] * 3), chance)
 
 
 # Refusing -------------------------------------------------------------------------------------
@@ -611,7 +623,7 @@ def test_what_cannot_be_applied_is_refused(engine, settings, message):
 
 def test_numbers_in_sql_are_doubles_to_the_last_bit():
     for number in (0.1, 1 / 3, -5e-324, 1e308, 0.49999999999999994, 2.0**52):
-        text = sql_pieces.literal(number)
+        text = literal(number)
         [(value, kind)] = duckdb.sql(f"SELECT {text}, typeof({text})").fetchall()
         assert (value, kind) == (number, "DOUBLE")
 

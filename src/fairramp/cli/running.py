@@ -30,6 +30,15 @@ _OPTIONS |= {
         "unseen_group",
         "fail_above",
         "fail_unless_below",
+        "dialect",
+        "table",
+        "view",
+        "key_table",
+        "key_column",
+        "missing",
+        "column",
+        "prefix",
+        "decisions",
     )
 }
 _OPTIONS |= {"strata": "--strata", "confidence": "--confidence", "ids": "--id", "max_gaps": "--max-gap"}
@@ -125,7 +134,7 @@ def _explain(error: Exception) -> int:
             return _fail(
                 "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for temporary files.", 2
             )
-        if kind in ("InvalidInputException", "IOException", "ConversionException"):
+        if kind in ("InvalidInputException", "IOException", "ConversionException", "Error"):  # the last of Thrift
             return _fail(f"The data cannot be read: {first_sentence(error)}", 2)
     return _fail(f"Unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}; {_ISSUES}.", 70)
 

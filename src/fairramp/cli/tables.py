@@ -19,9 +19,9 @@ import os
 import re
 import secrets
 import shutil
-import stat
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -29,6 +29,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairramp import files
 from fairramp.exceptions import FairrampError
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Source:
 
     def find(self, name: str, option: str) -> str:
         """The internal name of the column that the user calls `name`."""
+        from fairramp.strict_json import shown
+
         at = [i for i, known in enumerate(self.names) if known == name]
         if len(at) == 1:
             return f"c{at[0]}"
@@ -169,9 +172,9 @@ class Source:
             repeated = option in ("--group", "--strata")
             advice = f"for several columns pass {again}" if repeated else f"{option} is one column"
             raise TableError(f"{self.shown} has no column {name!r} ({option}); {advice}.")
-        listed = ", ".join(repr(known) for known in self.names[:20])
+        listed = ", ".join(shown(known) for known in self.names[:20])
         more = f", … {len(self.names) - 20} more" if len(self.names) > 20 else ""
-        guess = f" Did you mean {near!r}?" if near is not None else ""
+        guess = f" Did you mean {shown(near)}?" if near is not None else ""
         raise TableError(f"{self.shown} has no column {name!r} ({option}).{guess} It has: {listed}{more}.")
 
     def type_of(self, column: str) -> str:
@@ -257,7 +260,7 @@ def _head(path: str) -> bytes:
     try:
         with opened(path, "rb") as file:
             return bytes(file.read(_HEAD))
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise TableError(f"{path} is not a sound gzip file: {error}.") from None
 
 
@@ -381,30 +384,13 @@ def replacing(path: str) -> Iterator[str]:
         raise TableError(f"Cannot write {path}: it is a folder.")
     if not target.parent.is_dir():
         raise TableError(f"Cannot write {path}: the folder {target.parent} does not exist.")
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise TableError(f"Cannot write {path}: it is write-protected.")
     try:
-        mode = stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        mode = 0o666
-    else:
-        if not os.access(target, os.W_OK):
-            raise TableError(f"Cannot write {path}: it is write-protected.")
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        yield str(temporary)
-        for place in (temporary, target.parent):
-            if place is not temporary:
-                os.replace(temporary, target)
-            handle = os.open(place, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+        with files.replacing(target) as temporary:
+            yield str(temporary)
     except OSError as error:
         raise TableError(f"Cannot write {path}: {error.strerror or error}.") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def write(

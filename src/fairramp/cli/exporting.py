@@ -1,0 +1,137 @@
+"""A rule in another form: text to paste, or a file that a model server runs.
+
+Files appear whole or not at all, and replace nothing but an earlier file of the same kind. No key is read here:
+SQL names the table that holds it, and graphs and modules take draws.
+"""
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fairramp.cli.guards import keep_inputs, keep_others
+from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
+from fairramp.exceptions import FairrampError
+from fairramp.export.dialects import DIALECTS
+from fairramp.files import write_text
+from fairramp.groups import Label
+from fairramp.rule import Rule
+
+__all__ = ["check", "export"]
+
+_NAMES = ("score", "group", "strata", "prefix")
+#: The options of each form.
+_OPTIONS = {
+    "sql": ("dialect", "table", "view", "id", "key_table", "key_column", *_NAMES),
+    "onnx": ("decisions", "model", "column", "score_type", "missing", *_NAMES),
+    "torch": ("decisions",),
+    "json": (),
+}
+_ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
+#: What a file of each form has inside.
+_MARKS = {"sql": b"-- A fairramp rule", "onnx": b"fairramp.rule", "torch": b"fairramp.rule.json"}
+
+
+def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None:
+    """Refuse options of another form, and outputs that must not be written."""
+    if to in DIALECTS:
+        raise TableError(f"--to {to} is written --to sql --dialect {to}.")
+    if to not in _OPTIONS:
+        raise TableError(f"--to must be sql, onnx, torch or json, got {to!r}.")
+    for name in given:
+        if name not in _OPTIONS[to]:
+            forms = " or ".join(form for form, names in _OPTIONS.items() if name in names)
+            raise TableError(f"--{name.replace('_', '-')} is for --to {forms}, not for --to {to}; leave it out.")
+    if to == "sql" and "dialect" not in given:
+        raise TableError(f"--to sql needs --dialect: {', '.join(DIALECTS)}.")
+    for name in ("key_table", "key_column"):
+        if re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", given.get(name, "")):
+            raise TableError(
+                f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
+                "It may now stand in the history of your shell."
+            )
+    if to == "onnx" and "model" in given and "score_type" in given:
+        raise TableError("--score-type is for a rule alone; with --model the scores are the model's own.")
+    if to == "onnx" and "column" in given and "model" not in given:
+        raise TableError("--column needs --model, the classifier whose scores have several columns.")
+    ending = _ENDINGS.get(to)
+    if ending is not None and (output is None or not output.lower().endswith(ending)):
+        raise TableError(f"--to {to} writes a file that is no text: name it with -o FILE{ending}")
+    if output is None or is_stream(output):
+        return
+    keep_inputs(output, STDIN, {"the rule": rule, "--model": given.get("model")})
+    if to == "json":
+        keep_others(output)
+    else:
+        _keep_others(Path(output), to)
+
+
+def _keep_others(path: Path, to: str) -> None:
+    if path.is_file() and path.stat().st_size and _MARKS[to] not in path.read_bytes():
+        raise TableError(
+            f"{path} exists and is no earlier export, so it is not overwritten; name another file or delete it."
+        )
+
+
+def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
+    """Write; sentences that say what it takes and gives."""
+    if to == "sql":
+        _write(rule.to_sql(**given), output)
+        return []
+    if to == "json":
+        _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
+        return ["without the record of the fit: rows and rates of groups"]
+    if to == "onnx":
+        return _onnx(rule, output, given)
+    try:
+        from fairramp.export.torch import save
+    except ImportError as error:
+        raise FairrampError(f"{error}.") from None
+    save(rule, str(output), **given)
+    drawn = given.get("decisions")
+    return [
+        f"takes: scores (float64), groups (int64 codes){', u (float64)' if drawn else ''}",
+        f"codes: 0 to {len(rule.groups) - 1}, in the order of the rule's groups; any other is an unseen group",
+        *_gives(drawn),
+    ]
+
+
+def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
+    from fairramp.export.onnx import append_to, to_onnx
+
+    if "missing" in given and not any(isinstance(part, str) for label in rule.groups for part in _parts(label)):
+        given["missing"] = _whole(given["missing"])
+    own = given.pop("model", None)
+    model = to_onnx(rule, output, **given) if own is None else append_to(own, rule, output, **given)
+    names = {1: "float32", 11: "float64", 8: "text", 7: "int64", 9: "bool", 6: "int32", 2: "uint8", 3: "int8"}
+    kinds = [(tensor.name, names.get(tensor.type.tensor_type.elem_type, "other")) for tensor in model.graph.input]
+    return ["takes: " + ", ".join(f"{name} ({kind})" for name, kind in kinds), *_gives(given.get("decisions"))]
+
+
+def _gives(drawn: Any) -> list[str]:
+    found = ["gives: probability, NaN where there is none"]
+    if drawn:
+        found[0] += "; decision, 1 or 0, -1 where there is none"
+        found.append("u: fairramp.draws(ids, key), made where the key is; the file holds no key")
+    return found
+
+
+def _parts(label: Label) -> tuple[Label, ...]:
+    return sum(map(_parts, label), ()) if isinstance(label, tuple) else (label,)
+
+
+def _whole(text: str) -> int | str:
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
+def _write(text: str, output: str | None) -> None:
+    if output is None or output == STDOUT:
+        sys.stdout.write(text)
+    elif is_stream(output):
+        Path(output).write_text(text, encoding="utf-8")
+    else:
+        write_text(Path(output), text, "the rule")

@@ -1,0 +1,98 @@
+"""The names of the columns that a rule reads: as given, or as the rule remembers them."""
+
+from typing import Any, NamedTuple
+
+from fairramp.exceptions import InputError
+from fairramp.groups import Label
+from fairramp.rule import Rule
+
+__all__ = ["Columns", "column_name", "column_names"]
+
+
+class Columns(NamedTuple):
+    """Names of the columns that a rule reads."""
+
+    score: str
+    groups: tuple[str, ...]
+    strata: tuple[str, ...]
+    id: str | None
+
+    @classmethod
+    def of(cls, rule: Rule, score: Any, group: Any, strata: Any, id: Any) -> "Columns":
+        """As given, or as in the rule's record."""
+        record = rule.record
+        if score is None:
+            score = record.score_column if record else None
+        groups = rule.group_columns if group is None else column_names("group", group)
+        outer = rule.strata_columns if strata is None else column_names("strata", strata)
+        for role, name in (("score", score), ("group", groups)):
+            if name is None:
+                raise InputError(f"Pass `{role}`: the rule does not know the name of that column.")
+        assert groups is not None
+        stratified = rule.criterion == "covariance"
+        if stratified and outer is None:
+            raise InputError("Pass `strata`: the rule equalises within strata and does not know their columns.")
+        if not stratified and outer is not None:
+            raise InputError(
+                "`strata` are not known to this rule, which equalises over all rows; leave them out."
+            )
+        for label in rule.groups:
+            stratum, inner = label if stratified and isinstance(label, tuple) else (None, label)
+            _check_width("group", groups, inner)
+            if outer is not None:
+                _check_width("strata", outer, stratum)
+        return cls(
+            column_name("score", score), groups, outer or (), None if id is None else column_name("id", id)
+        )
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.score, *self.groups, *self.strata, *([] if self.id is None else [self.id]))
+
+    def renamed(self, names: dict[str, str]) -> "Columns":
+        """Under other names."""
+        score, groups, strata, id_ = self
+        return Columns(
+            names[score],
+            tuple(names[name] for name in groups),
+            tuple(names[name] for name in strata),
+            None if id_ is None else names[id_],
+        )
+
+    def parts(self, label: Label) -> tuple[Label, ...]:
+        """A group's value in each column, strata first."""
+        if not self.strata:
+            return _flat(label)
+        assert isinstance(label, tuple)
+        return (*_flat(label[0]), *_flat(label[1]))
+
+
+def column_name(role: str, name: Any) -> str:
+    """One name, after checking that it is one."""
+    if not isinstance(name, str):
+        raise InputError(f"`{role}` must be the name of a column, got {name!r}.")
+    return name
+
+
+def column_names(role: str, names: Any) -> tuple[str, ...]:
+    """One name or several, after checking that they are."""
+    if isinstance(names, str):
+        return (names,)
+    if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+        raise InputError(f"`{role}` must be the name of a column or a list of names, got {names!r}.")
+    if len(set(names)) < len(names):
+        raise InputError(f"`{role}` names a column twice: {list(names)}.")
+    return tuple(names)
+
+
+def _flat(label: Label) -> tuple[Label, ...]:
+    return label if isinstance(label, tuple) else (label,)
+
+
+def _check_width(role: str, names: tuple[str, ...], label: Label) -> None:
+    n = len(_flat(label))
+    if n != len(names):
+        raise InputError(
+            f"`{role}` must name {n} column{'s' if n > 1 else ''}, as in the fit, got {list(names)}."
+        )

@@ -1,0 +1,214 @@
+"""`fairramp export`: every form gives the decisions of `fairramp apply`, and no file is lost or half-written."""
+
+import csv
+import json
+import sqlite3
+
+import duckdb
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import fairramp
+from fairramp import Ramp, Rule
+from shell import KEY, Inside
+
+
+@pytest.fixture
+def inside(fitted):
+    """The same folder, without a new process for each command."""
+    return Inside(fitted.folder)
+
+
+@pytest.fixture
+def applied(inside):
+    """What apply makes of the rows: id, probability and decision."""
+    inside("apply", "rule.json", "scores.csv", "-o", "done.csv", "--id", "id", "--key-file", "key.txt", "-q")
+    with open(inside.folder / "done.csv") as file:
+        rows = list(csv.DictReader(file))
+    return [(row["id"], float(row["probability"]), int(row["decision"])) for row in rows]
+
+
+def in_duckdb(folder, text):
+    with duckdb.connect() as connection:
+        path = str(folder / "scores.csv")
+        columns = "{'id': 'VARCHAR', 'p': 'DOUBLE', 'g': 'VARCHAR', 'y': 'INTEGER'}"
+        connection.execute(f"CREATE TABLE scores AS SELECT * FROM read_csv('{path}', columns = {columns})")
+        connection.execute("CREATE TABLE secrets (key VARCHAR)")
+        connection.execute("INSERT INTO secrets VALUES (?)", [KEY])
+        return connection.execute(text).fetchall()
+
+
+def test_sql_gives_the_decisions_of_apply(inside, applied):
+    inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--table", "scores", "--id", "id",
+           "--key-table", "secrets", "-o", "rule.sql")  # fmt: skip
+    text = inside.read("rule.sql")
+    assert Rule.load(inside.folder / "rule.json").fingerprint in text.split("\n")[1]
+    assert text.startswith("-- A fairramp rule")
+    found = in_duckdb(inside.folder, text)
+    assert [(row[0], row[-2], row[-1]) for row in found] == applied
+
+
+def test_sql_goes_to_stdout_and_the_rest_to_stderr(inside, applied):
+    done = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
+    assert done.stdout.startswith("-- A fairramp rule")
+    assert "written to stdout" in done.stderr
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("CREATE TABLE scores (id TEXT, p REAL, g TEXT, y INTEGER)")
+        with open(inside.folder / "scores.csv") as file:
+            rows = [tuple(row.values()) for row in csv.DictReader(file)]
+        connection.executemany("INSERT INTO scores VALUES (?, ?, ?, ?)", rows)
+        found = connection.execute(f"SELECT id, {done.stdout} FROM scores").fetchall()
+    assert found == [(who, probability) for who, probability, _ in applied]
+    again = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite", "-o", "-", "-q")
+    assert (again.stdout, again.stderr) == (done.stdout, "")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "snowflake", "bigquery"])
+def test_every_dialect_is_written_with_its_header(inside, dialect):
+    inside("export", "rule.json", "--to", "sql", "--dialect", dialect, "--table", "a.b", "--view", "c",
+           "--score", "s", "--group", "my group", "--id", "who", "--key-table", "k", "--key-column", "x",
+           "--prefix", "fair_", "-o", "r.sql")  # fmt: skip
+    text = inside.read("r.sql")
+    assert "CREATE VIEW" in text
+    for name in ("my group", "who", "fair_probability", "fair_decision"):
+        assert name in text
+
+
+def test_onnx_gives_the_decisions_of_apply(inside, applied):
+    said = inside("export", "rule.json", "--to", "onnx", "--decisions", "-o", "rule.onnx").stdout
+    assert "takes: p (float64), g (text), u (float64)" in said
+    assert all(len(line) <= 80 for line in said.splitlines())
+    session = onnxruntime.InferenceSession(inside.folder / "rule.onnx", providers=["CPUExecutionProvider"])
+    with open(inside.folder / "scores.csv") as file:
+        rows = list(csv.DictReader(file))
+    feed = {
+        "p": np.array([float(row["p"]) for row in rows]),
+        "g": np.array([row["g"] for row in rows], dtype=object),
+        "u": fairramp.draws([row["id"] for row in rows], KEY),
+    }
+    probability, decision = session.run(None, feed)
+    assert list(zip([r["id"] for r in rows], probability.tolist(), decision.tolist(), strict=True)) == applied
+
+
+def test_onnx_behind_a_model_of_ones_own(inside):
+    chances = onnx.helper.make_tensor_value_info("chances", onnx.TensorProto.FLOAT, ["rows", 2])
+    features = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["rows", 2])
+    node = onnx.helper.make_node("Identity", ["x"], ["chances"])
+    own = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "own", [features], [chances]),
+        opset_imports=[onnx.helper.make_opsetid("", 17)],
+    )
+    (inside.folder / "own.onnx").write_bytes(own.SerializeToString())
+    inside("export", "rule.json", "--to", "onnx", "--model", "own.onnx", "--column", "1", "-o", "fair.onnx")
+    model = onnx.load(inside.folder / "fair.onnx")
+    assert [tensor.name for tensor in model.graph.input] == ["x", "g"]
+    assert "would overwrite --model" in inside.error(
+        "export", "rule.json", "--to", "onnx", "--model", "own.onnx", "-o", "own.onnx"
+    )
+
+
+@pytest.mark.parametrize(("labels", "missing"), [(("a", None), "nobody"), ((1, None), "-1")])
+def test_onnx_with_a_missing_group(inside, labels, missing):
+    Rule(labels, (Ramp(0.2), Ramp(0.4)), ramp_width=0.1).save(inside.folder / "r.json")
+    assert "pass --missing" in inside.error("export", "r.json", "--to", "onnx", "-o", "r.onnx")
+    inside("export", "r.json", "--to", "onnx", "-o", "r.onnx", "--missing", missing)
+    session = onnxruntime.InferenceSession(inside.folder / "r.onnx", providers=["CPUExecutionProvider"])
+    group = np.array([missing], dtype=object) if labels[0] == "a" else np.array([int(missing)])
+    (found,) = session.run(None, {"score": np.array([0.5]), "group": group})
+    assert found == [1.0]
+
+
+def test_json_is_the_rule_without_its_record(inside):
+    done = inside("export", "rule.json", "--to", "json")
+    rule, again = Rule.load(inside.folder / "rule.json"), Rule.from_json(done.stdout)
+    assert again.record is None
+    assert (again.fingerprint, again.group_columns) == (rule.fingerprint, ("g",))
+
+
+def test_what_machines_get(inside):
+    done = inside("export", "rule.json", "--to", "onnx", "-o", "rule.onnx", "--json")
+    found = json.loads(done.stdout)
+    assert found["rule_fingerprint"] == Rule.load(inside.folder / "rule.json").fingerprint
+    assert (found["command"], found["to"], found["output"]) == ("export", "onnx", "rule.onnx")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--to", "duckdb"), "--to sql --dialect duckdb"),
+        (("--to", "excel"), "--to must be sql, onnx, torch or json"),
+        (("--to", "sql"), "--dialect"),
+        (("--to", "sql", "--dialect", "oracle"), "--dialect"),
+        (("--to", "sql", "--dialect", "duckdb", "--decisions"), "--decisions is for --to onnx or torch"),
+        (("--to", "sql", "--dialect", "duckdb", "--id", "id"), "--key-table"),
+        (("--to", "sql", "--dialect", "sqlite", "--id", "id", "--key-table", "k"), "SHA-256"),
+        (("--to", "sql", "--dialect", "duckdb", "--view", "v"), "--table"),
+        (("--to", "onnx"), "-o FILE.onnx"),
+        (("--to", "onnx", "-o", "-"), "-o FILE.onnx"),
+        (("--to", "onnx", "-o", "r.onnx", "--table", "t"), "--table is for --to sql"),
+        (("--to", "onnx", "-o", "r.onnx", "--column", "1"), "--model"),
+        (("--to", "onnx", "-o", "r.onnx", "--model", "scores.csv"), "not an ONNX model"),
+        (("--to", "onnx", "-o", "r.onnx", "--model", "none.onnx"), "none.onnx"),
+        (("--to", "onnx", "-o", "no/r.onnx"), "no"),
+        (("--to", "torch"), "-o FILE.pt2"),
+        (("--to", "torch", "-o", "r.pt2", "--prefix", "x"), "--prefix is for --to sql or onnx"),
+        (("--to", "sql", "--dialect", "duckdb", "-o", "rule.json"), "would overwrite the rule"),
+        (("--to", "json", "-o", "rule.json"), "would overwrite the rule"),
+        (("--to", "sql", "--dialect", "duckdb", "-o", "scores.csv"), "not overwritten"),
+        (("--to", "json", "-o", "key.txt"), "not overwritten"),
+    ],
+    ids=" ".join,
+)
+def test_mistakes_get_one_line_and_change_nothing(inside, arguments, said):
+    before = {name: inside.read(name) for name in inside.files()}
+    assert said in inside.error("export", "rule.json", *arguments)
+    assert {name: inside.read(name) for name in inside.files()} == before
+
+
+def test_an_earlier_export_is_replaced(inside):
+    for arguments in (
+        ("sql", "-o", "r.sql", "--dialect", "duckdb"),
+        ("onnx", "-o", "r.onnx"),
+        ("json", "-o", "j.json"),
+    ):
+        first = [inside("export", "rule.json", "--to", *arguments) for _ in range(2)]
+        assert first[0].stdout == first[1].stdout
+
+
+def test_a_key_is_in_no_file_and_no_message(fitted):
+    secret = {"FAIRRAMP_KEY": KEY}
+    for form in (("sql", "--dialect", "duckdb", "--id", "id", "--key-table", "k", "-o", "r.sql"),
+                 ("onnx", "--decisions", "-o", "r.onnx")):  # fmt: skip
+        done = fitted("export", "rule.json", "--to", *form, env=secret)
+        assert KEY not in done.stdout + done.stderr
+        assert KEY.encode() not in (fitted.folder / form[-1]).read_bytes()
+    for option in ("--key-table", "--key-column"):
+        said = fitted.error("export", "rule.json", "--to", "sql", "--dialect", "duckdb", option, KEY)
+        assert "looks like a key" in said
+        assert KEY not in said
+
+
+def test_without_torch_one_line_installs_it(inside, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "fairramp.export.torch", raising=False)
+    assert "pip install 'fairramp[torch]'" in inside.error("export", "rule.json", "--to", "torch", "-o", "r.pt2")
+
+
+@pytest.mark.torch
+def test_torch_gives_the_decisions_of_apply(inside, applied):
+    torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+    inside("export", "rule.json", "--to", "torch", "--decisions", "-o", "rule.pt2")
+    program = torch.export.load(inside.folder / "rule.pt2").module()
+    with open(inside.folder / "scores.csv") as file:
+        rows = list(csv.DictReader(file))
+    codes = {label: place for place, label in enumerate(Rule.load(inside.folder / "rule.json").groups)}
+    probability, decision = program(
+        torch.tensor([float(row["p"]) for row in rows], dtype=torch.float64),
+        torch.tensor([codes[row["g"]] for row in rows]),
+        torch.from_numpy(fairramp.draws([row["id"] for row in rows], KEY)),
+    )
+    assert list(zip([r["id"] for r in rows], probability.tolist(), decision.tolist(), strict=True)) == applied

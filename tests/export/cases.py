@@ -1,0 +1,161 @@
+"""One set of rows that every engine must decide alike, and what NumPy says about them.
+
+100,000 rows: the 24,421 real scores of Adult as they are, then again with a little noise, and among them
+
+    rows that stand exactly at the ends of each group's ramp, and one float beside them
+    scores that are missing (NaN here), groups that the rule does not know, groups that are missing (None)
+    names of groups and ids outside ASCII
+
+`case(...)` is cached and the same every time. Engines without nulls leave those rows out: `decidable` are the
+rows with a score; of them, rows of unknown groups have NaN and −1 if the policy is "error".
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import fairramp
+from fairramp.groups import label_key
+from fairramp.rule import OFFSETS
+from fairramp.scales import SCALES
+
+ROWS = 100_000
+KEY = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
+
+#: What stands for the races of Adult: German, Greek, Japanese, Arabic and emoji, and a text that SQL must quote.
+TEXTS = {
+    "White": "Weiß",
+    "Black": "μαύρος",
+    "Asian-Pac-Islander": "太平洋諸島 '",
+    "Amer-Indian-Eskimo": "عربي\\",
+    "Other": "👩🏽‍🚀",
+}
+WHOLE = {"White": 1, "Black": 2, "Asian-Pac-Islander": -3, "Amer-Indian-Eskimo": 0, "Other": 2**40}
+UNSEEN = {"text": "unbekannt", "whole": 77}
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A rule and its rows.
+
+    Attributes
+    ----------
+    rule : fairramp.Rule
+        With one column of groups, "race".
+    score : floats of shape (n,)
+        On the rule's scale, as float64 or float32; NaN is a missing score.
+    group : objects of shape (n,)
+        Labels, all texts or all whole numbers; None is a missing group.
+    id : list of str
+        Unique; most are not ASCII.
+    probability : float64 of shape (n,)
+        By `Rule.probabilities`; NaN where there is none: no score, or a group without a policy.
+    decision : int8 of shape (n,)
+        By `Rule.decide` with KEY; −1 where there is none.
+    """
+
+    rule: fairramp.Rule
+    score: np.ndarray
+    group: np.ndarray
+    id: list[str]
+    probability: np.ndarray
+    decision: np.ndarray
+
+    @property
+    def decidable(self):
+        """Rows with a score."""
+        return ~np.isnan(self.score)
+
+    @property
+    def u(self):
+        """`fairramp.draws` of the ids."""
+        return fairramp.draws(self.id, KEY)
+
+
+@functools.cache
+def case(
+    scale="probability",
+    ramp_width=0.01,
+    unseen_group="error",
+    labels="text",
+    dtype="float64",
+    ramp="centered",
+    missing_seen=False,
+):
+    """A rule of these settings, fitted to the real scores, and 100,000 rows; `missing_seen` if it knows None."""
+    adult = fairramp.datasets.load_adult_scores()
+    names = dict({"text": TEXTS, "whole": WHOLE}[labels])
+    if missing_seen:
+        names["Other"] = None
+    rng = np.random.default_rng(8)
+    place = np.resize(np.arange(len(adult.score)), ROWS)
+    noise = np.where(np.arange(ROWS) < len(adult.score), 0.0, rng.uniform(-1e-4, 1e-4, ROWS))
+    chance = np.clip(adult.score[place] + noise, 0.0, 1.0)
+    race = adult.race[place]
+
+    rule = fairramp.fit_rule(
+        _on_scale(adult.score, scale),
+        {"race": [names[r] for r in adult.race]},
+        ramp_width=ramp_width,
+        ramp=ramp,
+        max_gap=0.02,
+        scale=scale,
+        unseen_group=unseen_group,
+    )
+    if ramp_width == 0:  # ties that matter: a threshold on a real score, and chances strictly between 0 and 1
+        ramps = (replace(r, tie_chance=0.25 + 0.1 * k) for k, r in enumerate(rule.ramps))
+        rule = replace(rule, ramps=tuple(ramps))
+    score = _on_scale(chance, scale).astype(dtype)
+    group = np.array([names[r] for r in race], dtype=object)
+
+    at = 1000  # in the first real rows
+    for label, ends in _ends(rule).items():
+        for end in np.array(ends, dtype=dtype):
+            for value in (np.nextafter(end, end - 1), end, np.nextafter(end, end + 1)):
+                inside = SCALES[scale].score_range
+                score[at : at + 8], group[at : at + 8] = np.clip(value, *np.array(inside, dtype=dtype)), label
+                at += 8
+    score[::97] = np.nan
+    group[::101] = UNSEEN[labels]
+    group[::103] = None
+    ids = [f"№{i} — {'ÄÖÜßñ日本語🙂'[i % 9 :]}" if i % 3 else f"A{i:06}" for i in range(ROWS)]
+    return Case(rule, score, group, ids, *expected(rule, score, group, ids))
+
+
+def expected(rule, score, group, ids, key=KEY):
+    """What NumPy says: probabilities, NaN where there is none, and decisions, −1 where there is none."""
+    known = {label_key(label) for label in rule.groups}
+    keys = {label: label_key(label) in known for label in set(group.tolist())}
+    seen = np.array([keys[label] for label in group.tolist()])
+    rows = np.flatnonzero(~np.isnan(score) & (seen | (rule.unseen_group != "error")))
+    probability, decision = np.full(len(score), np.nan), np.full(len(score), -1, dtype=np.int8)
+    given = score[rows], {"race": group[rows].tolist()}
+    probability[rows] = rule.probabilities(*given)
+    decision[rows] = rule.decide(*given, ids=[ids[i] for i in rows], key=key)
+    return probability, decision
+
+
+def _on_scale(chance, scale):
+    if scale == "logit":
+        inside = np.clip(chance, 1e-9, 1 - 1e-9)
+        return np.log(inside / (1 - inside))
+    return {"probability": chance, "percent": chance * 100.0, "signed": chance * 2.0 - 1.0}[scale]
+
+
+def _ends(rule):
+    """Scores at the foot, the threshold and the head of each group's ramp."""
+    found = {}
+    for label, ramp in zip(rule.groups, rule.ramps, strict=True):
+        foot = ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width
+        found[label] = [_score_at(p, rule.scale) for p in (foot, ramp.threshold, foot + rule.ramp_width)]
+    return found
+
+
+def _score_at(position, scale):
+    if scale == "percent":
+        return position * 100.0
+    if scale == "logit":
+        inside = min(max(position, 1e-9), 1 - 1e-9)
+        return float(np.log(inside / (1 - inside)))
+    return position

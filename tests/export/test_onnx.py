@@ -1,0 +1,476 @@
+"""A rule as an ONNX graph decides as NumPy does, in onnxruntime, alone and behind classifiers."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from cases import KEY, case
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+import fairramp
+from fairramp import FairrampError, InputError, Ramp, Rule
+from fairramp.export.onnx import append_to, to_onnx
+from rules import labels_of, rules
+
+RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+HALF = RULE.probabilities([0.5], ["a"])[0]  # in the middle of the ramp, up to a rounding
+
+
+def session(model):
+    content = model if isinstance(model, bytes | str) else model.SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4  # what fails here is meant to
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def run(model, **feed):
+    """Outputs by name."""
+    ready = session(model)
+    return dict(zip([o.name for o in ready.get_outputs()], ready.run(None, feed), strict=True))
+
+
+def texts(values):
+    """A tensor of texts: an array of objects, because onnxruntime cuts fixed-width texts at a NUL."""
+    return np.array(values, dtype=object)
+
+
+# The same answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"dtype": "float32"},
+        {"unseen_group": "pooled"},
+        {"unseen_group": "original", "dtype": "float32"},
+        {"labels": "whole", "unseen_group": "original", "ramp": "paper"},
+        {"ramp_width": 0.0},
+        {"ramp_width": 0.0, "unseen_group": "original", "scale": "logit"},
+        {"ramp_width": 0.0, "scale": "percent", "dtype": "float32"},
+        {"ramp_width": 1e-6, "scale": "logit"},
+        {"scale": "logit", "unseen_group": "original", "dtype": "float32"},
+        {"scale": "percent", "labels": "whole"},
+        {"scale": "signed", "unseen_group": "pooled"},
+        {"missing_seen": True},
+        {"missing_seen": True, "labels": "whole", "unseen_group": "pooled"},
+    ],
+    ids=str,
+)
+def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
+    rows = case(**asked)
+    missing = "(missing)" if rows.group.dtype == object and asked.get("labels") != "whole" else -99
+    group = [missing if label is None else label for label in rows.group.tolist()]
+    kind = np.int64 if asked.get("labels") == "whole" else object
+    model = to_onnx(rows.rule, decisions=True, score_type=str(rows.score.dtype), missing=missing, score="score")
+    found = run(model, score=rows.score, race=np.array(group, dtype=kind), u=rows.u)
+    assert np.isnan(found["probability"]).sum() == np.isnan(rows.probability).sum() > 0
+    np.testing.assert_allclose(found["probability"], rows.probability, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found["decision"], rows.decision)
+    if asked.get("scale") != "logit":  # no exponential: the same operations give the same bits
+        np.testing.assert_array_equal(found["probability"], rows.probability)
+
+
+@st.composite
+def rows_of(draw, rule):
+    """Scores and labels for a rule, some at its thresholds, some of unseen groups."""
+    known, within = labels_of(rule)
+    kinds = [{type(part) for part in column} - {type(None)} or {str} for column in zip(*known, strict=True)]
+    free = [
+        {str: st.text("ab\x00", max_size=2), int: st.integers(-9, 9), bool: st.booleans()}[k.copy().pop()]
+        for k in kinds
+    ]
+    n = draw(st.integers(1, 12))
+    label = st.one_of(st.sampled_from(known), st.tuples(*free))
+    scale = fairramp.scales.SCALES[rule.scale]
+    low, high = (max(scale.score_range[0], -60.0), min(scale.score_range[1], 60.0))
+    ends = [r.threshold for r in rule.ramps if low <= r.threshold <= high]
+    score = st.one_of(st.floats(low, high), st.sampled_from([*ends, low, high]))
+    return [draw(score) for _ in range(n)], [draw(label) for _ in range(n)], within
+
+
+def columns_of(rows, within):
+    """Groups and strata as `Rule.probabilities` takes them."""
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    pick = lambda part: None if not part else part[0] if len(part) == 1 else list(part)  # noqa: E731
+    return pick(columns[within:]), pick(columns[:within])
+
+
+def as_numpy(rule, scores, groups, strata, u):
+    """What NumPy says row by row: NaN and −1 for what it refuses."""
+    chances = []
+    for i, score in enumerate(scores):
+        one = [[c[i]] for c in groups] if isinstance(groups[0], list) else [groups[i]]
+        cell = (
+            None if strata is None else [[c[i]] for c in strata] if isinstance(strata[0], list) else [strata[i]]
+        )
+        try:
+            chances.append(rule.probabilities([score], one, cell)[0])
+        except FairrampError:
+            chances.append(np.nan)
+    decisions = [-1 if np.isnan(p) else int(d < p) for p, d in zip(chances, u, strict=True)]
+    return np.array(chances), np.array(decisions)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(rule=rules(), data=st.data())
+def test_any_rule_decides_as_in_numpy(rule, data):
+    scores, labels, within = data.draw(rows_of(rule))
+    u = fairramp.draws(range(len(scores)), KEY)
+    kinds = [{type(part) for part in column} - {type(None)} for column in zip(*labels_of(rule)[0], strict=True)]
+    stand_in = [{str: "\x00missing", int: 10**15, bool: 2}[kind.pop() if kind else str] for kind in kinds]
+    names = [f"c{i}" for i in range(len(kinds))]
+    model = to_onnx(
+        rule,
+        decisions=True,
+        score="s",
+        group=names[within:],
+        strata=names[:within] or None,
+        missing=dict(zip(names, stand_in, strict=True)),
+    )
+    types = {t.name: t.type.tensor_type.elem_type for t in model.graph.input}
+    feed = {"s": np.array(scores, dtype=np.float64), "u": u}
+    dtypes = {TensorProto.STRING: object, TensorProto.INT64: np.int64, TensorProto.BOOL: bool}
+    for name, column, missing in zip(names, zip(*labels, strict=True), stand_in, strict=True):
+        feed[name] = np.array([missing if p is None else p for p in column], dtype=dtypes[types[name]])
+    found = run(model, **feed)
+    chances, decisions = as_numpy(rule, scores, *columns_of(labels, within), u)
+    np.testing.assert_allclose(found["probability"], chances, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found["decision"], decisions)
+
+
+def test_what_cannot_be_decided_is_nan_and_minus_one():
+    nan, inf = np.nan, np.inf
+    bad = np.array([nan, inf, -inf, 1.5, -0.1])
+    for policy, pooled in (("error", None), ("pooled", Ramp(0.4)), ("original", None)):
+        for width in (0.1, 0.0):
+            rule = Rule(("a",), (Ramp(0.5),), ramp_width=width, unseen_group=policy, pooled=pooled)
+            for label in ("a", "other"):
+                group = texts([label] * len(bad))
+                found = run(to_onnx(rule, decisions=True), score=bad, group=group, u=np.zeros(len(bad)))
+                assert np.isnan(found["probability"]).all()
+                assert (found["decision"] == -1).all()
+    logit = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=0.0)
+    found = run(to_onnx(logit), score=np.array([nan, inf, -inf, 1e308, -1e308]), group=texts(["a"] * 5))
+    np.testing.assert_array_equal(found["probability"], [nan, nan, nan, 1.0, 0.0])
+
+
+def test_a_draw_that_is_none_decides_only_what_needs_no_draw():
+    u = np.array([np.nan, -0.5, 1.0, 7.0])
+    for score, answer in ((0.5, -1), (0.1, 0), (0.9, 1)):
+        found = run(to_onnx(RULE, decisions=True), score=np.full(4, score), group=texts(["a"] * 4), u=u)
+        np.testing.assert_array_equal(found["decision"], [answer] * 4)
+
+
+@pytest.mark.parametrize(("scores", "groups", "draws"), [(3, 1, 3), (1, 3, 3), (3, 3, 1), (2, 4, 2)])
+def test_columns_of_different_length_are_an_error_and_not_stretched(scores, groups, draws):
+    model = session(to_onnx(RULE, decisions=True))
+    feed = {"score": np.full(scores, 0.5), "group": texts(["a"] * groups), "u": np.full(draws, 0.5)}
+    with pytest.raises(Exception, match=r"[Rr]eshape"):
+        model.run(None, feed)
+
+
+@pytest.mark.parametrize("decisions", [False, True])
+def test_no_rows_get_no_answers(decisions):
+    rules = {"one": RULE, "two": Rule((("a", 1), ("b", 2)), RULE.ramps, ramp_width=0.1, columns=("group", "h"))}
+    for rule in rules.values():
+        feed = {"score": np.empty(0), "group": texts([])} | ({"u": np.empty(0)} if decisions else {})
+        feed |= {"h": np.empty(0, dtype=np.int64)} if rule is rules["two"] else {}
+        assert [len(found) for found in run(to_onnx(rule, decisions=decisions), **feed).values()] == [0] * (
+            1 + decisions
+        )
+
+
+def test_so_many_columns_that_their_codes_would_wrap_around_are_refused():
+    labels = tuple(tuple(f"{i}" for _ in range(24)) for i in range(9))
+    with pytest.raises(InputError, match="too many columns"):
+        to_onnx(Rule(labels, tuple(Ramp(0.5) for _ in labels), ramp_width=0.1))
+
+
+def test_known_parts_of_no_known_group_are_unseen():
+    groups = (("f", 1), ("m", 2))
+    model = to_onnx(Rule(groups, (Ramp(0.2), Ramp(0.3)), ramp_width=0.1), group=["sex", "unit"])
+    found = run(model, score=np.full(4, 0.9), sex=texts(["f", "f", "m", "x"]), unit=np.array([1, 2, 2, 1]))
+    np.testing.assert_array_equal(found["probability"], [1.0, np.nan, 1.0, np.nan])
+
+
+def test_thousands_of_groups():
+    n = 20_000
+    labels = tuple(f"gruppe № {i}" for i in range(n))
+    rule = Rule(labels, tuple(Ramp(i / n) for i in range(n)), ramp_width=0.01)
+    rng = np.random.default_rng(3)
+    scores, groups = rng.random(50_000), np.array(labels, dtype=object)[rng.integers(0, n, 50_000)]
+    found = run(to_onnx(rule), score=scores, group=groups)["probability"]
+    np.testing.assert_array_equal(found, rule.probabilities(scores, groups))
+
+
+HOSTILE = [
+    "'; DROP TABLE x; --",
+    '"',
+    "a\x00b",
+    "a",
+    "line\nbreak\r\t",
+    "👩🏽‍🚀",
+    "",
+    " ",
+    "a ",
+    "А",
+    "é",
+    "e\u0301",
+    "%s{}",
+]
+
+
+def test_hostile_names_are_labels_and_nothing_else():
+    ramps = tuple(Ramp(i / 20) for i in range(len(HOSTILE)))
+    rule = Rule(tuple(HOSTILE), ramps, ramp_width=0.01, columns=('"g";\n\x01ü',))
+    group = texts([*HOSTILE, "a\x00", "A", "None"])
+    model = to_onnx(rule)
+    scores = np.full(len(group), 0.301)
+    found = run(model, score=scores, **{'"g";\n\x01ü': group})["probability"]
+    np.testing.assert_array_equal(found[:-3], rule.probabilities(scores[:-3], HOSTILE))
+    assert np.isnan(found[-3:]).all()
+
+
+# Rounded scores -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-3, 0.01, 0.3])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
+def test_rounding_a_score_to_float32_moves_a_probability_by_2_to_the_minus_24_over_the_width(scale, width):
+    """|Δp| ≤ 2^−24·|x|/width, x the position; for logits 2^−24·|z|/4/width; and the bound is nearly reached."""
+    rule = Rule(("a",), (Ramp(0.6 if scale != "logit" else 0.7),), ramp_width=width, scale=scale)
+    rng = np.random.default_rng(1)
+    position = rule.ramps[0].threshold + width * rng.uniform(-0.5, 0.5, 20_000)
+    score = {"percent": 100 * position, "logit": np.log(position / (1 - position))}.get(scale, position)
+    exact = rule.probabilities(score, ["a"] * len(score))
+    rounded = rule.probabilities(score.astype(np.float32), ["a"] * len(score))
+    size = np.abs(score).max() / {"percent": 100, "logit": 4}.get(scale, 1)
+    bound = 2.0**-24 * size / width
+    moved = np.abs(exact - rounded).max()
+    assert moved <= bound * (1 + 1e-6) + 1e-9
+    assert moved > bound / 4
+
+
+@pytest.mark.parametrize("width", [0.01, 1e-6])
+def test_so_it_does_on_the_shared_rows(width):
+    rows = case(ramp_width=width)
+    sure = ~np.isnan(rows.probability)
+    groups = {"race": rows.group[sure].tolist()}
+    moved = np.abs(rows.rule.probabilities(rows.score[sure].astype(np.float32), groups) - rows.probability[sure])
+    highest = max(ramp.threshold for ramp in rows.rule.ramps) + width / 2
+    assert 0 < moved.max() <= 2.0**-24 * highest / width * (1 + 1e-6)
+
+
+# The example ----------------------------------------------------------------------------------
+
+
+def test_the_example_says_what_the_page_says(tmp_path):
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, root / "examples" / "onnx_pipeline.py", tmp_path],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+        check=True,
+    )
+    (shown,) = re.findall(
+        r"```text\n(inputs: .*?)```", (root / "docs" / "production.md").read_text("utf-8"), re.DOTALL
+    )
+    assert done.stdout == shown
+    assert [path.name for path in tmp_path.iterdir()] == ["fair.onnx"]
+
+
+# Behind a classifier --------------------------------------------------------------------------
+
+
+def own_model(shape=("rows", 2), kind=TensorProto.FLOAT, opset=17, name="probabilities", **more):
+    """A classifier that returns its input."""
+    inputs = [helper.make_tensor_value_info("x", kind, shape)]
+    outputs = [helper.make_tensor_value_info(name, kind, shape)]
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], [name])], "own", inputs, outputs)
+    versions = [helper.make_opsetid("", opset), *(helper.make_opsetid(*pair) for pair in more.items())]
+    return helper.make_model(graph, opset_imports=versions, ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return fairramp.datasets.load_adult_scores()
+
+
+def trained(kind, rng):
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    features = rng.normal(size=(600, 3)).astype(np.float32)
+    group = rng.choice(["å", "b"], 600)
+    label = features[:, 0] + (group == "b") + rng.normal(size=600) > 0.5
+    model = LogisticRegression() if kind == "linear" else GradientBoostingClassifier(n_estimators=10)
+    return make_pipeline(StandardScaler(), model).fit(features, label), features, group
+
+
+@pytest.mark.parametrize("kind", ["linear", "trees"])
+def test_a_pipeline_of_scikit_learn_and_a_rule_are_one_model(kind, tmp_path):
+    from skl2onnx import to_onnx as converted
+
+    pipeline, features, group = trained(kind, np.random.default_rng(0))
+    own = converted(pipeline, features[:1], options={"zipmap": False})
+    scores = run(own, X=features)["probabilities"][:, 1]
+    rule = fairramp.fit_rule(scores, group)
+    joined = append_to(own, rule, tmp_path / "fair.onnx", decisions=True)
+    assert "fairramp.rule" not in {p.key for p in own.metadata_props}  # the user's model is untouched
+    ids = [f"id {i}" for i in range(len(group))]
+    found = run((tmp_path / "fair.onnx").read_bytes(), X=features, group=texts(group), u=fairramp.draws(ids, KEY))
+    assert list(found) == ["label", "probabilities", "probability", "decision"]
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, group))
+    np.testing.assert_array_equal(found["decision"], rule.decide(scores, group, ids=ids, key=KEY))
+    onnx.checker.check_model(joined, full_check=True)
+
+
+@pytest.mark.parametrize("shape", [("rows",), ("rows", 1), ("rows", 2), ("rows", 5)])
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
+@pytest.mark.parametrize("opset", [13, 17, 21])
+def test_outputs_of_every_shape_type_and_version(shape, kind, opset):
+    rng = np.random.default_rng(2)
+    width = {1: 0, 2: shape[-1] if shape[-1] != "rows" else 0}[len(shape)]
+    x = rng.random((40, width) if width else 40).astype({1: np.float32, 11: np.float64}[kind])
+    column = {0: None, 1: 0, 2: 1, 5: 3}[width]
+    scores = x if column is None else x[:, column]
+    model = append_to(own_model(shape, kind, opset), RULE, column=3 if width == 5 else None)
+    group = texts(rng.choice(["a", "b"], 40))
+    np.testing.assert_array_equal(run(model, x=x, group=group)["probability"], RULE.probabilities(scores, group))
+
+
+def test_a_group_that_is_a_feature_comes_in_once():
+    sex = helper.make_tensor_value_info("sex", TensorProto.STRING, ["rows", 1])
+    score = helper.make_tensor_value_info("s", TensorProto.FLOAT, ["rows", 1])
+    encoder = helper.make_node(
+        "LabelEncoder",
+        ["sex"],
+        ["s"],
+        domain="ai.onnx.ml",
+        keys_strings=["a"],
+        values_floats=[0.5],
+        default_float=0.1,
+    )
+    graph = helper.make_graph([encoder], "own", [sex], [score])
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = append_to(helper.make_model(graph, opset_imports=versions, ir_version=8), RULE, group="sex")
+    assert [t.name for t in model.graph.input] == ["sex"]
+    np.testing.assert_array_equal(run(model, sex=texts([["a"], ["b"]]))["probability"], [HALF, 0.0])
+
+
+def test_names_that_the_classifier_has_already_are_left_alone():
+    once = append_to(own_model(name="fairramp/0"), RULE)
+    x = np.array([[0.5, 0.5], [0.9, 0.1]], dtype=np.float32)
+    np.testing.assert_array_equal(run(once, x=x, group=texts(["a", "b"]))["probability"], [HALF, 0.0])
+    with pytest.raises(InputError, match="'probability' already; pass `prefix`"):
+        append_to(own_model(name="probability"), RULE)
+    with pytest.raises(InputError, match="'probabilities' already; pass `group`"):
+        append_to(own_model(), RULE, group="probabilities")
+    found = run(append_to(own_model(name="probability"), RULE, prefix="fair_"), x=x, group=texts(["a", "b"]))
+    assert list(found) == ["probability", "fair_probability"]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (own_model(opset=12), {}, "version 13 or later"),
+        (own_model(("rows", 3)), {}, "`column`"),
+        (own_model(("rows", 3)), {"column": 3}, "no column 3"),
+        (own_model(), {"score": "scores"}, "no output 'scores'"),
+        (own_model(kind=TensorProto.INT64), {}, "Pass `score`"),
+        (own_model(kind=TensorProto.INT64), {"score": "probabilities"}, "no floating-point"),
+        (own_model(), {"group": "x"}, "not of the type"),
+        (append_to(own_model(), RULE), {"score": "probabilities", "group": "h", "prefix": "p"}, "a rule already"),
+    ],
+)
+def test_classifiers_that_cannot_be_joined_are_refused(model, options, said):
+    with pytest.raises(InputError, match=said):
+        append_to(model, RULE, **options)
+
+
+def test_two_logits_are_not_one_score():
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=0.0)
+    with pytest.raises(InputError, match="their difference"):
+        append_to(own_model(), rule)
+
+
+def test_dictionaries_of_skl2onnx_are_refused_with_the_remedy():
+    from skl2onnx import to_onnx as converted
+
+    pipeline, features, _ = trained("linear", np.random.default_rng(0))
+    with pytest.raises(InputError, match="zipmap"):
+        append_to(converted(pipeline, features[:1]), RULE)
+
+
+# What is written ------------------------------------------------------------------------------
+
+
+def test_a_model_says_which_rule_it_is_and_what_it_expects(tmp_path):
+    model = RULE.to_onnx(tmp_path / "rule.onnx", decisions=True)
+    content = (tmp_path / "rule.onnx").read_bytes()
+    assert onnx.load_from_string(content) == model
+    props = {p.key: p.value for p in model.metadata_props}
+    assert props["fairramp.rule"] == RULE.fingerprint
+    assert props["fairramp.version"] == fairramp.__version__
+    assert json.loads(props["fairramp.inputs"])["group"] == ["group"]
+    onnx.checker.check_model(str(tmp_path / "rule.onnx"), full_check=True)
+    RULE.to_onnx(tmp_path / "again.onnx", decisions=True)
+    assert (tmp_path / "again.onnx").read_bytes() == content
+    assert session(model).get_modelmeta().custom_metadata_map["fairramp.rule"] == RULE.fingerprint
+
+
+def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
+    RULE.to_onnx(tmp_path / "rule.onnx")
+    code = (
+        "import sys, numpy, onnxruntime\n"
+        "model = onnxruntime.InferenceSession('rule.onnx', providers=['CPUExecutionProvider'])\n"
+        "feed = {'score': numpy.array([0.48, 0.48]), 'group': numpy.array(['a', 'c'], dtype=object)}\n"
+        "print(model.run(None, feed)[0].tolist(), 'fairramp' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    chance = RULE.probabilities([0.48], ["a"])[0]
+    assert done.stdout == f"[{chance!r}, nan] False\n".replace("np.float64(", "").replace(")", "")
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "said"),
+    [
+        (("a", 1), {}, "one type"),
+        (("a", None), {}, "pass `missing`"),
+        (("a", None), {"missing": "a"}, "no group of 'group'"),
+        (("a", None), {"missing": 7}, "a text"),
+        ((1, None), {"missing": "x"}, "a whole number"),
+        ((2**63, 1), {}, "64 bits"),
+        (("a", ("b", "c")), {}, "must name 2 columns"),
+        (("a", "b"), {"strata": "s"}, "`strata`"),
+        (("a", "b"), {"group": ["x", "y"]}, "`group` must name 1 column"),
+        (("a", "b"), {"score": "group"}, "names of their own"),
+        (("a", "b"), {"group": "probability"}, "`prefix`"),
+        (("a", "b"), {"score": "u", "decisions": True}, "`prefix`"),
+        (("a", "b"), {"score_type": "int8"}, "`score_type`"),
+        ((("a", "b"), ("c", "d")), {"group": ["x", "x"]}, "x"),
+    ],
+)
+def test_rules_that_no_tensor_holds_are_refused(groups, options, said):
+    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    with pytest.raises(InputError, match=said):
+        to_onnx(rule, **options)
+
+
+def test_without_onnx_one_sentence_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(FairrampError, match=r"pip install 'fairramp\[export\]'"):
+        to_onnx(RULE)

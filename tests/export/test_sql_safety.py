@@ -1,0 +1,271 @@
+"""No name breaks out of exported SQL, and a key is in no text, plan or log."""
+
+import logging
+import re
+
+import pytest
+import sqlglot
+from cases import KEY, case
+from databases import DRAWING, POSTGRES, SPARK, arrow, database
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from fairramp import FairrampError, InputError, Ramp, Rule
+from fairramp.export import sql
+from fairramp.export.dialects import DIALECTS, commented, literal
+
+# Names that mean harm ---------------------------------------------------------------------------
+
+MARKS = (
+    *("'", '"', "`", "\\", ";", "--", "/*", "*/", "\n", "\r", "\t", "\0", "$$", "${", "}", "$", "#", "%s", "{0}"),
+    *(
+        "?",
+        ":x",
+        "E'",
+        "''",
+        '""',
+        "``",
+        "\\'",
+        "\\n",
+        ")",
+        "(",
+        "AS",
+        " ",
+        "a",
+        "Z",
+        "é",
+        "日",
+        "🙂",
+        "\u2028",
+        "\x1a",
+    ),
+    *(
+        "'; DROP TABLE canary; --",
+        '"; DROP TABLE canary; --',
+        "`; DROP TABLE canary; --",
+        "*/ DROP TABLE canary;",
+    ),
+    *("\\'; DROP TABLE canary; --", "\n; DROP TABLE canary;\n--", "\ud800"),
+)
+hostile = st.lists(st.sampled_from(MARKS), min_size=1, max_size=5).map("".join)
+
+
+@st.composite
+def orders(draw):
+    """Names of a table and its columns, and labels of two groups."""
+    fold = str.casefold
+    names = draw(st.lists(hostile, min_size=5, max_size=5, unique_by=lambda name: fold(name).upper()))
+    labels = draw(st.lists(hostile, min_size=2, max_size=2, unique=True))
+    return names, labels
+
+
+REFUSALS = re.compile(
+    "contains the character NUL|valid Unicode|cuts names off after 63|takes for a variable|BigQuery takes none"
+)
+
+
+def _attempt(db, names, labels):
+    """Create such a table and decide its rows; the table beside it survives."""
+    score, group, who, table, key = names
+    named = {"score": score, "group": group, "table": [table]}
+    named |= {"id": who, "key_table": "keys", "key_column": key} if db.decides else {}
+    refusal = ""
+    try:
+        rule = Rule(tuple(labels), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
+        text = rule.to_sql(db.dialect, **named)
+        pasted = rule.to_sql(db.dialect, **named | {"table": None})
+    except InputError as error:
+        refusal = str(error)
+    if refusal:
+        assert REFUSALS.search(refusal)
+        return
+    rows = {score: [0.5, 0.5, 0.5], group: [*labels, "unseen"]}
+    db.create(table, arrow(**rows | ({who: ["x", "y", "z"]} if db.decides else {})))
+    db.create("canary", arrow(n=[1]))
+    if db.decides:
+        db.create("keys", arrow(**{key: [KEY]}))
+    last = -2 if db.decides else -1
+    for query in (text, f"SELECT 1,\n{pasted}FROM {db.quoted(table)}"):
+        found = sorted(row[last:] for row in db.rows(query) if row[last] is not None)
+        assert [row[0] for row in found] == [0.0, 1.0]
+    if db.dialect != "spark":  # where a view that lasts cannot read tables that do not
+        db.rows(rule.to_sql(db.dialect, **named, view=[table + "'"]))
+        assert len(db.rows(f"SELECT * FROM {db.quoted(table + chr(39))}")) == 3
+    assert db.rows("SELECT * FROM canary") == [(1,)]
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite", POSTGRES, SPARK])
+def test_hostile_names_cannot_break_out(engine):
+    examples = {"spark": 25, "postgres": 50}.get(engine, 60)
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(orders())
+    def attempt(order):
+        db = database(engine)
+        try:
+            _attempt(db, *order)
+        finally:
+            db.clear()
+
+    attempt()
+
+
+@settings(max_examples=100)
+@given(orders(), st.sampled_from(["snowflake", "bigquery"]))
+def test_hostile_names_are_read_as_meant_where_nothing_can_be_run(order, dialect):
+    (score, group, who, table, key), labels = order
+    try:
+        rule = Rule(tuple(labels), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
+        text = rule.to_sql(
+            dialect, score=score, group=group, id=who, table=[table], key_table=["k"], key_column=key
+        )
+    except InputError:
+        return
+    (statement,) = sqlglot.parse(text, dialect=dialect)
+    assert isinstance(statement, exp.Select)
+    names = {node.this for node in statement.find_all(exp.Identifier) if node.args["quoted"]}
+    assert names == {score, group, who, table, "k", key, "probability", "decision"}
+    assert set(labels) <= {node.this for node in statement.find_all(exp.Literal) if node.is_string}
+
+
+@given(st.lists(st.sampled_from((*MARKS, "\u0085", "\x0b", "\x0c", "\u2029")), max_size=8).map("".join))
+def test_a_comment_is_one_line_without_marks(text):
+    line = commented(text)
+    assert line.startswith("-- ")
+    assert len(line.splitlines()) == 1
+    assert not set(line[3:]) & set("'\"`\\/*-$#%{}?&@")
+
+
+@pytest.mark.parametrize(
+    "settings", ["standard_conforming_strings = off; SET escape_string_warning = off; SET backslash_quote = on"]
+)
+@pytest.mark.parametrize("engine", [POSTGRES])
+def test_settings_that_change_what_a_backslash_means_change_nothing(engine, settings):
+    db = database(engine)
+    for value in ("\\", "\\'", "a\\\\'b", "'"):
+        db.rows(f"SET {settings}")
+        assert db.rows(f"SELECT {literal(value, DIALECTS['postgres'])}") == [(value,)]
+    db.rows("RESET ALL")
+
+
+@pytest.mark.parametrize("engine", [SPARK])
+def test_spark_reads_texts_alike_under_every_setting(engine):
+    db = database(engine)
+    db.session.conf.set("spark.fairramp.injected", "' OR 1=1 --")
+    for flag in ("true", "false"):
+        db.session.conf.set("spark.sql.parser.escapedStringLiterals", flag)
+        for value in ("\\", "\\'", "it's", "${spark.fairramp.injected}", "a\nb", '"'):
+            assert db.rows(f"SELECT {literal(value, DIALECTS['spark'])}") == [(value,)]
+    db.session.conf.unset("spark.sql.parser.escapedStringLiterals")
+
+
+@pytest.mark.parametrize("db", [SPARK], indirect=True)
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_spark_decides_alike_with_and_without_ansi(db, ansi):
+    made = case(scale="logit")
+    db.session.conf.set("spark.sql.ansi.enabled", ansi)
+    few = slice(0, 3000)
+    db.create("t", arrow(n=list(range(3000)), p=made.score[few], g=list(made.group[few]), who=made.id[few]))
+    db.create("keys", arrow(key=[KEY]))
+    text = made.rule.to_sql("spark", table="t", score="p", group="g", id="who", key_table="keys")
+    found = [-1 if value is None else value for value in db.columns(text)[-1]]
+    db.session.conf.unset("spark.sql.ansi.enabled")
+    assert found == made.decision[few].tolist()
+
+
+# Keys -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("db", DRAWING, indirect=True)
+def test_the_key_is_in_no_text_no_plan_and_no_log(db, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    made = case()
+    few = slice(0, 3000)
+    db.create("t", arrow(p=made.score[few], g=list(made.group[few]), who=made.id[few]))
+    db.create("keys", arrow(key=[KEY]))
+    text = made.rule.to_sql(db.dialect, table="t", score="p", group="g", id="who", key_table="keys")
+    plan = db.plan(text)
+    if db.dialect == "postgres":  # which has been told to log every statement, with its plan
+        db.rows("ANALYZE")
+        plan += db.plan(text)
+        with open(db.log) as file:
+            log = file.read()
+        assert "InitPlan" in log
+        plan += log
+    assert "keys" in text
+    assert len(plan) > 1000
+    said = capfd.readouterr()
+    for shown in (text, plan, caplog.text, said.out, said.err):
+        assert KEY not in shown
+        assert KEY.encode().hex() not in shown
+
+
+@pytest.mark.parametrize("db", [POSTGRES], indirect=True)
+def test_whoever_reads_the_view_need_not_read_the_key(db):
+    import psycopg
+
+    db.create("t", arrow(p=[0.5], g=["a"], who=["x"]))
+    db.create("keys", arrow(key=[KEY]))
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=1.0)
+    db.rows(rule.to_sql("postgres", table="t", view="fair", score="p", group="g", id="who", key_table="keys"))
+    db.rows("CREATE ROLE reader; GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON fair TO reader")
+    db.rows("SET ROLE reader")
+    try:
+        assert db.rows("SELECT decision FROM fair") == [(int(rule.decide([0.5], ["a"], ids=["x"], key=KEY)[0]),)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            db.rows("SELECT * FROM keys")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            db.rows("SELECT * FROM t")
+    finally:
+        db.rows("RESET ROLE")
+        db.rows("DROP OWNED BY reader; DROP ROLE reader")
+
+
+# What is refused ------------------------------------------------------------------------------
+
+RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "dialect", "more", "message"),
+    [
+        (RULE, "oracle", {}, "`dialect` must be one of"),
+        (RULE, "duckdb", {"score": None}, "Pass `score`: the rule does not know"),
+        (RULE, "duckdb", {"group": ["a", "b"]}, "`group` must name 1 column"),
+        (RULE, "duckdb", {"id": "who"}, "need both `id` and `key_table`; `key_table` is missing"),
+        (RULE, "duckdb", {"key_table": "k"}, "need both `id` and `key_table`; `id` is missing"),
+        (RULE, "sqlite", {"id": "who", "key_table": "k"}, "SQLite has no SHA-256"),
+        (RULE, "duckdb", {"view": "v"}, "`view` needs `table`"),
+        (RULE, "duckdb", {"table": "a..b"}, "`table`: the part has an empty name"),
+        (RULE, "duckdb", {"table": 7}, "`table` must be a name like"),
+        (RULE, "duckdb", {"id": "who", "key_table": 7}, "`key_table` must be a name like"),
+        (RULE, "duckdb", {"prefix": 7}, "`prefix` must be text"),
+        (RULE, "duckdb", {"score": "a\0"}, "contains the character NUL"),
+        (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL cuts names off after 63"),
+        (RULE, "spark", {"score": "${x}"}, "which Spark takes for a variable"),
+        (RULE, "bigquery", {"score": "a`"}, "BigQuery takes none"),
+        (Rule(("a", 1), (Ramp(0.5),) * 2, 0.1), "duckdb", {}, "Groups of column 'g' are of several types"),
+        (Rule((2**63,), (Ramp(0.5),), 0.1), "duckdb", {}, "does not fit into 64 bits"),
+        (Rule(("\0",), (Ramp(0.5),), 0.1), "sqlite", {}, "The group '.x00' contains the character NUL"),
+        (Rule(tuple(range(300)), (Ramp(0.5),) * 300, 0.1), "duckdb", {}, "up to 256, and the rule has 300"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(rule, dialect, more, message):
+    with pytest.raises(InputError, match=message):
+        rule.to_sql(dialect, **{"score": "p", "group": "g"} | more)
+
+
+def test_text_that_reads_otherwise_than_meant_does_not_leave(monkeypatch):
+    broken = DIALECTS["duckdb"]._replace(string=lambda text: f"'{text}'")  # a quoting that forgets quotes
+    monkeypatch.setitem(sql.DIALECTS, "duckdb", broken)
+    for label in ("it's", "a' OR 1=1 OR 'b", "x' THEN 1 END; DROP TABLE t; --", "'--"):
+        rule = Rule((label,), (Ramp(0.5),), ramp_width=0.1)
+        with pytest.raises(FairrampError, match="could not be written safely for DuckDB"):
+            rule.to_sql("duckdb", table="t", score="p", group="g")
+
+
+def test_without_sqlglot_there_is_a_sentence(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
+    with pytest.raises(FairrampError, match=r"pip install 'fairramp\[export\]'"):
+        RULE.to_sql("duckdb", score="p", group="g")

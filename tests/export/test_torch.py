@@ -1,0 +1,194 @@
+"""A rule as a torch module decides as NumPy does: eager, scripted, exported, and in a fresh process."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from cases import KEY, case
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_onnx import as_numpy, columns_of, rows_of, run, texts
+
+import fairramp
+from fairramp import FairrampError, InputError, Ramp, Rule
+from rules import rules
+
+torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
+pytestmark = pytest.mark.torch
+
+from fairramp.export.onnx import append_to  # noqa: E402
+from fairramp.export.torch import RampModule, save, to_torch  # noqa: E402
+
+RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+
+
+def scripted(module):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit, which many servers still use
+        return torch.jit.script(module)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"dtype": "float32"},
+        {"unseen_group": "pooled", "labels": "whole"},
+        {"unseen_group": "original", "dtype": "float32"},
+        {"ramp_width": 0.0},
+        {"ramp_width": 0.0, "unseen_group": "original", "scale": "logit"},
+        {"ramp_width": 1e-6, "scale": "logit"},
+        {"scale": "logit", "unseen_group": "original", "dtype": "float32"},
+        {"scale": "percent", "ramp": "paper"},
+        {"scale": "signed", "unseen_group": "pooled"},
+        {"missing_seen": True},
+    ],
+    ids=str,
+)
+def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
+    rows = case(**asked)
+    module = to_torch(rows.rule, decisions=True)
+    inputs = torch.from_numpy(rows.score), module.codes({"race": rows.group.tolist()}), torch.from_numpy(rows.u)
+    for form in (module, scripted(module)):
+        probability, decision = form(*inputs)
+        np.testing.assert_allclose(probability.numpy(), rows.probability, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(decision.numpy(), rows.decision)
+        if asked.get("scale") != "logit":
+            np.testing.assert_array_equal(probability.numpy(), rows.probability)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(rule=rules(), data=st.data())
+def test_any_rule_decides_as_in_numpy(rule, data):
+    scores, labels, within = data.draw(rows_of(rule))
+    groups, strata = columns_of(labels, within)
+    u = fairramp.draws(range(len(scores)), KEY)
+    module = to_torch(rule, decisions=True)
+    probability, decision = module(
+        torch.tensor(scores, dtype=torch.float64), module.codes(groups, strata), torch.from_numpy(u)
+    )
+    chances, decisions = as_numpy(rule, scores, groups, strata, u)
+    np.testing.assert_allclose(probability.numpy(), chances, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(decision.numpy(), decisions)
+
+
+def test_what_cannot_be_decided_is_nan_and_minus_one():
+    module = to_torch(RULE, decisions=True)
+    scores = torch.tensor([0.5, np.nan, np.inf, -0.1, 1.5, 0.9, 0.9, 0.5, 0.5], dtype=torch.float64)
+    codes = torch.tensor([0, 0, 0, 0, 0, 2, -1, 0, 0])
+    u = torch.tensor([0.1, 0, 0, 0, 0, 0, 0, 1.0, np.nan], dtype=torch.float64)
+    probability, decision = module(scores, codes, u)
+    assert torch.isnan(probability).tolist() == [False] + [True] * 6 + [False] * 2
+    assert decision.tolist() == [1] + [-1] * 8
+    # Codes beyond the groups, on either side, never take some group's ramp.
+    many = to_torch(RULE)(torch.full((5,), 0.9), torch.tensor([-3, -2, 2, 3, 10**6]))
+    assert torch.isnan(many).all()
+
+
+def test_half_a_model_keeps_whole_thresholds():
+    rule = Rule(("a",), (Ramp(0.123456789),), ramp_width=1e-6)
+    model = torch.nn.ModuleDict({"own": torch.nn.Linear(2, 1), "rule": to_torch(rule)}).half()
+    assert model["own"].weight.dtype == torch.float16
+    assert model["rule"].numbers.dtype == torch.float64
+    scores = np.array([0.1234567, 0.123457])
+    found = model["rule"](torch.from_numpy(scores), torch.zeros(2, dtype=torch.int64))
+    np.testing.assert_array_equal(found, rule.probabilities(scores, ["a", "a"]))
+    moved = model.to("meta")["rule"].numbers
+    assert (moved.device.type, moved.dtype) == ("meta", torch.float64)
+
+
+@pytest.mark.parametrize("of", ["groups", "u"])
+def test_columns_of_different_length_are_an_error_and_not_stretched(of):
+    module = to_torch(RULE, decisions=True)
+    sizes = {"groups": 3, "u": 3} | {of: 1}
+    with pytest.raises(ValueError, match=f"{of} must have the same shape"):
+        module(torch.rand(3), torch.zeros(sizes["groups"], dtype=torch.int64), torch.rand(sizes["u"]).double())
+
+
+def test_draws_in_single_precision_are_refused():
+    module = to_torch(RULE, decisions=True)
+    with pytest.raises(ValueError, match="in double"):
+        module(torch.rand(3), torch.zeros(3, dtype=torch.int64), torch.rand(3))
+
+
+def test_a_program_runs_in_a_fresh_process_and_says_which_rule_it_is(tmp_path):
+    rule = Rule(("ä", "b", None), (Ramp(0.5), Ramp(0.4), Ramp(0.3)), ramp_width=0.1, columns=("g",))
+    save(rule, tmp_path / "rule.pt2", decisions=True)
+    code = (
+        "import sys, torch\n"
+        "about = {'fairramp.json': '', 'fairramp.rule.json': ''}\n"
+        "program = torch.export.load('rule.pt2', extra_files=about).module()\n"
+        "double = lambda *x: torch.tensor(x, dtype=torch.float64)\n"
+        "chance, yes = program(double(.48, .48, .33), torch.tensor([0, 1, 2]), double(.9, .9, .9))\n"
+        "print(chance.tolist(), yes.tolist(), 'fairramp' in sys.modules)\n"
+        "print(about['fairramp.json'])\n"
+        "print(about['fairramp.rule.json'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    first, about, text = done.stdout.split("\n", 2)
+    chances = rule.probabilities([0.48, 0.48, 0.33], ["ä", "b", None]).tolist()
+    assert first == f"{chances} [0, 1, 0] False"
+    assert json.loads(about)["rule"] == rule.fingerprint
+    again = Rule.from_json(text)
+    assert again == rule
+    assert RampModule(again).codes(["b", None, "ä", "x"]).tolist() == [1, 2, 0, 3]
+
+
+def test_a_program_is_a_pt2_file(tmp_path):
+    with pytest.raises(InputError, match=r"\.pt2"):
+        save(RULE, tmp_path / "rule.pt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_module_can_be_saved_and_loaded_as_a_script(tmp_path):
+    path = str(tmp_path / "rule.pt")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        torch.jit.script(to_torch(RULE)).save(path)
+        again = torch.jit.load(path)
+    scores, codes = torch.rand(50).double(), torch.arange(50) % 3
+    torch.testing.assert_close(
+        again(scores, codes), to_torch(RULE)(scores, codes), rtol=0, atol=0, equal_nan=True
+    )
+
+
+def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 1)
+
+        def forward(self, x):
+            return self.linear(x)
+
+    rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, scale="logit", cutoff=0.0)
+    torch.manual_seed(0)
+    own, x = Own().eval(), torch.rand(40, 3)
+    path = tmp_path / "own.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter that needs no further library
+        torch.onnx.export(
+            own,
+            (x,),
+            str(path),
+            dynamo=False,
+            input_names=["x"],
+            output_names=["z"],
+            dynamic_axes={"x": {0: "rows"}, "z": {0: "rows"}},
+        )
+    joined = append_to(path, rule, decisions=True)
+    groups, u = np.array(["a", "b"] * 20), fairramp.draws(range(40), KEY)
+    found = run(joined, x=x.numpy(), group=texts(groups), u=u)
+    logits = found["z"][:, 0]
+    np.testing.assert_allclose(found["probability"], rule.probabilities(logits, groups), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(found["decision"], rule.decide(logits, groups, ids=range(40), key=KEY))
+
+
+def test_without_torch_one_sentence_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "fairramp.export.torch")
+    with pytest.raises(FairrampError, match=r"pip install 'fairramp\[torch\]'"):
+        RULE.to_torch()

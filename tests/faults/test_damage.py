@@ -1,0 +1,128 @@
+"""A damaged rule or summary is refused with a sentence, or means what it meant: never another rule."""
+
+import numpy as np
+import pytest
+
+import fairramp
+from fairramp.binned_format import to_text
+from samples import quiet_fit
+from shell import Inside
+
+pytestmark = pytest.mark.faults
+
+RNG = np.random.default_rng(0)
+SCORES, GROUPS = RNG.random(200).round(2), RNG.choice(["Ä", "b", "c d"], 200)
+WEIGHTS = RNG.integers(1, 4, 200)
+RULES = {
+    "plain": quiet_fit(SCORES, GROUPS, max_gap=0.05, unseen_group="pooled", date="2026-01-31"),
+    "two columns": quiet_fit(SCORES, {"g": GROUPS, "h": GROUPS == "b"}, sample_weight=WEIGHTS, ramp_width=0),
+    "strata": quiet_fit(SCORES, GROUPS == "b", criterion=fairramp.Covariance(strata=WEIGHTS)),
+    "sgd": quiet_fit(SCORES, GROUPS, solver=fairramp.SGD(epochs=1), target_rate=0.3),
+    "by hand": fairramp.Rule(
+        groups=("a", None), ramps=(fairramp.Ramp(0.25), fairramp.Ramp(1e-7)), ramp_width=0.01
+    ),
+}
+SUMMARIES = {
+    "plain": fairramp.summarize(SCORES[:40], GROUPS[:40], resolution=8),
+    "weights": fairramp.summarize(SCORES[:40], {"g": GROUPS[:40]}, sample_weight=WEIGHTS[:40], resolution=8),
+}
+FILES = [("rule", name) for name in RULES] + [("summary", name) for name in SUMMARIES]
+
+
+@pytest.fixture(params=FILES, ids=lambda pair: " ".join(pair))
+def saved(request, tmp_path):
+    """Its bytes, and a reader that says "refused" or "same", or fails."""
+    kind, name = request.param
+    thing = (RULES if kind == "rule" else SUMMARIES)[name]
+    path = tmp_path / "file.json"
+    thing.save(path)
+    content = path.read_bytes()
+    text_of = fairramp.Rule.to_json if kind == "rule" else to_text
+    written = text_of(thing)
+
+    def read(changed):
+        path.write_bytes(changed)
+        try:
+            found = (fairramp.Rule if kind == "rule" else fairramp.GroupScores).load(path)
+        except (fairramp.RuleFormatError, fairramp.SummaryFormatError) as error:
+            sentence = str(error)
+            assert sentence.startswith(f"{path}: ")
+            assert sentence.endswith(".")
+            assert len(sentence.splitlines()) == 1
+            return "refused"
+        assert text_of(found) == written
+        return "same"
+
+    assert read(content) == "same"
+    return content, read
+
+
+def test_cut_off_anywhere(saved):
+    content, read = saved
+    answers = {read(content[:length]) for length in range(len(content) - 1)}  # the last byte ends the line
+    assert answers == {"refused"}
+
+
+@pytest.mark.parametrize("bits", [1, pytest.param(8, marks=pytest.mark.nightly)])
+def test_bits_flipped_anywhere(saved, bits):
+    content, read = saved
+    refused = 0
+    for place in range(len(content)):
+        for bit in range(bits):
+            changed = bytearray(content)
+            changed[place] ^= 1 << (place + bit) % 8
+            refused += read(bytes(changed)) == "refused"
+    assert refused >= 0.99 * bits * len(content)  # an E for an e in a number is the same number
+
+
+@pytest.mark.parametrize("change", ["lost", "doubled", "swapped", "a 9"])
+def test_a_byte_changed_anywhere(saved, change):
+    content, read = saved
+    for i in range(0, len(content) - 1, 2):
+        a, b = content[:i], content[i + 1 :]
+        read(
+            {
+                "lost": a + b,
+                "doubled": a + content[i : i + 1] * 2 + b,
+                "swapped": a + content[i + 1 : i + 2] + content[i : i + 1] + content[i + 2 :],
+                "a 9": a + b"9" + b,
+            }[change]
+        )
+
+
+def test_zeros_for_the_end_as_after_a_crash(saved):
+    content, read = saved
+    for block in (1, 16, 512, len(content)):
+        assert read(content[:-block] + bytes(block)) == "refused"
+        assert read(content + bytes(block)) == "refused"
+    assert read(content + content) == "refused"
+    assert read(b"") == "refused"
+
+
+def test_lines_of_another_system_are_the_same(saved):
+    content, read = saved
+    assert read(content.replace(b"\n", b"\r\n")) == "same"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_another_number_of_the_same_kind_is_refused(name, tmp_path):
+    text = RULES[name].to_json()
+    threshold = f'"threshold": {RULES[name].ramps[0].threshold!r}'
+    assert threshold in text
+    with pytest.raises(fairramp.RuleFormatError, match=r"changed by hand.*dataclasses\.replace"):
+        fairramp.Rule.from_json(text.replace(threshold, '"threshold": 0.125', 1))
+
+
+@pytest.mark.parametrize("command", ["audit", "apply", "report"])
+def test_commands_refuse_a_damaged_rule_in_one_line(fitted, command):
+    shell = Inside(fitted.folder)
+    shell.write("rule.json", shell.read("rule.json").replace('"threshold": 0.', '"threshold": 0.1', 1))
+    rule, data = ("rule.json", "scores.csv")
+    more = {
+        "audit": ("audit", data, "--rule", rule),
+        "apply": ("apply", rule, data, "-o", "out.csv"),
+        "report": ("report", rule, data, "-o", "out.html"),
+    }[command]
+    before = shell.files()
+    assert "rule.json: The checksum does not fit" in shell.error(*more)
+    assert shell.files() == before

@@ -1,0 +1,182 @@
+"""Any bytes at the readers' doors: sound files, mutated; and files made from nothing."""
+
+import io
+import json
+
+import pytest
+from harness import SEEDS, read_key_file, read_rule, read_summary, read_table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.fuzz
+
+#: The command line is slower than the library: of the runs of a profile its tests have a tenth.
+tenth = settings(max_examples=max(settings.default.max_examples // 10, 10))
+#: Pieces that readers of JSON and CSV stumble over.
+PIECES = [
+    *(
+        b"null",
+        b"true",
+        b"[]",
+        b"{}",
+        b'""',
+        b"-0",
+        b"0.0",
+        b"1",
+        b"-1",
+        b"1e400",
+        b"NaN",
+        b"Infinity",
+        b"1e-320",
+    ),
+    *(
+        b"9" * 400,
+        b"[" * 2000,
+        b'"\\ud800"',
+        b"\xff",
+        b"\x00",
+        b"\xef\xbb\xbf",
+        b"\r\n",
+        b"\n\n",
+        b'"',
+        b",",
+        b";",
+    ),
+    *(
+        "ä\u2028😀".encode(),
+        b'"p"',
+        b'"g"',
+        b"0,5",
+        b"1.0000000000000002",
+        b"18446744073709551616",
+        b"\t",
+        b"nan",
+    ),
+]
+
+
+@st.composite
+def mutated(draw, kinds):
+    """A sound file with a few changes: bytes changed, lost, put in, or parts copied from elsewhere."""
+    data = bytearray(draw(st.sampled_from([seed for kind in kinds for seed in SEEDS[kind]])))
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(data)))
+        length = draw(st.integers(0, min(40, len(data) - at)))
+        how = draw(st.sampled_from(["bytes", "piece", "copy", "digit", "cut"]))
+        new = {
+            "bytes": st.binary(max_size=4),
+            "piece": st.sampled_from(PIECES),
+            "digit": st.sampled_from([b"0", b"7", b".", b"-", b"e9"]),
+            "cut": st.just(b""),
+            "copy": st.integers(0, len(data)).map(lambda start: bytes(data[start : start + 30])),
+        }[how]
+        data[at : at + (1 if how == "digit" else length)] = draw(new)
+    return bytes(data)
+
+
+leaves = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["parity", "covariance", "probability", "logit", "percent", "centered", "sgd", "x", "error"]),
+)
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+)
+
+
+@st.composite
+def rewritten(draw, kind):
+    """A sound file of JSON with one to three values, anywhere in it, replaced by other values."""
+    content = json.loads(draw(st.sampled_from(SEEDS[kind])))
+    for _ in range(draw(st.integers(1, 3))):
+        place, path = content, []
+        while isinstance(place, dict | list) and place and (not path or draw(st.booleans())):
+            step = draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+            path.append((place, step))
+            place = place[step]
+        if path:
+            inside, step = path[-1]
+            inside[step] = draw(values)
+    return json.dumps(content).encode()
+
+
+@given(mutated(["rule"]) | rewritten("rule"), st.booleans())
+def test_rules(data, unsigned):
+    read_rule(data, unsigned)
+
+
+@given(mutated(["summary"]) | rewritten("summary"), st.booleans())
+def test_summaries(data, unsigned):
+    read_summary(data, unsigned)
+
+
+@given(st.binary(max_size=200) | mutated(["key"]))
+def test_keys(data):
+    read_key_file(data)
+
+
+@tenth
+@given(mutated(["csv"]), st.sampled_from([".csv", ".tsv", ".txt", ""]))
+def test_tables_of_text(data, ending):
+    read_table(data, ending)
+
+
+@tenth
+@given(mutated(["jsonl", "json"]), st.sampled_from([".jsonl", ".json", ".ndjson", ""]))
+def test_tables_of_json(data, ending):
+    read_table(data, ending)
+
+
+cells = st.one_of(
+    st.sampled_from(
+        ["0.5", "0", "1", "0,25", "a", "b", "", " ", "NA", "null", "-0.0", "1e-3", '"', "a\nb", "ä", "1.0001"]
+    ),
+    st.text(max_size=5),
+    st.floats(0, 1).map(repr),
+)
+
+
+@tenth
+@given(
+    st.lists(st.lists(cells, min_size=1, max_size=4), max_size=8),
+    st.sampled_from([",", ";", "\t", "|"]),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["p,g", "g,p", "id,p,g", "p,g,p", "P,g", '"p","g"', "p,g,"]),
+)
+def test_tables_written_cell_by_cell(rows, between, end, header):
+    lines = [header.replace(",", between)] + [between.join(row) for row in rows]
+    read_table(end.join(lines).encode("utf-8", "replace") + end.encode(), ".csv")
+
+
+@pytest.fixture(scope="module")
+def packed():
+    """A Parquet file and a packed CSV."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    import gzip
+
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.table({"p": [0.25, 0.5, 0.75, 1.0], "g": ["a", "b", "a", "b"]}), file)
+    return {".parquet": file.getvalue(), ".csv.gz": gzip.compress(SEEDS["csv"][0], mtime=0)}
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv.gz"])
+def test_packed_tables(packed, ending):
+    sound = packed[ending]
+    assert read_table(sound, ending)
+
+    @tenth
+    @given(
+        st.lists(st.tuples(st.integers(0, len(sound) - 1), st.integers(0, 255)), max_size=4), st.integers(0, 40)
+    )
+    def check(changes, lost):
+        data = bytearray(sound)
+        for at, byte in changes:
+            data[at] = byte
+        read_table(bytes(data[: len(data) - lost]), ending)
+
+    check()

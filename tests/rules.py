@@ -1,0 +1,61 @@
+"""Rules of every kind, for properties."""
+
+from hypothesis import strategies as st
+
+from fairramp import Ramp, Rule
+from fairramp.groups import label_key
+from fairramp.scales import SCALES
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+WHOLES = st.integers(-(2**63), 2**63 - 1)
+KINDS = {"texts": TEXTS, "whole numbers": WHOLES, "booleans": st.booleans()}
+
+
+@st.composite
+def columns(draw, most=3):
+    """Strategies for labels: one for each of one or several columns, each of one kind or missing."""
+    kinds = draw(st.lists(st.sampled_from(list(KINDS.values())), min_size=1, max_size=most))
+    parts = [st.one_of(kind, st.none()) if draw(st.booleans()) else kind for kind in kinds]
+    return parts[0] if len(parts) == 1 else st.tuples(*parts)
+
+
+@st.composite
+def rules(draw, scales=tuple(SCALES), **settings):
+    """Rules written by hand: all scales, ramps and steps, policies, several columns, strata."""
+    scale = SCALES[draw(st.sampled_from(scales))]
+    criterion = draw(st.sampled_from(["parity", "covariance"]))
+    groups = draw(columns())
+    labels = groups if criterion == "parity" else st.tuples(draw(columns(2)), groups)
+    found = draw(st.lists(labels, min_size=1, max_size=6, unique_by=label_key))
+    if criterion == "covariance":
+        found = sorted(found, key=label_key)
+    low, high = scale.score_range
+    ramp = st.builds(Ramp, st.floats(scale.lowest - 0.5, scale.highest + 0.5), st.floats(0.0, 1.0))
+    policies = ["error", "pooled", "original"] if criterion == "parity" else ["error", "original"]
+    policy = draw(st.sampled_from(policies))
+    return Rule(
+        tuple(found),
+        tuple(draw(ramp) for _ in found),
+        ramp_width=draw(st.one_of(st.just(0.0), st.floats(1e-6, 2.0))),
+        ramp=draw(st.sampled_from(["centered", "paper"])),
+        scale=scale.name,
+        cutoff=draw(st.floats(max(low, -30.0), min(high, 30.0))),
+        max_gap=draw(st.floats(0.0, 1.0)),
+        target_rate=draw(st.floats(0.0, 1.0)) if criterion == "parity" else None,
+        unseen_group=policy,
+        pooled=draw(ramp) if policy == "pooled" else None,
+        criterion=criterion,
+        **settings,
+    )
+
+
+def labels_of(rule):
+    """Each group's value in each column, strata first, and how many columns are strata."""
+    within = 0
+    found = []
+    for label in rule.groups:
+        outer, inner = label if rule.criterion == "covariance" else ((), label)
+        outer = outer if isinstance(outer, tuple) else (outer,)
+        within = len(outer)
+        found.append((*outer, *(inner if isinstance(inner, tuple) else (inner,))))
+    return found, within

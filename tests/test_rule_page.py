@@ -1,0 +1,256 @@
+"""The published form of a rule: its schema, its page, and programs that know nothing but the page."""
+
+import copy
+import hashlib
+import importlib.resources
+import json
+import re
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+
+import fairramp
+from fairramp import Covariance, Rule, RuleFormatError, fit_rule
+from rules import rules
+from samples import sample
+
+ROOT = Path(__file__).parents[1]
+
+SCHEMA = json.loads((importlib.resources.files("fairramp") / "rule.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+PAGE = (ROOT / "docs" / "rule-format.md").read_text(encoding="utf-8")
+VECTORS = json.loads((ROOT / "docs" / "rule-vectors.json").read_text(encoding="utf-8"))
+
+
+# The schema -----------------------------------------------------------------------------------
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@given(rules())
+def test_every_rule_that_is_written_by_hand_fits_the_schema(rule):
+    VALIDATOR.validate(json.loads(rule.to_json()))
+
+
+def fitted():
+    """Rules with records of every kind."""
+    scores, codes = sample(600, n_groups=2)
+    groups, logits = np.array(["A", "B"])[codes], np.log(scores / (1 - scores))
+    within = {"unit": np.arange(600) % 3}
+    columns = {"a": groups, "b b": np.arange(600) % 2 == 0}
+    return {
+        "plain": fit_rule(scores, {"sex": groups}, max_gap=0.02, unseen_group="pooled", date="2024-01-31"),
+        "steps": fit_rule(scores, groups, ramp_width=0, unseen_group="original"),
+        "weighted": fit_rule(scores, groups, scores > 0.5, sample_weight=scores, target_rate="accuracy"),
+        "percent": fit_rule(scores * 100, groups, scale="percent", target_rate=0.3),
+        "signed": fit_rule(2 * scores - 1, groups, scale="signed", ramp="paper"),
+        "logit": fit_rule(logits, columns, scale="logit", cutoff=-1 / 3),
+        "sgd": fit_rule(scores, groups, target_rate=0.4, solver=fairramp.SGD(epochs=2, random_state=0)),
+        "strata": fit_rule(scores, groups, criterion=Covariance(strata=within), unseen_group="original"),
+        "binned": fairramp.fit_summary(fairramp.summarize(scores, groups)),
+    }
+
+
+FITTED = fitted()
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_every_rule_that_is_fitted_fits_the_schema(name):
+    VALIDATOR.validate(json.loads(FITTED[name].to_json()))
+
+
+#: What the page says that only a reader can check, as our reader says it.
+ONLY_THE_READER = (
+    "must differ",  # labels
+    "in order, stratum by stratum",
+    "one entry per group",
+    "lists of the record differ",
+    "of only",  # more rows above and inside than there are
+    "strata of a rule's record",
+    r"whole number.* got \d+\.0\.$",  # which schemas take for one
+)
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    0.5,
+    1.5,
+    -0.5,
+    1e-9,
+    1e7,
+    101.0,
+    800.0,
+    10**400,
+    "",
+    "A",
+    "error",
+    "pooled",
+]
+VALUES += [
+    "original",
+    "logit",
+    "covariance",
+    "sgd",
+    [],
+    ["A"],
+    [["A"]],
+    [[["A"]]],
+    ["A", "B"],
+    [0.5],
+    {},
+    {"threshold": 0.5},
+]
+VALUES += [{"threshold": 0.5, "tie_chance": 0.5}, {"threshold": 0.5, "tie_chance": 0.5, "label": "new"}]
+
+
+def places(content, path=()):
+    """Paths to everything in a file."""
+    yield path
+    inner = (
+        content.items()
+        if isinstance(content, dict)
+        else enumerate(content[:2])
+        if isinstance(content, list)
+        else ()
+    )
+    for step, part in inner:
+        yield from places(part, (*path, step))
+
+
+def edits(content):
+    """The same file with one thing changed, taken out or put in."""
+    for path in places(content):
+        for value in VALUES:
+            changed = copy.deepcopy([content])
+            at = changed
+            for step in (0, *path)[:-1]:
+                at = at[step]
+            at[(0, *path)[-1]] = value
+            yield changed[0]
+        part = content
+        for step in path:
+            part = part[step]
+        if isinstance(part, dict):
+            for name in [*part, None]:
+                changed = copy.deepcopy(content)
+                at = changed
+                for step in path:
+                    at = at[step]
+                if name is None:
+                    at["extra"] = 1
+                else:
+                    del at[name]
+                yield changed
+
+
+def reader_says(content):
+    """Why the library refuses a file, but for its checksum, which it looks at last; None if it does not."""
+    try:
+        Rule.from_json(json.dumps(content))
+    except RuleFormatError as error:
+        return None if "checksum" in str(error) else str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", ["plain", "strata", "sgd"])
+def test_the_schema_refuses_what_the_reader_refuses_but_for_what_the_page_lists_and_nothing_more(name):
+    counts = {"both": 0, "reader alone": 0, "neither": 0}
+    original = json.loads(FITTED[name].to_json())
+    for content in edits(original):
+        if isinstance(content, dict) and content.get("sha256", original["sha256"]) != original["sha256"]:
+            assert not VALIDATOR.is_valid(content)
+            continue
+        fits, reason = VALIDATOR.is_valid(content), reader_says(content)
+        if reason is None:
+            assert fits, content
+        elif fits:
+            assert any(re.search(words, reason) for words in ONLY_THE_READER), (reason, content)
+        counts["neither" if reason is None else "reader alone" if fits else "both"] += 1
+    assert counts["both"] > 900
+    assert counts["reader alone"] < 0.1 * counts["both"]
+    assert counts["neither"] > 50
+
+
+# The page -------------------------------------------------------------------------------------
+
+
+def code(language):
+    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return found
+
+
+def test_the_vectors_are_those_that_the_library_gives():
+    script = runpy.run_path(str(ROOT / "scripts" / "make_rule_vectors.py"))
+    assert (ROOT / "docs" / "rule-vectors.json").read_text(encoding="utf-8") == script["text"]()
+    for case in VECTORS["cases"]:
+        VALIDATOR.validate(case["rule"])
+        signed = {name: value for name, value in case["rule"].items() if name != "sha256"}
+        text = json.dumps(signed, sort_keys=True)
+        assert hashlib.sha256(text.encode()).hexdigest() == case["rule"]["sha256"]  # as the page has it
+        assert Rule.from_json(json.dumps(case["rule"])).fingerprint == case["fingerprint"]
+
+
+def check(draws, answers):
+    """An implementation's draws and answers against the vectors."""
+    assert draws == [vector["u"] for vector in VECTORS["draws"]]
+    for case, rows in zip(VECTORS["cases"], answers, strict=True):
+        for row, (probability, decision) in zip(case["rows"], rows, strict=True):
+            assert decision == row["decision"], row
+            exact = case["rule"]["scale"] != "logit" or row["probability"] is None
+            expected = row["probability"] if exact else pytest.approx(row["probability"], abs=1e-9)
+            assert probability == expected, row
+
+
+def test_the_python_of_the_page_gives_the_vectors_without_numpy_or_the_library():
+    source = code("python")
+    assert re.findall(r"^\s*(?:import|from) .*", source, re.MULTILINE) == ["import hashlib, math"]
+    page = {}
+    exec(source, page)
+    answers = []
+    for case in VECTORS["cases"]:
+        chances = [page["probability"](case["rule"], row["score"], row["group"]) for row in case["rows"]]
+        pairs = zip(chances, case["rows"], strict=True)
+        answers.append([(p, page["decision"](p, case["key"], row["id"])) for p, row in pairs])
+    check([page["draw"](vector["key"], vector["id"]) for vector in VECTORS["draws"]], answers)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_the_javascript_of_the_page_gives_the_vectors(tmp_path):
+    runner = """
+import { readFileSync } from "node:fs";
+const vectors = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const draws = vectors.draws.map((v) => draw(v.key, v.id));
+const answers = vectors.cases.map((c) => c.rows.map((row) => {
+  const p = probability(c.rule, row.score, row.group);
+  return [p, decision(p, c.key, row.id)];
+}));
+console.log(JSON.stringify({ draws, answers }));
+"""
+    (tmp_path / "rule.mjs").write_text(code("js") + runner, encoding="utf-8")
+    done = subprocess.run(
+        ["node", "rule.mjs", str(ROOT / "docs" / "rule-vectors.json")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    check(**json.loads(done.stdout))
+
+
+def test_the_draws_printed_on_the_page_are_right():
+    rows = re.findall(r"\| 64 zeros \| `(.+?)` \| `([0-9a-f]{13})…` \| (0\.\d+) \|", PAGE)
+    assert len(rows) == 3
+    for identifier, digits, u in rows:
+        assert float(u) == fairramp.draws([identifier], "0" * 64)[0] == int(digits, 16) / 2**52
