@@ -30,9 +30,7 @@ exclude_patterns = [
     "gallery/*.json",
     "gallery/*.zip",
 ]
-suppress_warnings = [
-    "misc.highlighting_failure"
-]  # a block may mix SQL with commands of its shell
+suppress_warnings = ["misc.highlighting_failure"]  # a block may mix SQL with commands of its shell
 
 # Markdown: pages must read well as plain files in the repository, so only what is common is used.
 myst_enable_extensions = ["dollarmath"]
@@ -96,9 +94,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {
-    "[!a]*": []
-}  # of the pages at the top only the API has pages below it
+html_sidebars = {"[!a]*": []}  # of the pages at the top only the API has pages below it
 html_theme_options = {
     "logo": {"text": "fairramp"},
     "navbar_align": "left",
@@ -107,9 +103,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     # On examples, whose code needs the width, there is none.
-    "secondary_sidebar_items": {
-        p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")
-    },
+    "secondary_sidebar_items": {p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")},
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
@@ -136,11 +130,7 @@ def keep_formulas(app, what, name, obj, options, lines):
     if what != "module":
         return
     for i in range(len(lines) - 1, 0, -1):
-        if (
-            lines[i].startswith("    ")
-            and not lines[i - 1]
-            and not lines[i - 2].startswith("    ")
-        ):
+        if lines[i].startswith("    ") and not lines[i - 1] and not lines[i - 2].startswith("    "):
             lines[i:i] = ["::", ""]
 
 

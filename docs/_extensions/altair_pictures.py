@@ -14,28 +14,20 @@ _shown: dict[str, list[Any]] = {}
 SCALE = 2
 
 
-def scrape(
-    block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]
-) -> str:
+def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
     """Save the charts that are new since the last block, and return the text that shows them."""
     import altair
 
     seen = _shown.setdefault(block_vars["src_file"], [])
     paths, titles = [], []
     for value in list(block_vars["example_globals"].values()):
-        if isinstance(value, altair.TopLevelMixin) and not any(
-            value is other for other in seen
-        ):
+        if isinstance(value, altair.TopLevelMixin) and not any(value is other for other in seen):
             seen.append(value)
             path = next(block_vars["image_path_iterator"])
             value.save(path, scale_factor=SCALE)
             paths.append(path)
             titles += title_of(value.to_dict())
-    return (
-        figure_rst(paths, gallery_conf["src_dir"], ", ".join(titles))
-        if paths
-        else ""
-    )
+    return figure_rst(paths, gallery_conf["src_dir"], ", ".join(titles)) if paths else ""
 
 
 def title_of(spec: dict[str, Any]) -> list[str]:
@@ -52,9 +44,7 @@ def style(gallery_conf: dict[str, Any], name: str) -> None:
     """Give matplotlib the look of the library's own charts, before each example."""
     import matplotlib
 
-    warnings.filterwarnings(
-        "ignore", "PySpark does not yet fully support pandas"
-    )  # of its own tests
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # of its own tests
     matplotlib.rcParams.update(
         {
             "figure.figsize": (6.4, 3.6),
@@ -62,9 +52,7 @@ def style(gallery_conf: dict[str, Any], name: str) -> None:
             "savefig.dpi": 200,
             "figure.constrained_layout.use": True,
             "font.size": 10,
-            "axes.prop_cycle": matplotlib.cycler(
-                color=["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00"]
-            ),
+            "axes.prop_cycle": matplotlib.cycler(color=["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00"]),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.grid": True,

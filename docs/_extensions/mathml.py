@@ -15,9 +15,7 @@ def inline(self: Any, node: nodes.math) -> None:
 
 def block(self: Any, node: nodes.math_block) -> None:
     """A formula of its own, which scrolls within itself if it is too wide."""
-    self.body.append(
-        f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>\n'
-    )
+    self.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>\n')
     raise nodes.SkipNode
 
 
