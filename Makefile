@@ -7,12 +7,14 @@ READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
 # The reproduction has an environment of its own: its peers must not decide which versions we work with.
 REPRO  := .venv-reproduction
+# So has the site: Sphinx and its theme are no part of anyone's work with the library.
+DOCS   := .venv-docs
 # Atheris has one too: it is built for some Pythons only.
 FUZZ   := .venv-fuzz
 UCI    ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-torch test-browser faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -43,6 +45,15 @@ test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser
+
+docs: $(DOCS)/ready  ## the site, into docs/_build/html: offline, a warning is an error (Spark's example needs Java)
+	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
+
+docs-pictures: $(DOCS)/ready  ## draw the pictures of docs/how-it-works.md again
+	$(DOCS)/bin/python scripts/make_doc_pictures.py
+
+test-docs: $(DEV)  ## every page of the built site in a real browser: needs chromium, and `make docs` before
+	$(BIN)/pytest -m site tests/browser
 
 faults: $(DEV)  ## full disks, killed processes, broken downloads, damaged files, threads and forks
 	$(BIN)/pytest -m "faults and not nightly" tests/faults
@@ -99,6 +110,12 @@ $(REPRO)/ready-peers: $(REPRO)/ready reproduction/requirements-peers.txt
 	$(REPRO)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/requirements-peers.txt
 	@touch $@
 
+$(DOCS)/ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade pip
+	$(DOCS)/bin/python -m pip install --quiet --editable '.[cli,report,spark]' --group docs
+	@touch $@
+
 $(FUZZ)/ready: pyproject.toml
 	$(PYTHON) -m venv $(FUZZ)
 	$(FUZZ)/bin/python -m pip install --quiet --editable '.[cli]' 'atheris>=3.0'
@@ -120,5 +137,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

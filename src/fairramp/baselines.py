@@ -10,7 +10,7 @@ renormalise, and predict the larger. P(s) cancels, and what is left is one cut-o
 
     yes  iff  p · w(1, s) ≥ (1 − p) · w(0, s)  iff  p ≥ P(1, s) P(0) / (P(1, s) P(0) + P(0, s) P(1))
 
-*Reject option.* Two groups. Inside the zone |2 (p − cutoff)| ≤ θ, which is |2p − 1| ≤ θ for a cut-off of 0.5,
+*Reject option.* Two groups. Inside the zone abs(2 (p − cutoff)) ≤ θ, abs(2p − 1) ≤ θ for a cut-off of 0.5,
 the disadvantaged group (the one with the lower selection rate on the fit rows) gets a yes and the other a no;
 outside, the classifier's own decision stands, and for θ = 0 everywhere. θ is the one of 0.00, 0.01, … 1.00 with
 the smallest gap of selection rates on validation rows; of equals, the smallest.

@@ -126,7 +126,7 @@ def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any =
     """½·E|q − E q|·min{E h, 1 − E h}: what some split of the rows in two has at least.
 
     Hard decisions h cannot be unbiased in all parts of the population: some split in two has, as the mean over
-    its sides, at least this |covariance| of h and q. It is 0 only if h or q is constant.
+    its sides, at least this absolute covariance of h and q. It is 0 only if h or q is constant.
     `fairramp.hidden_split` shows a split that reaches it.
 
     Parameters

@@ -44,7 +44,7 @@ class HiddenSplit:
     bound : float
         What some split has at least, whatever the decisions look like: ½ E|q − q̄| · min{E h, 1 − E h}.
     covariance : float
-        What this split has: the mean of |covariances|, by `shares`; never below `bound`.
+        What this split has: the mean of absolute covariances, by `shares`; never below `bound`.
     sides : numpy.ndarray of bool, shape (n,)
         The side of each row; read-only.
     rows : pair of int

@@ -1,0 +1,85 @@
+"""Code on the pages of the documentation: it runs, in the order of the page, and says what the page says.
+
+    ```python     runs; a ```text block right below it is what it prints
+    ```console    lines that begin with $ run in a shell; the lines below each are what it prints
+
+A block below `<!-- not run: … -->` is left alone. A page has one folder and one Python process's names to itself.
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: Pages whose code has tests of its own, beside the data bases and runtimes that it needs.
+TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Code, and what the page says it prints (None if it does not say)."""
+
+    language: str
+    code: str
+    says: str | None
+    line: int
+
+
+def pages() -> list[Path]:
+    """README and every page that people write, not those that programs write."""
+    docs = ROOT / "docs"
+    made = {docs / name for name in ("_build", "api", "gallery")}
+    found = sorted(path for path in docs.rglob("*.md") if made.isdisjoint(path.parents))
+    return [ROOT / "README.md", *(path for path in found if str(path.relative_to(docs)) not in TESTED_ELSEWHERE)]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """What is to be run on a page."""
+    fences = list(_FENCE.finditer(text))
+    for i, fence in enumerate(fences):
+        language, code = fence.groups()
+        line = text.count("\n", 0, fence.start()) + 1
+        if _NOT_RUN.search(text, 0, fence.start()):
+            continue
+        if language == "python":
+            below = fences[i + 1] if i + 1 < len(fences) else None
+            told = below is not None and below[1] == "text" and not text[fence.end() : below.start()].strip()
+            yield Block(language, code, below[2] if below is not None and told else None, line)
+        elif language == "console" and code.startswith("$ "):
+            for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
+                yield Block(language, *_typed(command), line)
+
+
+def _typed(text: str) -> tuple[str, str]:
+    """A command, which goes on after a backslash, and what it prints."""
+    lines = text.splitlines(keepends=True)
+    last = next(i for i, line in enumerate(lines) if not line.endswith("\\\n"))
+    return "".join(lines[: last + 1]), "".join(lines[last + 1 :]).rstrip("\n")
+
+
+def run(block: Block, names: dict[str, object], folder: Path) -> str:
+    """Run a block in a folder and return what it printed."""
+    if block.language == "console":
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", block.code],
+            cwd=folder,
+            env=os.environ | {"PATH": path, "COLUMNS": "80"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+        )
+        return done.stdout.rstrip("\n")
+    printed = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        exec(compile(block.code, f"line {block.line}", "exec"), names)
+    return printed.getvalue()

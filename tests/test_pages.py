@@ -1,0 +1,40 @@
+"""What the documentation shows is what happens."""
+
+import re
+
+import pytest
+
+from pages import ROOT, blocks, pages, run
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path):
+    names = {}
+    drawn = False
+    for block in blocks(page.read_text(encoding="utf-8")):
+        printed = run(block, names, tmp_path)
+        if block.says is None:
+            continue
+        drawn = drawn or "keygen" in block.code
+        if drawn:  # by a new key: all but the numbers can be foretold
+            printed, says = (re.sub(r"\d", "0", text) for text in (printed, block.says))
+        else:
+            says = block.says
+        assert printed == says, f"{page.name}, line {block.line}"
+
+
+def test_blocks_are_found():
+    text = (
+        "```python\nprint(1)\n```\n\n```text\n1\n```\n"
+        "<!-- not run: needs more -->\n```python\nnonsense()\n```\n"
+        "```python\nx = 2\n```\nwords\n```text\n1\n```\n"
+        "```console\n$ echo a \\\n  b\na b\n$ echo c\nc\n```\n```console\nmake demo\n```\n"
+    )
+    found = [(b.code, b.says) for b in blocks(text)]
+    assert found == [
+        ("print(1)\n", "1\n"),
+        ("x = 2\n", None),
+        ("echo a \\\n  b\n", "a b"),
+        ("echo c\n", "c"),
+    ]
+    assert len(pages()) > 5
