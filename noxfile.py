@@ -50,7 +50,7 @@ def lowest(requirement: str) -> str:
 def requirements() -> list[str]:
     """Every requirement of the library and of its extras that users may have."""
     extras = PROJECT["project"]["optional-dependencies"]
-    optional = [r for name, group in extras.items() if name not in ("all", "vision") for r in group]
+    optional = [r for name, group in extras.items() if name not in ("all", "torch", "vision") for r in group]
     return [*PROJECT["project"]["dependencies"], *optional]
 
 

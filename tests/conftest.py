@@ -19,8 +19,20 @@ settings.load_profile("default")
 # Without optional packages the tests that need them are skipped, by name; of an installed one nothing is.
 
 OPTIONAL = (
-    *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "onnx", "onnxruntime", "pandas"),
-    *("playwright", "polars", "pyarrow", "pyspark", "rich", "sqlglot", "statsmodels", "torch", "vl_convert"),
+    *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "onnx"),
+    *(
+        "onnxruntime",
+        "pandas",
+        "playwright",
+        "polars",
+        "psycopg",
+        "pyarrow",
+        "pyspark",
+        "rich",
+        "skl2onnx",
+        "sqlglot",
+    ),
+    *("statsmodels", "torch", "vl_convert"),
 )
 ABSENT = frozenset(name for name in OPTIONAL if find_spec(name) is None)
 
