@@ -61,11 +61,11 @@ def audit(
     rule: Annotated[str | None, Parameter(help="Audit what this rule makes of the scores, too.")] = None,
     fail_above: Annotated[
         float | None,
-        Parameter(help="Exit with 1 if the gap is above this for sure: its lower confidence limit is."),
+        Parameter(help="Exit with 1 if the lower confidence limit of the gap is above this."),
     ] = None,
     fail_unless_below: Annotated[
         float | None,
-        Parameter(help="Exit with 1 unless the gap is at most this for sure: its upper confidence limit is."),
+        Parameter(help="Exit with 1 unless the upper confidence limit of the gap is at most this."),
     ] = None,
     cutoff: Cutoff = None,
     scale: Scale = None,

@@ -77,8 +77,10 @@ def _keep_others(path: Path, to: str) -> None:
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
     if to == "sql":
-        _write(rule.to_sql(**given), output)
-        return []
+        text = rule.to_sql(**given)
+        _write(text, output)
+        blank = any(line.startswith("--   the empty text is") for line in text.splitlines())
+        return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] * blank
     if to == "json":
         _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
         return ["without the record of the fit: rows and rates of groups"]
@@ -100,6 +102,8 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
     from fairramp.export.onnx import append_to, to_onnx
 
+    if "missing" in given and not any(part is None for label in rule.groups for part in _parts(label)):
+        raise TableError("--missing stands for a group of missing values, and the rule has none; leave it out.")
     if "missing" in given and not any(isinstance(part, str) for label in rule.groups for part in _parts(label)):
         given["missing"] = _whole(given["missing"])
     own = given.pop("model", None)

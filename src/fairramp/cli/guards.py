@@ -2,6 +2,7 @@
 
 import json
 import os
+import unicodedata
 from typing import Any
 
 from fairramp.audit import Audit
@@ -87,6 +88,8 @@ def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = Fa
             pairs = zip(unknown[:10], near, strict=True)
             means = [f"{show_label(label)!r} meant as {name!r}" for (label, _), name in pairs if name is not None]
             guess = f" Is {', '.join(means)}?" if means else ""
+            if any(_composed(show_label(label)) == name for (label, _), name in zip(unknown, near, strict=False)):
+                guess += " Their accents are written as characters of their own; normalise them to NFC."
             known = ", ".join(show_label(label) for label in rule.groups[:10])
             known += ", …" if len(rule.groups) > 10 else ""
             policies = "pooled or original" if rule.criterion == "parity" else "original"
@@ -110,8 +113,13 @@ def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = Fa
         screen.warn(f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}.")
 
 
+def _composed(label: str) -> str:
+    return unicodedata.normalize("NFC", label)
+
+
 def _spelling(label: str) -> str:
-    return "".join(label.casefold().split())
+    """What labels have in common that look alike: accents in one or two characters, case, spaces."""
+    return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
 def judge(
@@ -139,7 +147,10 @@ def judge(
             shown = f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
             if found.gap > limit:
                 shown += "; more rows would tell"
-        screen.say(f"\nGate {'FAILED' if is_failed else 'passed'}: {shown}.")
+        if is_failed and screen.is_quiet:  # the reason for an exit code of 1
+            screen.warn(f"gate failed: {shown}.")
+        else:
+            screen.say(f"\nGate {'FAILED' if is_failed else 'passed'}: {shown}.")
     return {
         "decisions": "before" if found.after is None else "after",
         "fail_above": above,

@@ -75,7 +75,7 @@ class Screen:
 
     def __init__(self, *, json: bool = False, quiet: bool = False, to_stderr: bool = False) -> None:
         self._json = json
-        self._quiet = quiet
+        self.is_quiet = quiet
         self._file = sys.stderr if to_stderr else sys.stdout
 
     def heading(self, text: str) -> None:
@@ -85,7 +85,7 @@ class Screen:
 
     def text(self, text: str = "") -> None:
         """Text as it is."""
-        if not (self._json or self._quiet):
+        if not (self._json or self.is_quiet):
             self._file.write(f"{text}\n")
 
     def say(self, text: str) -> None:
@@ -108,7 +108,7 @@ class Screen:
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:
         """A bar on stderr while DuckDB works, for those who watch and wait."""
-        if self._quiet or self._json or not sys.stderr.isatty():
+        if self.is_quiet or self._json or not sys.stderr.isatty():
             yield
             return
         done = threading.Event()

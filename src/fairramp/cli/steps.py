@@ -103,7 +103,7 @@ def load_rule(path: str) -> "Rule":
     except RuleFormatError:
         if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
             raise
-        raise TableError(f"{path} is not a rule; the rule comes first: fairramp apply RULE DATA") from None
+        raise TableError(f"{path} is not a rule; the rule comes first, as in: fairramp apply RULE DATA") from None
     except FileNotFoundError:
         raise TableError(f"There is no rule {path}; make one with: fairramp fit") from None
     except OSError as error:

@@ -173,6 +173,14 @@ class _Order:
         return (*self.columns.strata, *self.columns.groups)
 
     @property
+    def blank(self) -> list[str]:
+        """Columns in which the rule knows the empty text and no missing label, which files often confuse."""
+        parts = zip(*self.labels, strict=True)
+        return [
+            name for name, known in zip(self.grouped, parts, strict=True) if "" in known and None not in known
+        ]
+
+    @property
     def answers(self) -> tuple[str, ...]:
         """What is computed for each row."""
         return ("probability", "decision") if self.key is not None else ("probability",)
@@ -312,6 +320,10 @@ class _Order:
         for name, kind in zip(self.grouped, self.kinds, strict=True):
             role = "stratum" if name in columns.strata else "group"
             lines.append(f"{role}: column {name}, {_KINDS[kind]}")
+            if name in self.blank:
+                lines.append(
+                    "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
+                )
         lines.append(f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range")
         lines.append(
             {
