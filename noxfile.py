@@ -2,7 +2,8 @@
 
     nox -l                     the rows
     nox -s oldest              one of them
-    make nox                   all of them; PYTHONS that the machine does not have are skipped, by name
+    make nox                   all of them; Pythons that are not on the path are skipped, by name
+    PYENV_VERSION=3.11.7:3.12.1:3.13.0 make nox        the same with Pythons of pyenv
 
 The oldest versions are read from pyproject.toml, so that a bound that does not work cannot stay there.
 """
