@@ -404,3 +404,18 @@ def test_damaged_files(shell):
     shell.write("bad.jsonl", '{"id": 1, "p": 0.5, "g": "a"}\n{"id": 2, "p"\n')
     assert "jsonl" in shell.error("audit", "bad.jsonl", *COLUMNS)
     assert "local" in shell.error("audit", "https://example.com/x.csv", *COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("packed.csv.gz", gzip.compress(b"p,g\n0.5,a\n", mtime=0)[:10] + b"\xff" * 30, "not a sound gzip file"),
+        ("long.csv", b"[" * 5000 + b",g\n0.5,a\n", "has no column 'p'"),
+        ("line.csv", b"id;p;g\n1;0,5;a\n" + b"[" * 5000 + b";b\n", "it has 2 cells, and the header has 3"),
+    ],
+)
+def test_damage_that_fuzzing_found_is_said_in_a_short_line(shell, name, content, said):
+    shell.write(name, content)
+    message = shell.error("audit", name, "--score", "p", "--group", "g")
+    assert said in message
+    assert len(message) < 500

@@ -363,8 +363,9 @@ def first_sentence(error: Exception) -> str:
     text = lines[0].split("Error: ", 1)[-1] if lines else "unknown"
     if text.startswith("CSV Error on Line"):
         number = text.split(":")[-1].strip()
-        why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")
-        cells = re.match(r"Expected Number of Columns: (\d+) Found: (\d+)", why)
+        why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")[:100]
+        # Searched for in all lines: the one before may be the line of the file itself, however long.
+        cells = re.search(r"^\s*Expected Number of Columns: (\d+) Found: (\d+)", str(error), re.MULTILINE)
         if cells:
             why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, and the header has {cells[1]}"
         return f"line {number}: {why or 'cannot be read'}."
