@@ -33,8 +33,8 @@ lint: $(DEV)  ## ruff: rules and format
 types: $(DEV)  ## mypy, strict
 	$(BIN)/mypy
 
-tests: $(DEV)  ## pytest, warnings are errors
-	$(BIN)/pytest
+tests: $(DEV)  ## pytest on all cores, warnings are errors
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
