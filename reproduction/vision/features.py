@@ -5,8 +5,9 @@ views 1 … V are cut at random from the image resized to 248 × 248, and half o
 The randomness of a view depends on the image's name and the view's number alone, not on order or on other
 images.
 
-The paper cuts anew in each of 50 epochs. Features of V cut views are computed once instead, and each epoch
-takes one of them for each image, at random: a departure, because a forward pass is what takes the time.
+The paper cuts anew in each of 50 epochs. Features of view 0 and of V cut views are computed once instead, and
+each epoch takes one of them for each image, at random: a departure, because a forward pass is what takes the
+time.
 
     <folder>/<images>-<weights>-<view>.npy      float32, (n, d); a row of NaN is an image that cannot be read
     <folder>/<images>-pixels<side>-0.npy        bytes, for networks that are trained whole

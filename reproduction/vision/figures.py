@@ -60,51 +60,48 @@ def densities(table: Table) -> Any:
     ]
     if not found:
         return None
-    shown = found[0]
-    bars, lines = [], []
-    for sex, counts in shown["bars"].items():
-        width = 2 / len(counts)
-        share = np.array(counts) / sum(counts) / width
-        bars += [
-            {"sex": sex, "from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value)}
-            for i, value in enumerate(share)
-        ]
-        start = 2 * shown["thresholds"][sex] - 1
-        ramp = [(-1.0, 0.0), (start, 0.0), (start + 2 * shown["ramp_width"], 1.0), (1.0, 1.0)]
-        no, yes = shown["hardt"][sex]
-        step = [(-1.0, no), (0.0, no), (0.0, yes), (1.0, yes)]
-        for rule, points in (("RTO, γ = 0.1, ρ = E[y]", ramp), ("Hardt, hard labels", step)):
-            lines += [
-                {"sex": sex, "rule": rule, "order": i, "score": x, "chance": y} for i, (x, y) in enumerate(points)
-            ]
-    x = alt.X("from:Q", title="signed score f(x)", scale=alt.Scale(domain=[-1, 1]))
+    return alt.vconcat(*(_density(found[0], sex) for sex in found[0]["bars"]))
+
+
+def _density(shown: dict[str, Any], sex: str) -> Any:
+    counts = np.array(shown["bars"][sex])
+    width = 2 / len(counts)
+    bars = [
+        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value)}
+        for i, value in enumerate(counts / counts.sum() / width)
+    ]
+    start = 2 * shown["thresholds"][sex] - 1
+    no, yes = shown["hardt"][sex]
+    rules = {
+        "RTO, γ = 0.1, ρ = E[y]": [(-1, 0), (start, 0), (start + 2 * shown["ramp_width"], 1), (1, 1)],
+        "Hardt, hard labels": [(-1, no), (0, no), (0, yes), (1, yes)],
+    }
+    lines = [
+        {"rule": rule, "order": i, "score": x, "chance": y}
+        for rule, points in rules.items()
+        for i, (x, y) in enumerate(points)
+    ]
+    scale = alt.Scale(domain=[-1, 1])
     histogram = (
-        alt.Chart()
-        .mark_bar(opacity=0.45)
+        alt.Chart(alt.Data(values=bars))
+        .mark_bar(opacity=0.45, color=SEXES[sex])
         .encode(
-            x=x,
+            x=alt.X("from:Q", title=f"signed score f(x), {sex}", scale=scale),
             x2="to:Q",
             y=alt.Y("density:Q", title="density of scores"),
-            color=alt.Color("sex:N", scale=_scale(SEXES), legend=None),
         )
-        .transform_filter("isValid(datum.density)")
     )
-    rules = (
-        alt.Chart()
-        .mark_line(strokeWidth=2.5, clip=True)
+    curves = (
+        alt.Chart(alt.Data(values=lines))
+        .mark_line(strokeWidth=2.5, clip=True, color="#222222")
         .encode(
-            x=alt.X("score:Q"),
+            x=alt.X("score:Q", scale=scale),
             y=alt.Y("chance:Q", title="chance of a yes", scale=alt.Scale(domain=[0, 1])),
             order="order:Q",
-            strokeDash=alt.StrokeDash("rule:N", title=None, legend=alt.Legend(orient="top")),
-            color=alt.value("#222222"),
+            strokeDash=alt.StrokeDash("rule:N", sort=list(rules), title=None, legend=alt.Legend(orient="top")),
         )
-        .transform_filter("isValid(datum.chance)")
     )
-    layered = alt.layer(histogram, rules).resolve_scale(y="independent")
-    return layered.properties(data=alt.Data(values=bars + lines), width=380, height=150).facet(
-        facet=alt.Facet("sex:N", title=None), columns=1
-    )
+    return alt.layer(histogram, curves).resolve_scale(y="independent").properties(width=380, height=150)
 
 
 def size(table: Table) -> Any:

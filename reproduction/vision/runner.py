@@ -53,7 +53,7 @@ class Settings:
     Attributes
     ----------
     views : int
-        Cut views of each training image.
+        Cut views of each training image, beside the image as it is measured.
     sizes, schedule : Sizes, Schedule
         Of views, and of heads.
     training, small : Training
@@ -62,7 +62,7 @@ class Settings:
         Raised when the code changes what comes out.
     """
 
-    views: int = 2
+    views: int = 1
     sizes: Sizes = PAPER_SIZES
     schedule: Schedule = PAPER_SCHEDULE
     training: Training = PAPER_TRAINING
@@ -140,7 +140,7 @@ def _head(job: Job) -> tuple[dict[str, Any], dict[str, Floats], Result]:
     measured, readable = read_features(job.paths[0])
     rows = job.images.split(job.run.task, job.run.seed, readable)
     rows["train"] = fraction_of(rows["train"], job.run.fraction)
-    views = [read_features(path)[0][rows["train"]] for path in job.paths[1:]]
+    views = [read_features(path)[0][rows["train"]] for path in job.paths]
     label = job.images.labels[job.run.task][rows["train"]]
     trained = train_head(views, label, job.run.seed, job.settings.schedule)
     return rows, {name: trained.scores(measured[rows[name]]) for name in SPLITS}, {}
