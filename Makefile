@@ -83,7 +83,7 @@ reproduce-vision-page: $(VISION)/ready  ## write docs/reproduction-vision.md aga
 	$(VISION)/bin/python -m reproduction.vision page
 
 test-vision: $(VISION)/ready  ## both vision protocols end to end on tiny data sets, in the environment with torch
-	$(VISION)/bin/python -m pytest -m vision tests/vision
+	$(VISION)/bin/python -m pytest --noconftest -m vision tests/vision
 
 $(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VISION)

