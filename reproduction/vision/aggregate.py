@@ -214,10 +214,13 @@ class Table:
         return {name: of for name, of in found.items() if of}
 
     def over_seeds(self, summary: Callable[[int], Mapping[str, float]]) -> dict[str, Interval]:
-        """Return a summary of each seed as means over seeds, for the names that all seeds have."""
+        """Return a summary of each seed as means over the seeds that have all names."""
         found = [summary(seed) for seed in self.names("seed")]
-        shared = [name for name in found[0] if all(name in one for one in found)] if found else []
-        return {name: interval([one[name] for one in found], self.test_share()) for name in shared}
+        names = list(dict.fromkeys(name for one in found for name in one))
+        whole = [one for one in found if len(one) == len(names)]
+        if not whole:
+            return {}
+        return {name: interval([one[name] for one in whole], self.test_share()) for name in names}
 
 
 def accuracy_of(method: str) -> Callable[[Run, Result], float | None]:

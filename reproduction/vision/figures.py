@@ -13,8 +13,9 @@ from reproduction.vision.backbones import ILSVRC, IMAGENET21K, JFT, NOTHING, REG
 from reproduction.vision.claims import error_after
 from reproduction.vision.plan import FRACTIONS, HEAD, WHOLE
 
-#: The paper's blue, orange and green; grey for what it lacks.
-PRETRAINED = {NOTHING: "#777777", ILSVRC: "#1f77b4", IMAGENET21K: "#e8a200", JFT: "#2a7f3f"}
+SCRATCH = "trained from scratch"
+#: The paper's blue, orange and green; grey and black for what it lacks.
+PRETRAINED = {NOTHING: "#777777", SCRATCH: "#111111", ILSVRC: "#1f77b4", IMAGENET21K: "#e8a200", JFT: "#2a7f3f"}
 PANELS = [f"{fraction:.0%} of the training rows" for fraction in FRACTIONS]
 
 
@@ -105,8 +106,8 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
 
 
 def size(table: Table) -> Any:
-    """Draw Figure 3: soft rank after debiasing against parameters, one panel for each downstream fraction."""
-    names = table.names("backbone")
+    """Draw Figure 3: soft rank of heads after debiasing against parameters, a panel for each fraction."""
+    names = list(dict.fromkeys(run.backbone for run in table.select(protocol=HEAD)))
     rows = []
     for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
         found = table.over_seeds(lambda seed, f=fraction: soft_ranks(table.errors("rto", names, f, seed)))
@@ -116,15 +117,9 @@ def size(table: Table) -> Any:
         ]
     if len({row["parameters"] for row in rows}) < 2:
         return None
-    x = alt.X(
-        "parameters:Q", title="parameters, millions", scale=alt.Scale(type="log" if _wide(rows) else "linear")
-    )
+    kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
+    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False))
     return _panels(_points(x, rows, "soft rank of the error"), rows)
-
-
-def _wide(rows: list[dict[str, Any]]) -> bool:
-    found = [row["parameters"] for row in rows]
-    return bool(max(found) > 20 * min(found))
 
 
 def _points(x: Any, rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
@@ -181,15 +176,10 @@ def fractions(table: Table) -> Any:
             value = table.mean(error_after, backbone=name, fraction=fraction)
             if value is not None:
                 entry = REGISTRY[name]
-                rows.append(
-                    {
-                        "network": entry.architecture,
-                        "pretraining": entry.pretraining,
-                        "name": name,
-                        "fraction": 100 * fraction,
-                        "error": 100 * value.value,
-                    }
-                )
+                whole = table.select(backbone=name, protocol=WHOLE) and entry.pretraining == NOTHING
+                kind = SCRATCH if whole else entry.pretraining
+                point = {"fraction": 100 * fraction, "error": 100 * value.value}
+                rows.append({"network": entry.architecture, "pretraining": kind, "name": name, **point})
     if not rows:
         return None
     scale = alt.Scale(zero=False)
@@ -205,7 +195,7 @@ def fractions(table: Table) -> Any:
             ),
             y=alt.Y("error:Q", title="error after debiasing, %", scale=scale),
             color=_colours([row["pretraining"] for row in rows]),
-            strokeDash=alt.StrokeDash("network:N", title=None),
+            strokeDash=alt.StrokeDash("network:N", title=None, legend=alt.Legend(symbolType="stroke")),
             detail="name:N",
         )
     )

@@ -107,7 +107,7 @@ def test_both_protocols_run_and_interrupt_and_resume_gives_the_same_store(folder
 
     # The same again: interrupted after every few runs, once in the middle of a line.
     again = tmp_path / "again/results.jsonl"
-    for stop in (3, 7, len(runs)):
+    for stop in (7, len(runs)):
         run_all(runs[:stop], workshop(folders, tmp_path / "cache"), Store(again), jobs=1)
         if stop == 7:
             content = again.read_bytes()
