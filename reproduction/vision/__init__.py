@@ -14,3 +14,8 @@ As the paper says, such experiments are no endorsement of predicting attributes 
 Reference: Alabdulmohsin and Lucic (2021), A Near-Optimal Algorithm for Debiasing Trained Machine Learning Models,
 Section 5 and Appendix E.
 """
+
+import os
+
+# Before torch is loaded: threads that wait for each other must not keep other processes from their cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

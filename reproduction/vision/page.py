@@ -268,9 +268,9 @@ def _refused(table: Table) -> str:
         return ""
     return f"""
 Where few or most are positive, or where a network hardly sees the attribute, one answer for almost everybody is
-fair, and more accurate than the network itself; averaged over all heads: {", ".join(found)}. The paper's grid holds ρ within
-0.1 of the share of positives, and cannot always go there. Hardt's rule and label-aware RTO can, which is why they
-are more accurate than RTO as published when all tasks are averaged.
+fair, and more accurate than the network itself; averaged over all heads: {", ".join(found)}. The paper's grid
+holds ρ within 0.1 of the share of positives, and cannot always go there. Hardt's rule and label-aware RTO can,
+which is why they are more accurate than RTO as published when all tasks are averaged.
 """.strip()
 
 
