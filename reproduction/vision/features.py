@@ -1,0 +1,203 @@
+"""Images as arrays, and the features of frozen networks in memory-mapped files keyed by content.
+
+A *view* of an image is an array of 224 × 224 pixels: view 0 is the image resized to it, which is measured; the
+views 1 … V are cut at random from the image resized to 248 × 248, and half of them are mirrored, for training.
+The randomness of a view depends on the image's name and the view's number alone, not on order or on other
+images.
+
+The paper cuts anew in each of 50 epochs. Features of view 0 and of V cut views are computed once instead, and
+each epoch takes one of them for each image, at random: a departure, because a forward pass is what takes the
+time.
+
+    <folder>/<images>-<weights>-<view>.npy      float32, (n, d); a row of NaN is an image that cannot be read
+    <folder>/<images>-pixels<side>-0.npy        bytes, for networks that are trained whole
+
+where <images> and <weights> are hashes of contents. A file that is not finished yet ends in `.part.npy`, with
+the number of finished rows beside it, and is continued.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from reproduction.store import replaced
+from reproduction.vision.backbones import Body, Pixels
+from reproduction.vision.data import Images, Picture
+
+Features = npt.NDArray[np.float32]
+#: Images at once: larger blocks of intermediate results no longer fit a cache.
+BATCH = 16
+#: Batches between two notes of how far a file is.
+NOTE_EVERY = 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Pixels of a view's side, and of the image from which views for training are cut."""
+
+    view: int = 224
+    resized: int = 248
+
+
+PAPER_SIZES = Sizes()
+
+
+def pixels(picture: Picture, view: int, sizes: Sizes = PAPER_SIZES) -> Pixels | None:
+    """Return one view of an image, or None if it cannot be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(picture.read())) as image:
+            side = sizes.view if view == 0 else sizes.resized
+            found = np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    return found if view == 0 else cut(found, sizes.view, _generator(picture.name, view))
+
+
+def cut(image: Pixels, side: int, rng: np.random.Generator) -> Pixels:
+    """Cut a square at random, and mirror it in half of the cases."""
+    top, left = rng.integers(0, image.shape[0] - side + 1, 2)
+    found = image[top : top + side, left : left + side]
+    return found[:, ::-1] if rng.random() < 0.5 else found
+
+
+def _generator(name: str, view: int) -> np.random.Generator:
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    return np.random.default_rng([seed, view])
+
+
+def read_features(path: Path) -> tuple[Features, npt.NDArray[np.bool_]]:
+    """Open features; return them and which rows could be read."""
+    found: Features = np.load(path, mmap_mode="r")
+    return found, ~np.isnan(found[:, 0])
+
+
+def read_pixels(path: Path) -> tuple[Pixels, npt.NDArray[np.bool_]]:
+    """Open decoded images, of shape (n, height, width, 3); return them and which rows could be read."""
+    found = np.load(path, mmap_mode="r")
+    side = round(((found.shape[1] - 1) / 3) ** 0.5)
+    return found[:, :-1].reshape(len(found), side, side, 3), found[:, -1] == 1
+
+
+def _bytes(images: Pixels) -> Pixels:
+    return np.column_stack([images.reshape(len(images), -1), np.ones(len(images), dtype=np.uint8)])
+
+
+class Cache:
+    """Features on disk.
+
+    Parameters
+    ----------
+    folder : Path
+        Where files lie; made when needed.
+    sizes : Sizes
+        Of views.
+    """
+
+    def __init__(self, folder: Path, sizes: Sizes = PAPER_SIZES) -> None:
+        self.folder = folder
+        self.sizes = sizes
+
+    def path(self, images: str, weights: str, view: int) -> Path:
+        """Return where the features of a view are, by the hashes of images and weights."""
+        size = "" if self.sizes == PAPER_SIZES else f"-{self.sizes.view}of{self.sizes.resized}"
+        return self.folder / f"{images}-{weights}-{view}{size}.npy"
+
+    def features(
+        self,
+        images: Images,
+        fingerprint: str,
+        body: Body,
+        weights: str,
+        view: int,
+        say: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Path:
+        """Compute the features of one view of all images where they are missing; return where they are.
+
+        Parameters
+        ----------
+        images, fingerprint : Images, str
+            The images and their hash.
+        body, weights : Body, str
+            The network and its hash.
+        view : int
+            0 to measure, more to train.
+        say : callable
+            Told how many of how many images are done.
+        """
+        path = self.path(fingerprint, weights, view)
+        if not path.exists():
+            self._compute(path, images, view, body.features, (body.dimension, np.float32), say)
+        return path
+
+    def pixels(
+        self, images: Images, fingerprint: str, say: Callable[[int, int], None] = lambda done, total: None
+    ) -> Path:
+        """Decode view 0 of all images into a file of bytes; the last byte of a row is 1 if it could be read."""
+        path = self.path(fingerprint, f"pixels{self.sizes.view}", 0)
+        if not path.exists():
+            self._compute(path, images, 0, _bytes, (3 * self.sizes.view**2 + 1, np.uint8), say)
+        return path
+
+    def _compute(
+        self,
+        path: Path,
+        images: Images,
+        view: int,
+        encode: Callable[[Pixels], Any],
+        row: tuple[int, Any],
+        say: Callable[[int, int], None],
+    ) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part, note = path.with_suffix(".part.npy"), path.with_suffix(".rows")
+        shape, dtype = (len(images), row[0]), row[1]
+        done = _finished(part, note, shape)
+        mode: Any = "r+" if done else "w+"
+        rows = np.lib.format.open_memmap(part, mode=mode, dtype=dtype, shape=shape)
+        unread = np.nan if dtype == np.float32 else 0
+        for count, (start, batch) in enumerate(self._batches(images.pictures, view, done), start=1):
+            good = [i for i, image in enumerate(batch) if image is not None]
+            rows[start : start + len(batch)] = unread
+            if good:
+                rows[start + np.array(good)] = encode(np.stack([image for image in batch if image is not None]))
+            if count % NOTE_EVERY == 0:
+                rows.flush()
+                with replaced(note) as fresh:
+                    fresh.write_text(str(start + len(batch)))
+                say(start + len(batch), len(images))
+        rows.flush()
+        del rows
+        part.replace(path)
+        note.unlink(missing_ok=True)
+
+    def _batches(
+        self, pictures: Sequence[Picture], view: int, start: int
+    ) -> Iterator[tuple[int, list[Pixels | None]]]:
+        """Decode images in a thread of its own, one batch ahead."""
+
+        def decode(first: int) -> list[Pixels | None]:
+            return [pixels(picture, view, self.sizes) for picture in pictures[first : first + BATCH]]
+
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(decode, start)
+            for first in range(start, len(pictures), BATCH):
+                batch = ahead.result()
+                ahead = pool.submit(decode, first + BATCH)
+                yield first, batch
+
+
+def _finished(part: Path, note: Path, shape: tuple[int, int]) -> int:
+    """How many rows an unfinished file has, 0 if it cannot be continued."""
+    try:
+        stored = np.load(part, mmap_mode="r")
+        return int(note.read_text()) if stored.shape == shape else 0
+    except (OSError, ValueError, EOFError):
+        return 0

@@ -1,0 +1,240 @@
+"""Figures 2 (right) to 5 as SVG files, drawn from stored runs, in the style of the tabular ones."""
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from reproduction.figures import SEXES, _scale, _styled
+from reproduction.store import replaced
+from reproduction.vision.aggregate import Interval, Table, average_ranks, soft_ranks
+from reproduction.vision.backbones import ILSVRC, IMAGENET21K, JFT, NOTHING, REGISTRY
+from reproduction.vision.claims import error_after
+from reproduction.vision.plan import FRACTIONS, HEAD, WHOLE
+
+SCRATCH = "trained from scratch"
+#: The paper's blue, orange and green; grey and black for what it lacks.
+PRETRAINED = {NOTHING: "#777777", SCRATCH: "#111111", ILSVRC: "#1f77b4", IMAGENET21K: "#e8a200", JFT: "#2a7f3f"}
+PANELS = [f"{fraction:.0%} of the training rows" for fraction in FRACTIONS]
+
+
+def write(table: Table, folder: Path) -> list[str]:
+    """Write all figures that the runs allow; return their file names."""
+    charts = {
+        "densities.svg": densities(table),
+        "size.svg": size(table),
+        "ranks.svg": ranks(table),
+        "fractions.svg": fractions(table),
+        "pretraining-fraction.svg": pretraining_fraction(table),
+    }
+    for name, chart in charts.items():
+        if chart is not None:
+            with replaced(folder / name) as path:
+                _styled(chart).save(str(path), format="svg")
+    return [name for name, chart in charts.items() if chart is not None]
+
+
+def _colours(found: list[str]) -> Any:
+    shown = {name: colour for name, colour in PRETRAINED.items() if name in found}
+    return alt.Color("pretraining:N", scale=_scale(shown), title=None, legend=alt.Legend(orient="top"))
+
+
+def _row(value: Interval, **fields: Any) -> dict[str, Any]:
+    ends = {} if np.isnan(value.low) else {"low": value.low, "high": value.high}
+    return {"value": value.value, **ends, **fields}
+
+
+def _panels(layers: Any, rows: list[dict[str, Any]], columns: int = 4) -> Any:
+    data = alt.Data(values=rows)
+    return layers.properties(data=data, width=170, height=170).facet(
+        facet=alt.Facet("panel:N", sort=PANELS, title=None), columns=columns
+    )
+
+
+def densities(table: Table) -> Any:
+    """Draw Figure 2, right: scores of a network trained from scratch, and what RTO and Hardt make of them."""
+    found = [
+        result["densities"]
+        for run, result in table.select(protocol=WHOLE, seed=0).items()
+        if "densities" in result
+    ]
+    if not found:
+        return None
+    return alt.vconcat(*(_density(found[0], sex) for sex in found[0]["bars"]))
+
+
+def _density(shown: dict[str, Any], sex: str) -> Any:
+    counts = np.array(shown["bars"][sex])
+    width = 2 / len(counts)
+    bars = [
+        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value)}
+        for i, value in enumerate(counts / counts.sum() / width)
+    ]
+    start = 2 * shown["thresholds"][sex] - 1
+    no, yes = shown["hardt"][sex]
+    rules = {
+        "RTO, γ = 0.1, ρ = E[y]": [(-1, 0), (start, 0), (start + 2 * shown["ramp_width"], 1), (1, 1)],
+        "Hardt, hard labels": [(-1, no), (0, no), (0, yes), (1, yes)],
+    }
+    lines = [
+        {"rule": rule, "order": i, "score": x, "chance": y}
+        for rule, points in rules.items()
+        for i, (x, y) in enumerate(points)
+    ]
+    scale = alt.Scale(domain=[-1, 1])
+    histogram = (
+        alt.Chart(alt.Data(values=bars))
+        .mark_bar(opacity=0.45, color=SEXES[sex])
+        .encode(
+            x=alt.X("from:Q", title=f"signed score f(x), {sex}", scale=scale),
+            x2="to:Q",
+            y=alt.Y("density:Q", title="density of scores"),
+        )
+    )
+    curves = (
+        alt.Chart(alt.Data(values=lines))
+        .mark_line(strokeWidth=2.5, clip=True, color="#222222")
+        .encode(
+            x=alt.X("score:Q", scale=scale),
+            y=alt.Y("chance:Q", title="chance of a yes", scale=alt.Scale(domain=[0, 1])),
+            order="order:Q",
+            strokeDash=alt.StrokeDash("rule:N", sort=list(rules), title=None, legend=alt.Legend(orient="top")),
+        )
+    )
+    return alt.layer(histogram, curves).resolve_scale(y="independent").properties(width=380, height=150)
+
+
+def size(table: Table) -> Any:
+    """Draw Figure 3: soft rank of heads after debiasing against parameters, a panel for each fraction."""
+    names = list(dict.fromkeys(run.backbone for run in table.select(protocol=HEAD)))
+    rows = []
+    for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
+        found = table.over_seeds(lambda seed, f=fraction: soft_ranks(table.errors("rto", names, f, seed)))
+        rows += [
+            _row(value, panel=panel, parameters=REGISTRY[name].parameters, pretraining=REGISTRY[name].pretraining)
+            for name, value in found.items()
+        ]
+    if len({row["parameters"] for row in rows}) < 2:
+        return None
+    kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
+    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False))
+    return _panels(_points(x, rows, "soft rank of the error"), rows)
+
+
+def _points(x: Any, rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
+    colour = _colours([row["pretraining"] for row in rows])
+    scale = alt.Scale(zero=zero)
+    points = (
+        alt.Chart()
+        .mark_point(filled=True, size=50)
+        .encode(x=x, y=alt.Y("value:Q", title=title, scale=scale), color=colour)
+    )
+    bars = (
+        alt.Chart()
+        .mark_rule()
+        .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour)
+        .transform_filter("isValid(datum.low)")
+    )
+    return alt.layer(bars, points)
+
+
+def ranks(table: Table) -> Any:
+    """Draw Figure 4: average rank of pretraining data by architecture, a panel for each downstream fraction."""
+    rows = []
+    architectures = sorted({REGISTRY[name].architecture for name in table.names("backbone")})
+    for architecture in architectures:
+        names = {
+            REGISTRY[name].pretraining: name
+            for name in table.names("backbone")
+            if REGISTRY[name].architecture == architecture and REGISTRY[name].fraction == 1.0
+        }
+        if len(names) < 2:
+            continue
+        for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
+
+            def ranked(seed: int, names: dict[str, str] = names, fraction: float = fraction) -> dict[str, float]:
+                errors = table.errors("rto", list(names.values()), fraction, seed)
+                return average_ranks({kind: errors.get(name, {}) for kind, name in names.items()})
+
+            found = table.over_seeds(ranked)
+            rows += [
+                _row(value, panel=panel, architecture=architecture, pretraining=kind)
+                for kind, value in found.items()
+            ]
+    if not rows:
+        return None
+    x = alt.X("architecture:N", title=None, axis=alt.Axis(labelAngle=-40))
+    return _panels(_points(x, rows, "average rank (1 is best)", zero=False), rows)
+
+
+def fractions(table: Table) -> Any:
+    """Draw the error after debiasing against the downstream fraction, mean over tasks."""
+    rows = []
+    for name in table.names("backbone"):
+        for fraction in FRACTIONS:
+            value = table.mean(error_after, backbone=name, fraction=fraction)
+            if value is not None:
+                entry = REGISTRY[name]
+                whole = table.select(backbone=name, protocol=WHOLE) and entry.pretraining == NOTHING
+                kind = SCRATCH if whole else entry.pretraining
+                point = {"fraction": 100 * fraction, "error": 100 * value.value}
+                rows.append({"network": entry.architecture, "pretraining": kind, "name": name, **point})
+    if not rows:
+        return None
+    scale = alt.Scale(zero=False)
+    return (
+        alt.Chart(alt.Data(values=rows), width=380, height=240)
+        .mark_line(point=True, strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "fraction:Q",
+                title="training rows, %",
+                scale=alt.Scale(type="log"),
+                axis=alt.Axis(values=[10, 20, 50, 100]),
+            ),
+            y=alt.Y("error:Q", title="error after debiasing, %", scale=scale),
+            color=_colours([row["pretraining"] for row in rows]),
+            strokeDash=alt.StrokeDash("network:N", title=None, legend=alt.Legend(symbolType="stroke")),
+            detail="name:N",
+        )
+    )
+
+
+def pretraining_fraction(table: Table) -> Any:
+    """Draw Figure 5: soft rank after debiasing against the fraction of the pretraining data; none at all is 0."""
+    rows = []
+    by_architecture: dict[str, dict[str, float]] = {}
+    for name in table.names("backbone"):
+        entry = REGISTRY[name]
+        if table.select(backbone=name, protocol=HEAD):
+            part = 0.0 if entry.pretraining == NOTHING else entry.fraction
+            by_architecture.setdefault(entry.architecture, {})[name] = part
+    for architecture, parts in by_architecture.items():
+        if len(set(parts.values())) < 2:
+            continue
+        for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
+            found = table.over_seeds(
+                lambda seed, f=fraction, of=tuple(parts): soft_ranks(table.errors("rto", of, f, seed))
+            )
+            rows += [
+                _row(value, panel=panel, architecture=architecture, part=parts[name])
+                for name, value in found.items()
+            ]
+    if not rows:
+        return None
+    x = alt.X("part:Q", title="fraction of the pretraining data")
+    y = alt.Y("value:Q", title="soft rank of the error")
+    lines = (
+        alt.Chart()
+        .mark_line(point=True, strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "architecture:N", title=None, legend=alt.Legend(orient="top"), scale=alt.Scale(scheme="dark2")
+            ),
+            strokeDash=alt.StrokeDash("architecture:N", title=None),
+        )
+    )
+    return _panels(alt.layer(lines), rows)
