@@ -68,7 +68,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
     counts = np.array(shown["bars"][sex])
     width = 2 / len(counts)
     bars = [
-        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value)}
+        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value), "none": 0}
         for i, value in enumerate(counts / counts.sum() / width)
     ]
     start = 2 * shown["thresholds"][sex] - 1
@@ -90,6 +90,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
             x=alt.X("from:Q", title=f"signed score f(x), {sex}", scale=scale),
             x2="to:Q",
             y=alt.Y("density:Q", title="density of scores"),
+            y2="none:Q",
         )
     )
     curves = (
@@ -118,7 +119,7 @@ def size(table: Table) -> Any:
     if len({row["parameters"] for row in rows}) < 2:
         return None
     kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
-    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False))
+    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False, padding=12))
     return _panels(_points(x, rows, "soft rank of the error"), rows)
 
 
@@ -195,7 +196,11 @@ def fractions(table: Table) -> Any:
             ),
             y=alt.Y("error:Q", title="error after debiasing, %", scale=scale),
             color=_colours([row["pretraining"] for row in rows]),
-            strokeDash=alt.StrokeDash("network:N", title=None, legend=alt.Legend(symbolType="stroke")),
+            strokeDash=alt.StrokeDash(
+                "network:N",
+                title=None,
+                legend=alt.Legend(symbolType="stroke", symbolStrokeColor="#333333", symbolStrokeWidth=2),
+            ),
             detail="name:N",
         )
     )
