@@ -110,6 +110,11 @@ def subset(table: Table) -> list[Claim]:
             f"Size helps after debiasing: error of {PRETRAINED[0]} less that of {larger}, both pretrained",
             table.difference(error_after, {"backbone": PRETRAINED[0]}, _other(backbone=larger)),
         )
+    scratch = {"backbone": SMALL.name, "fraction": 1.0}
+    found += _positive(
+        f"A small network from scratch has a larger error after debiasing than heads on {PRETRAINED[-1]}, 100 %",
+        table.difference(error_after, scratch, _other(protocol=HEAD, backbone=PRETRAINED[-1])),
+    )
     found += _positive(
         "More training rows help after debiasing: error with 10 % less that with 100 %, pretrained",
         table.difference(error_after, {"backbone": PRETRAINED, "fraction": 0.1}, _other(fraction=1.0)),

@@ -68,7 +68,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
     counts = np.array(shown["bars"][sex])
     width = 2 / len(counts)
     bars = [
-        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value)}
+        {"from": -1 + i * width, "to": -1 + (i + 1) * width, "density": float(value), "none": 0}
         for i, value in enumerate(counts / counts.sum() / width)
     ]
     start = 2 * shown["thresholds"][sex] - 1
@@ -90,6 +90,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
             x=alt.X("from:Q", title=f"signed score f(x), {sex}", scale=scale),
             x2="to:Q",
             y=alt.Y("density:Q", title="density of scores"),
+            y2="none:Q",
         )
     )
     curves = (
@@ -118,7 +119,7 @@ def size(table: Table) -> Any:
     if len({row["parameters"] for row in rows}) < 2:
         return None
     kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
-    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False))
+    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False, padding=12))
     return _panels(_points(x, rows, "soft rank of the error"), rows)
 
 
@@ -182,23 +183,17 @@ def fractions(table: Table) -> Any:
                 rows.append({"network": entry.architecture, "pretraining": kind, "name": name, **point})
     if not rows:
         return None
-    scale = alt.Scale(zero=False)
-    return (
-        alt.Chart(alt.Data(values=rows), width=380, height=240)
-        .mark_line(point=True, strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "fraction:Q",
-                title="training rows, %",
-                scale=alt.Scale(type="log"),
-                axis=alt.Axis(values=[10, 20, 50, 100]),
-            ),
-            y=alt.Y("error:Q", title="error after debiasing, %", scale=scale),
-            color=_colours([row["pretraining"] for row in rows]),
-            strokeDash=alt.StrokeDash("network:N", title=None, legend=alt.Legend(symbolType="stroke")),
-            detail="name:N",
-        )
+    axis = alt.Axis(values=[10, 20, 50, 100])
+    base = alt.Chart(alt.Data(values=rows), width=380, height=240).encode(
+        x=alt.X("fraction:Q", title="training rows, %", scale=alt.Scale(type="log"), axis=axis),
+        y=alt.Y("error:Q", title="error after debiasing, %", scale=alt.Scale(zero=False)),
+        color=_colours([row["pretraining"] for row in rows]),
     )
+    # Points in a layer of their own: with the lines', they would take the dashes out of the legend.
+    lines = base.mark_line(strokeWidth=2).encode(
+        strokeDash=alt.StrokeDash("network:N", title=None), detail="name:N"
+    )
+    return lines + base.mark_point(filled=True, size=30)
 
 
 def pretraining_fraction(table: Table) -> Any:

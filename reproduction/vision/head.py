@@ -36,8 +36,8 @@ class Schedule:
 
         Examples
         --------
-        >>> [Schedule().rate_in(epoch) for epoch in (0, 19, 20, 49)]
-        [0.003, 0.003, 0.0003, 3e-06]
+        >>> [f"{Schedule().rate_in(epoch):g}" for epoch in (0, 19, 20, 49)]
+        ['0.003', '0.003', '0.0003', '3e-06']
         """
         return self.rate / 10.0 ** sum(epoch >= drop for drop in self.drops)
 

@@ -16,7 +16,7 @@ from reproduction.store import replaced
 from reproduction.vision import claims, figures, paper, plan
 from reproduction.vision.aggregate import Interval, Table, accuracy_of, gap_of
 from reproduction.vision.backbones import FIGURE_5, LITE, NOTHING, PAPER, REGISTRY, SMALL
-from reproduction.vision.runner import FULL, METHODS, NEAR, Settings
+from reproduction.vision.runner import FULL, METHODS, NEAR, NEED_BOTH_LABELS, Settings
 from reproduction.vision.store import Store
 
 SUBSET, OFFICIAL = ("celeba6000",), ("celeba", "coco")
@@ -275,12 +275,16 @@ which is why they are more accurate than RTO as published when all tasks are ave
 
 
 def _failures(table: Table) -> str:
-    failed = sum("failed" in result["methods"]["shift"] for result in table.results.values())
-    if not failed:
+    found = []
+    for method in NEED_BOTH_LABELS:
+        failed = sum("failed" in result["methods"][method] for result in table.results.values())
+        if failed:
+            found.append(f"{TITLES[method]} in {failed:,}")
+    if not found:
         return ""
     return (
-        f"Shift inference could not be fitted in {failed:,} of {len(table.results):,} runs, because a sex had no "
-        "positive label among few training rows; these runs are left out of its means."
+        f"Some peers cannot be fitted where a sex has no positive label: {', '.join(found)} of "
+        f"{len(table.results):,} runs, which are left out of their means."
     )
 
 

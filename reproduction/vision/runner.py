@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import fairramp
-from fairramp.exceptions import FairrampWarning, InputError
+from fairramp.exceptions import FairrampWarning
 from reproduction import methods
 from reproduction.protocol import Floats, Scored, Split, Task
 from reproduction.store import Result, fingerprint
@@ -34,6 +34,8 @@ from reproduction.vision.store import Store, numbers
 
 #: Those of the paper, and fairramp's own targets.
 METHODS = ("original", "rto", "rto_optimal", "rto_accuracy", "hardt_labels", "hardt_scores", "shift", "roc")
+#: Peers that stop where a group has no positive label; that is recorded as a result.
+NEED_BOTH_LABELS = ("hardt_labels", "hardt_scores", "shift")
 #: What is kept of a method's result; never a time.
 KEPT = ("gap", "accuracy", "rates", "ramp_width", "target_rate", "thresholds", "test_bias", "failed")
 #: Figure 2, right: γ = 0.1 in signed scores, and how many bars show a density.
@@ -131,7 +133,9 @@ def _measured(name: str, scored: Scored) -> Result:
     try:
         found = methods.run(name, scored)
         return {field: found[field] for field in KEPT if field in found}
-    except InputError as error:  # such as a group without a positive label, which shift inference cannot use
+    except ValueError as error:
+        if name not in NEED_BOTH_LABELS:
+            raise
         return {"failed": str(error)}
 
 
