@@ -18,7 +18,7 @@ import numpy as np
 
 from fairramp.applying import apply_dask, apply_duckdb, apply_eager, apply_polars, apply_spark, is_lazy, reader
 from fairramp.binned import GroupScores, check_weights, summarize
-from fairramp.columns import Columns, column_name, column_names
+from fairramp.columns import Columns, column_name, column_names, prefixed
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
@@ -226,9 +226,7 @@ def apply(
         raise InputError(f"Repeatable decisions need both `id` and `key`; `{absent}` is missing.")
     if key is not None:
         key = checked_key(key)
-    if not isinstance(prefix, str):
-        raise InputError(f"`prefix` must be text, got {prefix!r}.")
-    new = [f"{prefix}probability"] + ([f"{prefix}decision"] if id is not None else [])
+    new = prefixed(prefix, ("probability",) if id is None else ("probability", "decision"))
     _check_new(table, new)
     if not is_lazy(table):
         return give(apply_eager(rule, table, columns, key, new))

@@ -129,7 +129,7 @@ class Profile(NamedTuple):
         import narwhals as nw
 
         x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
-        low, high = np.clip(scale.score_range, -_BIGGEST, _BIGGEST).tolist()
+        low, high = scale.finite_range
         # A comparison with null is null, and one with NaN false: neither is counted as sound.
         checks = {"sound": (x >= low) & (x <= high)}
         sums = [nw.len().alias("n"), nw.col("sound").sum()]

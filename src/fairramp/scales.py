@@ -18,10 +18,13 @@ import numpy.typing as npt
 
 from fairramp.inputs import check_number
 
-__all__ = ["SATURATION", "SCALES", "Scale", "logits_at"]
+__all__ = ["ROUNDING", "SATURATION", "SCALES", "Scale", "logits_at"]
 
 #: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
 SATURATION = 36.7368005696771
+#: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.
+ROUNDING = 1e-6
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Scale:
     def shown_per_unit(self) -> float:
         """What tables multiply positions by: people compare thresholds with scores."""
         return 100.0 if self.name == "percent" else 1.0
+
+    @property
+    def finite_range(self) -> tuple[float, float]:
+        """The lowest and the highest score that can be decided; never infinite."""
+        low, high = self.score_range
+        return max(low, -_LARGEST), min(high, _LARGEST)
 
     @property
     def is_position(self) -> bool:

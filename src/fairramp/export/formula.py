@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairramp.export.dialects import Dialect, Part, literal
-from fairramp.export.plan import numbers_of, score_range
+from fairramp.export.plan import numbers_of
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
 
@@ -61,7 +61,7 @@ class Formula(NamedTuple):
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body where the score is sound, and NULL elsewhere."""
-        low, high = score_range(self.rule)
+        low, high = SCALES[self.rule.scale].finite_range
         sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
 

@@ -20,7 +20,7 @@ from fairramp.groups import label_key
 from fairramp.rule import OFFSETS, Ramp, Rule
 from fairramp.scales import SCALES, logits_at
 
-__all__ = ["Plan", "codes_of", "numbers_of", "score_range"]
+__all__ = ["Plan", "codes_of", "numbers_of"]
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,6 @@ def numbers_of(rule: Rule, ramp: Ramp) -> tuple[float, ...]:
         return (ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width,)
     at = logits_at(ramp.threshold) if rule.scale == "logit" else (ramp.threshold, ramp.threshold)
     return (*at, ramp.tie_chance)
-
-
-def score_range(rule: Rule) -> tuple[float, float]:
-    """The lowest and the highest score that can be decided; never infinite."""
-    low, high = SCALES[rule.scale].score_range
-    largest = float(np.finfo(np.float64).max)
-    return max(low, -largest), min(high, largest)
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int64]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.columns import Columns, column_name
+from fairramp.columns import Columns, column_name, prefixed
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.dialects import (
     BIGQUERY,
@@ -104,9 +104,7 @@ def to_sql(
 ) -> str:
     """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`."""
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
-    if not isinstance(prefix, str):
-        raise InputError(f"`prefix` must be text, got {prefix!r}.")
-    new = [check_name("The new column", f"{prefix}{name}", order.dialect) for name in order.answers]
+    new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if table is None:
         if view is not None:
             raise InputError("`view` needs `table`, the name of the table that the view reads.")

@@ -21,9 +21,10 @@ import numpy as np
 
 from fairramp._version import __version__
 from fairramp.exceptions import InputError
-from fairramp.export.plan import Plan, codes_of, score_range
+from fairramp.export.plan import Plan, codes_of
 from fairramp.files import write_bytes
 from fairramp.rule import Rule
+from fairramp.scales import SCALES
 
 try:
     import torch
@@ -53,7 +54,7 @@ class RampModule(torch.nn.Module):
         plan = Plan.of(rule)
         self.rule = rule
         self.scale = rule.scale
-        self.low, self.high = score_range(rule)
+        self.low, self.high = SCALES[rule.scale].finite_range
         self.width = rule.ramp_width
         self.n_groups = len(rule.groups)
         self.on_logits = plan.on_logits
