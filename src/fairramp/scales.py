@@ -99,17 +99,12 @@ SCALES = {
 
 
 def logits_at(threshold: float) -> tuple[float, float]:
-    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
+    """The lowest and the highest logit whose probability is the threshold, from 0 to 1, as NumPy computes it.
 
     Another engine may compute the exponential with another last digit, and equality would not survive that. If no
     logit has that probability, low is just above high.
     """
     position = SCALES["logit"].position_of
-    largest = float(np.finfo(np.float64).max)
-    if threshold < 0:  # below every logit
-        return float(np.nextafter(-largest, 0.0)), -largest
-    if threshold > 1:
-        return largest, float(np.nextafter(largest, 0.0))
 
     def first(reached: Callable[[float], bool]) -> float:
         low, high = -1e4, 1e4
@@ -118,6 +113,6 @@ def logits_at(threshold: float) -> tuple[float, float]:
             low, high = (low, middle) if reached(position(middle)) else (middle, high)
         return high
 
-    low = first(lambda p: p >= threshold) if threshold > 0 else -largest
-    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else largest
+    low = first(lambda p: p >= threshold) if threshold > 0 else -_LARGEST
+    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else _LARGEST
     return low, high

@@ -164,6 +164,14 @@ def test_what_cannot_be_decided_is_nan_and_minus_one():
     np.testing.assert_array_equal(found["probability"], [nan, nan, nan, 1.0, 0.0])
 
 
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5])
+def test_steps_at_the_largest_logits(threshold):
+    rule = Rule(("a",), (Ramp(threshold, 0.25),), ramp_width=0, scale="logit", cutoff=0.0)
+    scores = np.array([-1, -1e-300, 0, 1]) * np.finfo(np.float64).max
+    found = run(to_onnx(rule), score=scores, group=texts(["a"] * 4))
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, ["a"] * 4))
+
+
 def test_a_draw_that_is_none_decides_only_what_needs_no_draw():
     u = np.array([np.nan, -0.5, 1.0, 7.0])
     for score, answer in ((0.5, -1), (0.1, 0), (0.9, 1)):

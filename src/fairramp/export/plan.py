@@ -63,8 +63,12 @@ def numbers_of(rule: Rule, ramp: Ramp) -> tuple[float, ...]:
     """What a chance depends on besides the score: (foot,), or (low, high, at) for steps."""
     if rule.ramp_width > 0:
         return (ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width,)
-    at = logits_at(ramp.threshold) if rule.scale == "logit" else (ramp.threshold, ramp.threshold)
-    return (*at, ramp.tie_chance)
+    if rule.scale != "logit":
+        return ramp.threshold, ramp.threshold, ramp.tie_chance
+    if not 0 <= ramp.threshold <= 1:  # all logits are above it, the lowest too; or below it, the highest too
+        end = SCALES["logit"].finite_range[ramp.threshold > 1]
+        return end, end, float(ramp.threshold < 0)
+    return (*logits_at(ramp.threshold), ramp.tie_chance)
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int64]:
