@@ -389,7 +389,8 @@ class Rule:
             Where the key is: a table of one row, which only the owner of the query should be able to read. The
             text holds its name, and neither it nor a query plan the key.
         prefix : str, default ""
-            What the names of the new columns start with.
+            What the names of the new columns start with. A name of the columns above is refused; other columns
+            of the table are not known here.
 
         Examples
         --------

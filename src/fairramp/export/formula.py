@@ -17,7 +17,7 @@ the range is asked for first. The comparison with the width comes before the div
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairramp.export.dialects import Dialect, Part, literal
+from fairramp.export.dialects import POSTGRES, Dialect, Part, literal
 from fairramp.export.plan import numbers_of
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
@@ -131,7 +131,12 @@ class Formula(NamedTuple):
     def _position(self) -> str:
         score, one = self.score, self._number(1.0)
         if self.rule.scale == "percent":
-            return f"({score} / {self._number(100.0)})"
+            percent = f"{score} / {self._number(100.0)}"
+            if self.dialect is POSTGRES:  # which takes a quotient next to 0 for an error
+                percent = (
+                    f"CASE WHEN {score} < {self._number(1e-300)} THEN {self._number(0.0)} ELSE {percent} END"
+                )
+            return f"({percent})"
         if self.rule.scale != "logit":
             return score
         exponent = f"-({score})"

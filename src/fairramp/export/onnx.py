@@ -37,7 +37,7 @@ from fairramp.scales import ROUNDING, SCALES
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["append_to", "to_onnx"]
+__all__ = ["append_to", "labels_by_input", "to_onnx"]
 
 #: The oldest version of the operators in which all those used here work on doubles.
 _OPSET = 13
@@ -195,6 +195,21 @@ def append_to(
     part = _Part(rule, columns, decisions, prefix, taken, rounded=True)
     taken_from = _one_column(found, column, rule, part)
     return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
+
+
+def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
+    """The groups' values in each input that tells groups apart, strata first.
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule((("f", 1), (None, 2)), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> labels_by_input(rule, group=["sex", "unit"])
+    {'sex': ['f', None], 'unit': [1, 2]}
+    """
+    pairs = _by_input(rule, _named(rule, "", group, strata))
+    _check_distinct([name for name, _ in pairs])
+    return dict(pairs)
 
 
 class _Input(NamedTuple):
@@ -381,11 +396,15 @@ def _numbered(name: str, label: Label) -> list[str]:
 
 def _inputs(rule: Rule, named: Columns, missing: Any) -> list[_Input]:
     """The group columns as tensors: texts, whole numbers or truths, each with the groups' values."""
-    values = zip(*map(named.parts, rule.groups), strict=True)
     return [
-        _input(name, list(labels), missing.get(name) if isinstance(missing, Mapping) else missing)
-        for name, labels in zip((*named.strata, *named.groups), values, strict=True)
+        _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
+        for name, labels in _by_input(rule, named)
     ]
+
+
+def _by_input(rule: Rule, named: Columns) -> list[tuple[str, list[Any]]]:
+    values = map(list, zip(*map(named.parts, rule.groups), strict=True))
+    return list(zip((*named.strata, *named.groups), values, strict=True))
 
 
 def _input(name: str, labels: list[Any], missing: Any) -> _Input:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.columns import Columns, column_name, prefixed
+from fairramp.columns import Columns, check_new, column_name, prefixed
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.dialects import (
     BIGQUERY,
@@ -26,6 +26,7 @@ from fairramp.export.dialects import (
     commented,
     identifier,
     literal,
+    looks_like_key,
 )
 from fairramp.export.formula import Formula, decision
 from fairramp.inputs import check_option
@@ -112,6 +113,7 @@ def to_sql(
         body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
         order.read_back(f"SELECT {body}", *new)
         return f"{order.header(new)}\n{body}\n"
+    check_new(new, order.columns.all)
     source = order.path("table", table)
     body = order.select(source, new)
     if view is not None:
@@ -159,6 +161,11 @@ class _Order:
                     f"{chosen.title} has no SHA-256, so it cannot draw; leave out `id` and `key_table`, and "
                     "compare its probabilities with fairramp.draws(ids, key)."
                 )
+            for role, given in (("key_table", key_table), ("key_column", key_column)):
+                if looks_like_key(given):
+                    raise InputError(
+                        f"`{role}` is a name, and this looks like a key: put it into a one-row table."
+                    )
             name = check_name("The column", column_name("key_column", key_column), chosen)
             order.names.add(name)
             path = order.path("key_table", key_table)
