@@ -99,9 +99,8 @@ class Formula(NamedTuple):
         if self.rule.pooled is not None:
             return self.known(self.rule.pooled)
         if self.rule.unseen_group == "original":
-            logit, scale = self.rule.scale == "logit", SCALES[self.rule.scale]
             no, yes = self._number(0.0), self._number(1.0)
-            cutoff = self._number(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
+            cutoff = self._number(self.rule.own_cutoff)
             return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
         return "NULL"
 

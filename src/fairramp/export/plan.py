@@ -46,7 +46,7 @@ class Plan:
     def of(cls, rule: Rule) -> "Plan":
         """Of a rule."""
         on_logits = rule.scale == "logit"
-        cutoff = rule.cutoff if on_logits else SCALES[rule.scale].position_of(rule.cutoff)
+        cutoff = rule.own_cutoff
         original = rule.unseen_group == "original"
         rows = [numbers_of(rule, ramp) for ramp in rule.ramps]
         if rule.pooled is not None:
