@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import errno
 import html
 import json
 import math
@@ -908,6 +909,34 @@ def test_saving_again_keeps_the_rights_of_the_file(tmp_path):
     path.chmod(0o600)
     RULE.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        RULE.save(path)
+        assert os.read(reader, 1 << 16) == TEXT.encode()
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_folder_that_cannot_be_flushed_does_not_fail_a_save(tmp_path, monkeypatch):
+    flush = os.fsync
+
+    def flush_files(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        os.write(handle, b"")  # fails unless it can be written, which Windows asks for
+        flush(handle)
+
+    monkeypatch.setattr("os.fsync", flush_files)
+    RULE.save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json") == RULE
 
 
 @pytest.mark.parametrize("existing", [True, False], ids=["over a file", "anew"])

@@ -1,12 +1,13 @@
 """The names of the columns that a rule reads: as given, or as the rule remembers them."""
 
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from fairramp.exceptions import InputError
 from fairramp.groups import Label
 from fairramp.rule import Rule
 
-__all__ = ["Columns", "column_name", "column_names"]
+__all__ = ["Columns", "check_new", "column_name", "column_names", "prefixed"]
 
 
 class Columns(NamedTuple):
@@ -84,6 +85,23 @@ def column_names(role: str, names: Any) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise InputError(f"`{role}` names a column twice: {list(names)}.")
     return tuple(names)
+
+
+def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str], str] = str.casefold) -> None:
+    """Refuse new columns of a name that a table has already."""
+    taken = {fold(column): column for column in present}
+    for name in names:
+        if fold(name) in taken:
+            raise InputError(
+                f"The table has a column {taken[fold(name)]!r} already; pass `prefix`, like prefix='fair_'."
+            )
+
+
+def prefixed(prefix: Any, names: Iterable[str]) -> list[str]:
+    """The names of new columns, after checking what they start with."""
+    if not isinstance(prefix, str):
+        raise InputError(f"`prefix` must be text, got {prefix!r}.")
+    return [f"{prefix}{name}" for name in names]
 
 
 def _flat(label: Label) -> tuple[Label, ...]:

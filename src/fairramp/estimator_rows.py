@@ -24,6 +24,7 @@ from sklearn.utils.validation import column_or_1d
 
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes, appended, check_columns
+from fairramp.scales import ROUNDING
 
 __all__ = [
     "KeptRows",
@@ -35,9 +36,6 @@ __all__ = [
     "scores_of",
     "zero_one",
 ]
-
-#: Probabilities so little outside [0, 1] are rounding, in float32 too.
-_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
     values: npt.NDArray[Any] = np.asarray(getattr(model, method)(X))
     if method == "predict_proba" and values.ndim == 2 and values.shape[1] == 2:
         inside = np.clip(values[:, 1], 0.0, 1.0)
-        return inside if (np.abs(inside - values[:, 1]) <= _ROUNDING).all() else values[:, 1]
+        return inside if (np.abs(inside - values[:, 1]) <= ROUNDING).all() else values[:, 1]
     if method == "decision_function" and values.ndim == 1:
         return values
     raise InputError(

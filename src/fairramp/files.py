@@ -34,20 +34,20 @@ def replacing(path: Path) -> Iterator[Path]:
         rights = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights))
         yield temporary
-        _flush(temporary)
+        _flush(temporary, os.O_RDWR)  # Windows flushes no file that cannot be written
         if mode is not None:
             temporary.chmod(mode)
         temporary.replace(target)
-        with contextlib.suppress(PermissionError):  # not every system lets a folder be opened
-            _flush(target.parent)
+        with contextlib.suppress(OSError):  # not every system lets a folder be opened, or flushed
+            _flush(target.parent, os.O_RDONLY)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _flush(path: Path) -> None:
+def _flush(path: Path, flags: int) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, flags)
     try:
         os.fsync(handle)
     finally:
@@ -60,12 +60,15 @@ def write_text(path: Path, text: str, what: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes, what: str) -> None:
-    """Write bytes to a file."""
+    """Write bytes to a file; to a pipe or a device straight, because a file must not take its place."""
     if path.is_dir():
         raise FairrampError(f"Cannot save {what} to {path}: it is a folder.")
     if not path.parent.is_dir():
         raise FairrampError(f"Cannot save {what} to {path}: the folder {path.parent} does not exist.")
     try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
         with replacing(path) as temporary:
             temporary.write_bytes(content)
     except OSError as error:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairramp.applying import apply_dask, apply_duckdb, apply_eager, apply_polars, apply_spark, is_lazy, reader
 from fairramp.binned import GroupScores, check_weights, summarize
-from fairramp.columns import Columns, column_name, column_names
+from fairramp.columns import Columns, check_new, column_name, column_names, prefixed
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
@@ -226,10 +226,9 @@ def apply(
         raise InputError(f"Repeatable decisions need both `id` and `key`; `{absent}` is missing.")
     if key is not None:
         key = checked_key(key)
-    if not isinstance(prefix, str):
-        raise InputError(f"`prefix` must be text, got {prefix!r}.")
-    new = [f"{prefix}probability"] + ([f"{prefix}decision"] if id is not None else [])
-    _check_new(table, new)
+    new = prefixed(prefix, ("probability",) if id is None else ("probability", "decision"))
+    fold = str.casefold if _engine(table) in ("duckdb", "pyspark") else str
+    check_new(new, table.collect_schema().names(), fold)
     if not is_lazy(table):
         return give(apply_eager(rule, table, columns, key, new))
     if id is not None:
@@ -286,16 +285,6 @@ def _check_columns(table: Any, names: Sequence[str]) -> None:
             shown = ", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else "")
             remedy = f"did you mean {folded[near[0]]!r}?" if near else f"its columns are {shown}."
             raise InputError(f"The table has no column {name!r}; {remedy}")
-
-
-def _check_new(table: Any, names: Sequence[str]) -> None:
-    fold = str.casefold if _engine(table) in ("duckdb", "pyspark") else str
-    present = {fold(column): column for column in table.collect_schema().names()}
-    for name in names:
-        if fold(name) in present:
-            raise InputError(
-                f"The table has a column {present[fold(name)]!r} already; pass `prefix`, like prefix='fair_'."
-            )
 
 
 def _check_id_type(table: Any, name: str) -> None:

@@ -129,7 +129,7 @@ class Profile(NamedTuple):
         import narwhals as nw
 
         x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
-        low, high = np.clip(scale.score_range, -_BIGGEST, _BIGGEST).tolist()
+        low, high = scale.finite_range
         # A comparison with null is null, and one with NaN false: neither is counted as sound.
         checks = {"sound": (x >= low) & (x <= high)}
         sums = [nw.len().alias("n"), nw.col("sound").sum()]
@@ -252,15 +252,9 @@ class LazyRows:
         mean = (bin_ + found["d"] / found["w"]) / self._per_unit
         summary = Summary(labels, self._points(group, found, mean, bin_))
         # The fingerprint counts parts of the range; a bin that an engine's rounding let straddle two is opened.
-        p = summary.points
         parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
-        last = np.where(p.exact, p.lower, np.nextafter(p.upper, -np.inf))
-        straddles = np.floor(p.lower * parts) != np.floor(last * parts)
-        while straddles.any():
-            summary = summary.replace(straddles, self.refine(summary, straddles, np.zeros_like(straddles)))
-            p = summary.points
-            last = np.where(p.exact, p.lower, np.nextafter(p.upper, -np.inf))
-            straddles = np.floor(p.lower * parts) != np.floor(last * parts)
+        while (split := _straddling(summary.points, parts)).any():
+            summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
         return summary
 
     def binned(self, grid: Grid) -> Summary:
@@ -425,6 +419,13 @@ class _Bins(NamedTuple):
         """Those of given points."""
         at = np.searchsorted(self.keys, sort_keys(points.group, points.lower))
         return _Bins(*(value[at] for value in self))
+
+
+def _straddling(points: Points, parts: float) -> Booleans:
+    """Which bins lie in two parts of the range."""
+    last = np.where(points.exact, points.lower, np.nextafter(points.upper, -np.inf))
+    found: Booleans = np.floor(points.lower * parts) != np.floor(last * parts)
+    return found
 
 
 def fetch(frame: Any) -> dict[str, Any]:

@@ -246,9 +246,8 @@ class Rule:
         tie_chances = np.array([ramp.tie_chance for ramp in ramps])
         feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
         rows = ArrayRows(column, codes, None, SCALES[self.scale])
-        # Own decisions compare positions, as the fit does; but logits themselves, whose positions tie at 1.
         logit = self.scale == "logit"
-        own_cutoff = self.cutoff if logit else SCALES[self.scale].position_of(self.cutoff)
+        own_cutoff = self.own_cutoff
 
         def own_scores(start: int, stop: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
             return column[start:stop].astype(np.float64) if logit else x
@@ -389,7 +388,8 @@ class Rule:
             Where the key is: a table of one row, which only the owner of the query should be able to read. The
             text holds its name, and neither it nor a query plan the key.
         prefix : str, default ""
-            What the names of the new columns start with.
+            What the names of the new columns start with. A name of the columns above is refused; other columns
+            of the table are not known here.
 
         Examples
         --------
@@ -417,6 +417,11 @@ class Rule:
             key_column=key_column,
             prefix=prefix,
         )
+
+    @property
+    def own_cutoff(self) -> float:
+        """What own decisions compare with: the cut-off's position, or the logit, since positions tie at 1."""
+        return self.cutoff if self.scale == "logit" else SCALES[self.scale].position_of(self.cutoff)
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decision, if any do."""

@@ -18,10 +18,13 @@ import numpy.typing as npt
 
 from fairramp.inputs import check_number
 
-__all__ = ["SATURATION", "SCALES", "Scale", "logits_at"]
+__all__ = ["ROUNDING", "SATURATION", "SCALES", "Scale", "logits_at"]
 
 #: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
 SATURATION = 36.7368005696771
+#: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.
+ROUNDING = 1e-6
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class Scale:
     def shown_per_unit(self) -> float:
         """What tables multiply positions by: people compare thresholds with scores."""
         return 100.0 if self.name == "percent" else 1.0
+
+    @property
+    def finite_range(self) -> tuple[float, float]:
+        """The lowest and the highest score that can be decided; never infinite."""
+        low, high = self.score_range
+        return max(low, -_LARGEST), min(high, _LARGEST)
 
     @property
     def is_position(self) -> bool:
@@ -90,17 +99,12 @@ SCALES = {
 
 
 def logits_at(threshold: float) -> tuple[float, float]:
-    """The lowest and the highest logit whose probability is the threshold, as NumPy computes it.
+    """The lowest and the highest logit whose probability is the threshold, from 0 to 1, as NumPy computes it.
 
     Another engine may compute the exponential with another last digit, and equality would not survive that. If no
     logit has that probability, low is just above high.
     """
     position = SCALES["logit"].position_of
-    largest = float(np.finfo(np.float64).max)
-    if threshold < 0:  # below every logit
-        return float(np.nextafter(-largest, 0.0)), -largest
-    if threshold > 1:
-        return largest, float(np.nextafter(largest, 0.0))
 
     def first(reached: Callable[[float], bool]) -> float:
         low, high = -1e4, 1e4
@@ -109,6 +113,6 @@ def logits_at(threshold: float) -> tuple[float, float]:
             low, high = (low, middle) if reached(position(middle)) else (middle, high)
         return high
 
-    low = first(lambda p: p >= threshold) if threshold > 0 else -largest
-    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else largest
+    low = first(lambda p: p >= threshold) if threshold > 0 else -_LARGEST
+    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else _LARGEST
     return low, high

@@ -177,6 +177,28 @@ def test_an_earlier_export_is_replaced(inside):
         assert first[0].stdout == first[1].stdout
 
 
+def test_a_query_of_ones_own_around_an_export_is_not_replaced(inside):
+    order = ("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "-o", "mine.sql")
+    inside(*order)
+    mine = f"-- my own work\n{inside.read('mine.sql')}"
+    (inside.folder / "mine.sql").write_text(mine, encoding="utf-8")
+    assert "not overwritten" in inside.error(*order)
+    assert inside.read("mine.sql") == mine
+
+
+def test_onnx_with_missing_values_in_columns_of_different_types(inside):
+    groups = (("f", 1), (None, 2), ("m", None))
+    ramps = (Ramp(0.2), Ramp(0.4), Ramp(0.6))
+    Rule(groups, ramps, ramp_width=0.1, columns=("sex", "unit")).save(inside.folder / "r.json")
+    order = ("export", "r.json", "--to", "onnx", "-o", "r.onnx", "--missing")
+    assert "a whole number that is no group of 'unit'" in inside.error(*order, "x")
+    inside(*order, "-1")
+    session = onnxruntime.InferenceSession(inside.folder / "r.onnx", providers=["CPUExecutionProvider"])
+    sex, unit = np.array(["-1", "m", "f"], dtype=object), np.array([2, -1, -1])
+    (found,) = session.run(None, {"score": np.full(3, 0.5), "sex": sex, "unit": unit})
+    np.testing.assert_array_equal(found, [1.0, 0.0, np.nan])
+
+
 def test_a_key_is_in_no_file_and_no_message(fitted):
     secret = {"FAIRRAMP_KEY": KEY}
     for form in (("sql", "--dialect", "duckdb", "--id", "id", "--key-table", "k", "-o", "r.sql"),
@@ -184,9 +206,10 @@ def test_a_key_is_in_no_file_and_no_message(fitted):
         done = fitted("export", "rule.json", "--to", *form, env=secret)
         assert KEY not in done.stdout + done.stderr
         assert KEY.encode() not in (fitted.folder / form[-1]).read_bytes()
-    for option in ("--key-table", "--key-column"):
-        said = fitted.error("export", "rule.json", "--to", "sql", "--dialect", "duckdb", option, KEY)
+    for option, name in (("--key-table", KEY), ("--key-column", KEY), ("--key-table", f"main.{KEY}")):
+        said = fitted.error("export", "rule.json", "--to", "sql", "--dialect", "duckdb", option, name)
         assert "looks like a key" in said
+        assert "history of your shell" in said
         assert KEY not in said
 
 

@@ -304,6 +304,35 @@ def test_a_regression_on_a_large_scale_does_not_saturate(small):
     )
 
 
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function", "predict"])
+def test_one_row_is_decided_like_many(small, method):
+    X, y, sex = small
+    post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method=method)
+    one = post._pmf_predict(X[:1], sensitive_features=sex[:1])
+    np.testing.assert_array_equal(one, post._pmf_predict(X, sensitive_features=sex)[:1])
+
+
+def test_predictions_that_are_no_column_are_refused_by_name(small):
+    X, y, _ = small
+    model = LinearRegression().fit(X, np.c_[y, y])
+    with pytest.raises(
+        InputError, match=r"^`estimator\.predict` must be one column of numbers, got shape \(600, 2\)"
+    ):
+        fit(small, model, prefit=True, predict_method="predict")
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
+def test_the_scale_of_a_decision_function_does_not_matter(small, factor):
+    X, y, sex = small
+    model, scaled = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y)
+    scaled.coef_, scaled.intercept_ = scaled.coef_ * factor, scaled.intercept_ * factor
+    chances = [
+        fit(small, one, prefit=True, predict_method="decision_function")._pmf_predict(X, sensitive_features=sex)
+        for one in (model, scaled)
+    ]
+    np.testing.assert_allclose(*chances, atol=1e-6)
+
+
 @pytest.mark.parametrize("tol", [None, 0, 0.03, 0.2, 1])
 def test_tol_bounds_the_gap_of_the_fit_rows(small, tol):
     X, y, sex = small

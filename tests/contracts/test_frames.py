@@ -16,6 +16,7 @@ import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
 from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
 from fairramp.export.dialects import literal
+from fairramp.export.plan import numbers_of
 from fairramp.scales import logits_at
 from samples import KEY, sample
 
@@ -519,13 +520,13 @@ def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
 
 
 @pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])
-def test_a_threshold_that_no_probability_reaches_has_no_logit(threshold, chance):
-    low, high = logits_at(threshold)
-    assert low > high
-    for logit in (-1e300, -1e5, 0.0, 1e5, 1e300):
-        assert (logit > high, logit >= low) == (bool(chance), bool(chance))
+def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(threshold, chance):
     rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0.0)
-    np.testing.assert_array_equal(rule.probabilities([-1e300, 0.0, 1e300], ["a"] * 3), chance)
+    largest = np.finfo(np.float64).max
+    logits = [-largest, -1e300, -1e5, 0.0, 1e5, 1e300, largest]
+    np.testing.assert_array_equal(rule.probabilities(logits, ["a"] * 7), chance)
+    low, high, at = numbers_of(rule, rule.ramps[0])
+    assert [1.0 if logit > high else at if logit >= low else 0.0 for logit in logits] == [chance] * 7
 
 
 # Refusing -------------------------------------------------------------------------------------

@@ -164,6 +164,14 @@ def test_what_cannot_be_decided_is_nan_and_minus_one():
     np.testing.assert_array_equal(found["probability"], [nan, nan, nan, 1.0, 0.0])
 
 
+@pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5])
+def test_steps_at_the_largest_logits(threshold):
+    rule = Rule(("a",), (Ramp(threshold, 0.25),), ramp_width=0, scale="logit", cutoff=0.0)
+    scores = np.array([-1, -1e-300, 0, 1]) * np.finfo(np.float64).max
+    found = run(to_onnx(rule), score=scores, group=texts(["a"] * 4))
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, ["a"] * 4))
+
+
 def test_a_draw_that_is_none_decides_only_what_needs_no_draw():
     u = np.array([np.nan, -0.5, 1.0, 7.0])
     for score, answer in ((0.5, -1), (0.1, 0), (0.9, 1)):
@@ -399,6 +407,44 @@ def test_names_that_the_classifier_has_already_are_left_alone():
 def test_classifiers_that_cannot_be_joined_are_refused(model, options, said):
     with pytest.raises(InputError, match=said):
         append_to(model, RULE, **options)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
+@pytest.mark.parametrize(
+    ("scale", "low", "high"), [("probability", 0, 1), ("percent", 0, 100), ("signed", -1, 1)]
+)
+def test_a_classifier_may_stray_by_a_rounding_and_no_farther(scale, low, high, kind):
+    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale=scale)
+    unit = 1e-6 * (100 if scale == "percent" else 1)
+    away = np.array([-2, -0.9, 0.0])
+    dtype = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}[kind]
+    x = np.concatenate([low + unit * away, high - unit * away, [np.nan]]).astype(dtype)
+    model = append_to(own_model(("rows",), kind), rule, decisions=True)
+    found = run(model, x=x, group=texts(["a"] * 7), u=np.full(7, 0.5))
+    np.testing.assert_array_equal(found["probability"], [np.nan, 0, 0, np.nan, 1, 1, np.nan])
+    np.testing.assert_array_equal(found["decision"], [-1, 0, 0, -1, 1, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"group": "u", "decisions": True}, "'u' already; pass `prefix`"),
+        ({"group": "probability"}, "'probability' already; pass `prefix`"),
+        ({"prefix": 3}, "`prefix` must be text, got 3"),
+    ],
+)
+def test_names_that_the_rule_needs_itself_are_refused_alone_and_behind_a_classifier(options, said):
+    for make in (lambda: to_onnx(RULE, **options), lambda: append_to(own_model(), RULE, **options)):
+        with pytest.raises(InputError, match=said):
+            make()
+
+
+def test_strata_and_groups_of_one_name_are_refused():
+    groups = (("s", "a"), ("s", "b"))
+    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, criterion="covariance", target_rate=None)
+    for make in (lambda **o: to_onnx(rule, **o), lambda **o: append_to(own_model(), rule, **o)):
+        with pytest.raises(InputError, match="names of their own"):
+            make(group="g", strata="g")
 
 
 def test_two_logits_are_not_one_score():

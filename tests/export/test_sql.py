@@ -225,6 +225,25 @@ def test_logits_far_out_do_not_overflow(db):
     _agree(db, _selected(db, rule), [0.0] * 4 + [1.0] * 4, [0] * 4 + [1] * 4)
 
 
+@on
+@pytest.mark.parametrize("threshold", [-0.5, 1.5])
+def test_the_largest_logits_have_their_step(db, threshold):
+    rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0)
+    score = np.array([-1, 0, 1]) * np.finfo(np.float64).max
+    _load(db, score, ["a"] * 3, list("abc"))
+    _agree(db, _selected(db, rule), [threshold < 0] * 3, [threshold < 0] * 3)
+
+
+@on
+@pytest.mark.parametrize("width", [0.0, 0.5])
+def test_percents_next_to_0_do_not_underflow(db, width):
+    rule = Rule(("a",), (Ramp(0.1, 0.5),), ramp_width=width, scale="percent")
+    score = np.array([0.0, 5e-324, 1e-310, 1e-305, 1e-299, 10.0])
+    _load(db, score, ["a"] * 6, list("abcdef"))
+    decided = rule.decide(score, ["a"] * 6, ids=list("abcdef"), key=KEY)
+    _agree(db, _selected(db, rule), rule.probabilities(score, ["a"] * 6), decided)
+
+
 @on_drawing
 @pytest.mark.parametrize("key", [None, KEY.upper(), KEY + "\n", KEY[:-1], "g" * 64])
 def test_without_a_sound_key_nothing_is_drawn(db, key):

@@ -1,5 +1,6 @@
 """No name breaks out of exported SQL, and a key is in no text, plan or log."""
 
+import functools
 import logging
 import re
 
@@ -241,6 +242,14 @@ RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
         (RULE, "duckdb", {"table": 7}, "`table` must be a name like"),
         (RULE, "duckdb", {"id": "who", "key_table": 7}, "`key_table` must be a name like"),
         (RULE, "duckdb", {"prefix": 7}, "`prefix` must be text"),
+        (RULE, "duckdb", {"table": "t", "score": "probability"}, "a column 'probability' already; pass `prefix`"),
+        (
+            RULE,
+            "sqlite",
+            {"table": "t", "group": "Fair_Probability", "prefix": "fair_"},
+            "'Fair_Probability' already",
+        ),
+        (RULE, "duckdb", {"table": "t", "id": "DECISION", "key_table": "k"}, "a column 'DECISION' already"),
         (RULE, "duckdb", {"score": "a\0"}, "contains the character NUL"),
         (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL cuts names off after 63"),
         (RULE, "spark", {"score": "${x}"}, "which Spark takes for a variable"),
@@ -254,6 +263,24 @@ RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
 def test_what_cannot_be_written_is_refused(rule, dialect, more, message):
     with pytest.raises(InputError, match=message):
         rule.to_sql(dialect, **{"score": "p", "group": "g"} | more)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"key_table": KEY},
+        {"key_table": f"main.{KEY.upper()}"},
+        {"key_table": ["main", f" {KEY}"]},
+        {"key_table": [KEY, 7]},
+        {"key_table": "k", "key_column": KEY},
+    ],
+)
+def test_a_key_in_place_of_a_name_is_refused_and_not_repeated(dialect, named):
+    for write in (RULE.to_sql, functools.partial(sql.expressions, RULE)):
+        with pytest.raises(InputError, match="looks like a key") as caught:
+            write(dialect, score="p", group="g", id="who", **named)
+        assert KEY not in str(caught.value).lower()
 
 
 def test_text_that_reads_otherwise_than_meant_does_not_leave(monkeypatch):

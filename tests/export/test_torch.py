@@ -90,13 +90,14 @@ def test_what_cannot_be_decided_is_nan_and_minus_one():
 
 def test_half_a_model_keeps_whole_thresholds():
     rule = Rule(("a",), (Ramp(0.123456789),), ramp_width=1e-6)
+    scores, codes = np.array([0.1234567, 0.123457]), torch.zeros(2, dtype=torch.int64)
+    expected = rule.probabilities(scores, ["a", "a"])
     model = torch.nn.ModuleDict({"own": torch.nn.Linear(2, 1), "rule": to_torch(rule)}).half()
     assert model["own"].weight.dtype == torch.float16
-    assert model["rule"].numbers.dtype == torch.float64
-    scores = np.array([0.1234567, 0.123457])
-    found = model["rule"](torch.from_numpy(scores), torch.zeros(2, dtype=torch.int64))
-    np.testing.assert_array_equal(found, rule.probabilities(scores, ["a", "a"]))
-    moved = model.to("meta")["rule"].numbers
+    np.testing.assert_array_equal(model["rule"](torch.from_numpy(scores), codes), expected)
+    for rounded in (scripted(to_torch(rule)).half(), scripted(to_torch(rule)).float(), to_torch(rule).bfloat16()):
+        np.testing.assert_array_equal(rounded(torch.from_numpy(scores), codes), expected)
+    moved = model.to("meta")["rule"](torch.empty(2, device="meta"), codes.to("meta"))
     assert (moved.device.type, moved.dtype) == ("meta", torch.float64)
 
 
@@ -112,6 +113,26 @@ def test_draws_in_single_precision_are_refused():
     module = to_torch(RULE, decisions=True)
     with pytest.raises(ValueError, match="in double"):
         module(torch.rand(3), torch.zeros(3, dtype=torch.int64), torch.rand(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
+def test_codes_that_are_no_whole_numbers_are_refused(dtype):
+    for form in (to_torch(RULE), scripted(to_torch(RULE))):
+        with pytest.raises(Exception, match="groups must be whole numbers"):
+            form(torch.rand(3), torch.zeros(3, dtype=dtype))
+
+
+@pytest.mark.parametrize("n", [100, 200, 300])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_codes_of_every_whole_type_find_their_groups(dtype, n):
+    rule = Rule(tuple(range(n)), tuple(Ramp(k / n) for k in range(n)), ramp_width=0.01)
+    codes = [0, 1, 57, 99, 127]
+    scores = torch.full((len(codes),), 0.5, dtype=torch.float64)
+    found = to_torch(rule)(scores, torch.tensor(codes, dtype=dtype))
+    known = [rule.probabilities([0.5], [code])[0] if code < n else np.nan for code in codes]
+    np.testing.assert_array_equal(found, known)
+    if dtype.is_signed:
+        assert torch.isnan(to_torch(rule)(scores, torch.full((len(codes),), -1, dtype=dtype))).all()
 
 
 def test_a_program_runs_in_a_fresh_process_and_says_which_rule_it_is(tmp_path):

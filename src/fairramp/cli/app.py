@@ -4,7 +4,7 @@ Imports of anything heavy stand inside the commands.
 """
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -30,9 +30,6 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app"]
 

@@ -4,7 +4,7 @@ Files appear whole or not at all, and replace nothing but an earlier file of the
 SQL names the table that holds it, and graphs and modules take draws.
 """
 
-import re
+import mmap
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import Any
 from fairramp.cli.guards import keep_inputs, keep_others
 from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
 from fairramp.exceptions import FairrampError
-from fairramp.export.dialects import DIALECTS
+from fairramp.export.dialects import DIALECTS, looks_like_key
 from fairramp.files import write_text
-from fairramp.groups import Label
 from fairramp.rule import Rule
 
 __all__ = ["check", "export"]
@@ -29,7 +28,7 @@ _OPTIONS = {
     "json": (),
 }
 _ENDINGS = {"onnx": ".onnx", "torch": ".pt2"}
-#: What a file of each form has inside.
+#: What a file of each form has inside, and SQL at its start.
 _MARKS = {"sql": b"-- A fairramp rule", "onnx": b"fairramp.rule", "torch": b"fairramp.rule.json"}
 
 
@@ -46,7 +45,7 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     if to == "sql" and "dialect" not in given:
         raise TableError(f"--to sql needs --dialect: {', '.join(DIALECTS)}.")
     for name in ("key_table", "key_column"):
-        if re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", given.get(name, "")):
+        if looks_like_key(given.get(name)):
             raise TableError(
                 f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
                 "It may now stand in the history of your shell."
@@ -68,7 +67,12 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
 
 
 def _keep_others(path: Path, to: str) -> None:
-    if path.is_file() and path.stat().st_size and _MARKS[to] not in path.read_bytes():
+    if not path.is_file() or not path.stat().st_size:
+        return
+    mark = _MARKS[to]
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
+    if not earlier:
         raise TableError(
             f"{path} exists and is no earlier export, so it is not overwritten; name another file or delete it."
         )
@@ -100,12 +104,19 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
-    from fairramp.export.onnx import append_to, to_onnx
+    from fairramp.export.onnx import append_to, labels_by_input, to_onnx
 
-    if "missing" in given and not any(part is None for label in rule.groups for part in _parts(label)):
-        raise TableError("--missing stands for a group of missing values, and the rule has none; leave it out.")
-    if "missing" in given and not any(isinstance(part, str) for label in rule.groups for part in _parts(label)):
-        given["missing"] = _whole(given["missing"])
+    if "missing" in given:
+        labels = labels_by_input(rule, given.get("group"), given.get("strata"))
+        if not any(None in column for column in labels.values()):
+            raise TableError(
+                "--missing stands for a group of missing values, and the rule has none; leave it out."
+            )
+        text = given["missing"]
+        given["missing"] = {
+            name: text if any(isinstance(label, str) for label in column) else _whole(text)
+            for name, column in labels.items()
+        }
     own = given.pop("model", None)
     model = to_onnx(rule, output, **given) if own is None else append_to(own, rule, output, **given)
     names = {1: "float32", 11: "float64", 8: "text", 7: "int64", 9: "bool", 6: "int32", 2: "uint8", 3: "int8"}
@@ -119,10 +130,6 @@ def _gives(drawn: Any) -> list[str]:
         found[0] += "; decision, 1 or 0, -1 where there is none"
         found.append("u: fairramp.draws(ids, key), made where the key is; the file holds no key")
     return found
-
-
-def _parts(label: Label) -> tuple[Label, ...]:
-    return sum(map(_parts, label), ()) if isinstance(label, tuple) else (label,)
 
 
 def _whole(text: str) -> int | str:

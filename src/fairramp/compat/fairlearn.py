@@ -4,6 +4,7 @@
     objective="accuracy_score"              →   target_rate = "accuracy"
     two thresholds, one of them drawn       →   ramp_width = 0: one threshold, draws only among equal scores
     prefit=True                             →   FrozenEstimator
+    predict_method="decision_function"      →   its values v as scores asinh(v), so that large ones stay apart
     predict_method="predict"                →   its values v as scores asinh(v − ½), so that ½ is the cut-off
 
 A script that says ``from fairlearn.postprocessing import ThresholdOptimizer`` and asks for demographic parity
@@ -88,6 +89,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
       `sample_weight` are handed to the classifier as they are; then it is trained once, and the rule is learned
       on its training rows, as in Fairlearn.
     - `sample_weight` counts for the rule too.
+    - `rule_` takes scores asinh(v) of values v of `decision_function`, and asinh(v − ½) of those of `predict`.
     - A group that `fit` never saw is an error, not a silent 0; a missing one is a group of its own.
     - ``random_state=None`` draws anew and leaves NumPy's global state alone, so that ``numpy.random.seed`` has no
       say; an int or a RandomState repeats, with other draws than Fairlearn's.
@@ -269,11 +271,13 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         return self.estimator_.predict_proba(X)
 
     def decision_function(self, X: Any) -> Any:
-        """As the model says, or made of its predictions."""
-        if self.method == "decision_function":
-            return self.estimator_.decision_function(X)
-        values = as_column(np.asarray(self.estimator_.predict(X)).squeeze(), "predictions of `estimator`")
-        return np.arcsinh(values - 0.5)  # a regression may be on any scale, and must not saturate
+        """Made of the model's own, or of its predictions, either of which may be on any scale."""
+        own = self.method == "decision_function"
+        values = np.asarray(self.estimator_.decision_function(X) if own else self.estimator_.predict(X))
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        column = as_column(values, f"estimator.{self.method}")
+        return np.arcsinh(column if own else column - 0.5)  # as they are they would saturate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

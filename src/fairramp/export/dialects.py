@@ -8,8 +8,9 @@
 Names and values are quoted here and nowhere else. What an engine cannot hold is refused in a sentence.
 """
 
+import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fairramp.exceptions import InputError
 
@@ -28,6 +29,7 @@ __all__ = [
     "commented",
     "identifier",
     "literal",
+    "looks_like_key",
 ]
 
 Part = str | int | bool | None
@@ -239,6 +241,14 @@ def check_name(role: str, name: str, dialect: Dialect) -> str:
             "rename it."
         )
     return name
+
+
+def looks_like_key(name: Any) -> bool:
+    """Whether a name, or a part of it, is of the form of a key."""
+    if isinstance(name, list | tuple):
+        return any(map(looks_like_key, name))
+    parts = name.split(".") if isinstance(name, str) else []
+    return any(re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", part) for part in parts)
 
 
 def commented(line: str) -> str:

@@ -17,8 +17,8 @@ the range is asked for first. The comparison with the width comes before the div
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairramp.export.dialects import Dialect, Part, literal
-from fairramp.export.plan import numbers_of, score_range
+from fairramp.export.dialects import POSTGRES, Dialect, Part, literal
+from fairramp.export.plan import numbers_of
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
 
@@ -61,7 +61,7 @@ class Formula(NamedTuple):
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body where the score is sound, and NULL elsewhere."""
-        low, high = score_range(self.rule)
+        low, high = SCALES[self.rule.scale].finite_range
         sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
 
@@ -99,9 +99,8 @@ class Formula(NamedTuple):
         if self.rule.pooled is not None:
             return self.known(self.rule.pooled)
         if self.rule.unseen_group == "original":
-            logit, scale = self.rule.scale == "logit", SCALES[self.rule.scale]
             no, yes = self._number(0.0), self._number(1.0)
-            cutoff = self._number(self.rule.cutoff if logit else scale.position_of(self.rule.cutoff))
+            cutoff = self._number(self.rule.own_cutoff)
             return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
         return "NULL"
 
@@ -131,7 +130,12 @@ class Formula(NamedTuple):
     def _position(self) -> str:
         score, one = self.score, self._number(1.0)
         if self.rule.scale == "percent":
-            return f"({score} / {self._number(100.0)})"
+            percent = f"{score} / {self._number(100.0)}"
+            if self.dialect is POSTGRES:  # which takes a quotient next to 0 for an error
+                percent = (
+                    f"CASE WHEN {score} < {self._number(1e-300)} THEN {self._number(0.0)} ELSE {percent} END"
+                )
+            return f"({percent})"
         if self.rule.scale != "logit":
             return score
         exponent = f"-({score})"

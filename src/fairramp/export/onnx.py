@@ -25,18 +25,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.columns import Columns
+from fairramp.columns import Columns, prefixed
 from fairramp.exceptions import FairrampError, InputError
-from fairramp.export.plan import Plan, score_range
+from fairramp.export.plan import Plan
 from fairramp.files import write_bytes
 from fairramp.groups import Label
 from fairramp.inputs import check_option
 from fairramp.rule import Rule
+from fairramp.scales import ROUNDING, SCALES
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["append_to", "to_onnx"]
+__all__ = ["append_to", "labels_by_input", "to_onnx"]
 
 #: The oldest version of the operators in which all those used here work on doubles.
 _OPSET = 13
@@ -98,12 +99,10 @@ def to_onnx(
     check_option("score_type", score_type, types)
     named = _named(rule, score, group, strata)
     columns, name = _inputs(rule, named, missing), named.score
-    taken = {name, *(column.name for column in columns)}
-    if len(taken) <= len(columns):
-        raise InputError(f"Inputs must have names of their own, got {list(named.all)}; pass other ones.")
+    _check_distinct([name, *(column.name for column in columns)])
     graph = onnx.GraphProto(name="fairramp")
     graph.input.append(_tensor(name, types[score_type]))
-    part = _Part(rule, columns, decisions, prefix, taken)
+    part = _Part(rule, columns, decisions, prefix, {name})
     versions = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid(_ML, _ML_OPSET)]
     model = onnx.helper.make_model(
         graph,
@@ -129,6 +128,8 @@ def append_to(
     prefix: str = "",
 ) -> "ModelProto":
     """Join a rule behind a classifier, so that one model takes features and groups and decides.
+
+    A score at most 1e-6 out of its range (1e-4 in percent) is a rounding of the classifier and counts as the end.
 
     The classifier's own inputs and outputs stay. An input of the classifier with the name of a group column, and
     of its type, is used for both.
@@ -178,11 +179,11 @@ def append_to(
     _align(joined)
     graph = joined.graph
     inputs = {tensor.name: tensor for tensor in graph.input}
-    columns = _inputs(rule, _named(rule, found.name, group, strata), missing)
-    part = _Part(rule, columns, decisions, prefix, _names_in(graph))
+    columns, taken = _inputs(rule, _named(rule, found.name, group, strata), missing), _names_in(graph)
+    _check_distinct([column_in.name for column_in in columns])
     for column_in in columns:
         if column_in.name not in inputs:
-            if column_in.name in part.taken:
+            if column_in.name in taken:
                 raise InputError(
                     f"The model has something named {column_in.name!r} already; pass `group` or `strata`."
                 )
@@ -191,8 +192,24 @@ def append_to(
                 f"The model's input {column_in.name!r} is not of the type of the rule's groups; pass `group` "
                 "with another name, and the groups come in beside it."
             )
+    part = _Part(rule, columns, decisions, prefix, taken, rounded=True)
     taken_from = _one_column(found, column, rule, part)
     return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
+
+
+def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
+    """The groups' values in each input that tells groups apart, strata first.
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule((("f", 1), (None, 2)), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> labels_by_input(rule, group=["sex", "unit"])
+    {'sex': ['f', None], 'unit': [1, 2]}
+    """
+    pairs = _by_input(rule, _named(rule, "", group, strata))
+    _check_distinct([name for name, _ in pairs])
+    return dict(pairs)
 
 
 class _Input(NamedTuple):
@@ -204,14 +221,24 @@ class _Input(NamedTuple):
 
 
 class _Part:
-    """The nodes of a rule."""
+    """The nodes of a rule; with `rounded`, scores that stray out of their range by a rounding are put back."""
 
-    def __init__(self, rule: Rule, columns: list[_Input], decisions: bool, prefix: str, taken: set[str]) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        columns: list[_Input],
+        decisions: bool,
+        prefix: str,
+        taken: set[str],
+        rounded: bool = False,
+    ) -> None:
         self.rule = rule
         self.columns = columns
-        self.taken = taken
-        self.u = f"{prefix}u" if decisions else None
-        self.outputs = [f"{prefix}probability", *([f"{prefix}decision"] if decisions else [])]
+        self.rounded = rounded
+        taken = taken | {column.name for column in columns}
+        u, *outputs = prefixed(prefix, ("u", "probability", "decision"))
+        self.u = u if decisions else None
+        self.outputs = outputs if decisions else outputs[:1]
         for name in (*([self.u] if self.u else []), *self.outputs):
             if name in taken:
                 raise InputError(f"The model has something named {name!r} already; pass `prefix`.")
@@ -293,7 +320,16 @@ class _Part:
     def _chance(self, score: str, code: str) -> str:
         rule, plan = self.rule, Plan.of(self.rule)
         zero, one, nan = self.constant(0.0), self.constant(1.0), self.constant(np.nan)
-        low, high = (self.constant(end) for end in score_range(rule))
+        scale = SCALES[rule.scale]
+        low, high = (self.constant(end) for end in scale.finite_range)
+        if self.rounded and rule.scale != "logit":
+            slack = ROUNDING * scale.shown_per_unit
+            ends = (("Less", "GreaterOrEqual", low, -slack), ("Greater", "LessOrEqual", high, slack))
+            for (outside, near, end, step), value in zip(ends, scale.finite_range, strict=True):
+                stray = self.node(
+                    "And", self.node(outside, score, end), self.node(near, score, self.constant(value + step))
+                )
+                score = self.node("Where", stray, end, score)
         sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
         score = self.node("Where", sound, score, nan)
         x = self._position(score, one)
@@ -348,6 +384,11 @@ def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
     return Columns.of(rule, score, group, strata, None)
 
 
+def _check_distinct(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise InputError(f"Inputs must have names of their own, got {names}; pass other ones.")
+
+
 def _numbered(name: str, label: Label) -> list[str]:
     n = len(label) if isinstance(label, tuple) else 1
     return [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
@@ -355,11 +396,15 @@ def _numbered(name: str, label: Label) -> list[str]:
 
 def _inputs(rule: Rule, named: Columns, missing: Any) -> list[_Input]:
     """The group columns as tensors: texts, whole numbers or truths, each with the groups' values."""
-    values = zip(*map(named.parts, rule.groups), strict=True)
     return [
-        _input(name, list(labels), missing.get(name) if isinstance(missing, Mapping) else missing)
-        for name, labels in zip((*named.strata, *named.groups), values, strict=True)
+        _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
+        for name, labels in _by_input(rule, named)
     ]
+
+
+def _by_input(rule: Rule, named: Columns) -> list[tuple[str, list[Any]]]:
+    values = map(list, zip(*map(named.parts, rule.groups), strict=True))
+    return list(zip((*named.strata, *named.groups), values, strict=True))
 
 
 def _input(name: str, labels: list[Any], missing: Any) -> _Input:

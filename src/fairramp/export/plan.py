@@ -20,7 +20,7 @@ from fairramp.groups import label_key
 from fairramp.rule import OFFSETS, Ramp, Rule
 from fairramp.scales import SCALES, logits_at
 
-__all__ = ["Plan", "codes_of", "numbers_of", "score_range"]
+__all__ = ["Plan", "codes_of", "numbers_of"]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Plan:
     def of(cls, rule: Rule) -> "Plan":
         """Of a rule."""
         on_logits = rule.scale == "logit"
-        cutoff = rule.cutoff if on_logits else SCALES[rule.scale].position_of(rule.cutoff)
+        cutoff = rule.own_cutoff
         original = rule.unseen_group == "original"
         rows = [numbers_of(rule, ramp) for ramp in rule.ramps]
         if rule.pooled is not None:
@@ -63,15 +63,12 @@ def numbers_of(rule: Rule, ramp: Ramp) -> tuple[float, ...]:
     """What a chance depends on besides the score: (foot,), or (low, high, at) for steps."""
     if rule.ramp_width > 0:
         return (ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width,)
-    at = logits_at(ramp.threshold) if rule.scale == "logit" else (ramp.threshold, ramp.threshold)
-    return (*at, ramp.tie_chance)
-
-
-def score_range(rule: Rule) -> tuple[float, float]:
-    """The lowest and the highest score that can be decided; never infinite."""
-    low, high = SCALES[rule.scale].score_range
-    largest = float(np.finfo(np.float64).max)
-    return max(low, -largest), min(high, largest)
+    if rule.scale != "logit":
+        return ramp.threshold, ramp.threshold, ramp.tie_chance
+    if not 0 <= ramp.threshold <= 1:  # all logits are above it, the lowest too; or below it, the highest too
+        end = SCALES["logit"].finite_range[ramp.threshold > 1]
+        return end, end, float(ramp.threshold < 0)
+    return (*logits_at(ramp.threshold), ramp.tie_chance)
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int64]:

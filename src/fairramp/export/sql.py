@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.columns import Columns, column_name
+from fairramp.columns import Columns, check_new, column_name, prefixed
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.dialects import (
     BIGQUERY,
@@ -26,6 +26,7 @@ from fairramp.export.dialects import (
     commented,
     identifier,
     literal,
+    looks_like_key,
 )
 from fairramp.export.formula import Formula, decision
 from fairramp.inputs import check_option
@@ -104,9 +105,7 @@ def to_sql(
 ) -> str:
     """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`."""
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
-    if not isinstance(prefix, str):
-        raise InputError(f"`prefix` must be text, got {prefix!r}.")
-    new = [check_name("The new column", f"{prefix}{name}", order.dialect) for name in order.answers]
+    new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if table is None:
         if view is not None:
             raise InputError("`view` needs `table`, the name of the table that the view reads.")
@@ -114,6 +113,7 @@ def to_sql(
         body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
         order.read_back(f"SELECT {body}", *new)
         return f"{order.header(new)}\n{body}\n"
+    check_new(new, order.columns.all)
     source = order.path("table", table)
     body = order.select(source, new)
     if view is not None:
@@ -161,6 +161,11 @@ class _Order:
                     f"{chosen.title} has no SHA-256, so it cannot draw; leave out `id` and `key_table`, and "
                     "compare its probabilities with fairramp.draws(ids, key)."
                 )
+            for role, given in (("key_table", key_table), ("key_column", key_column)):
+                if looks_like_key(given):
+                    raise InputError(
+                        f"`{role}` is a name, and this looks like a key: put it into a one-row table."
+                    )
             name = check_name("The column", column_name("key_column", key_column), chosen)
             order.names.add(name)
             path = order.path("key_table", key_table)

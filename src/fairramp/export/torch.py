@@ -7,7 +7,8 @@ Tensors hold no text, so groups come as codes: 0 … K−1 in the order of the r
 group. The module's `codes` makes them from labels. What `Rule.probabilities` refuses gets the probability NaN and
 the decision −1, as in `fairramp.export.onnx`.
 
-``model.half()`` and ``model.float()`` round every floating-point buffer of a model; those of a rule stay doubles.
+``model.half()`` and ``model.float()`` round every floating-point buffer of a model, also of a scripted one. So
+the numbers of a rule are kept as the bits of their doubles, in int64.
 """
 
 import io
@@ -21,9 +22,10 @@ import numpy as np
 
 from fairramp._version import __version__
 from fairramp.exceptions import InputError
-from fairramp.export.plan import Plan, codes_of, score_range
+from fairramp.export.plan import Plan, codes_of
 from fairramp.files import write_bytes
 from fairramp.rule import Rule
+from fairramp.scales import SCALES
 
 try:
     import torch
@@ -46,27 +48,20 @@ class RampModule(torch.nn.Module):
         What decides.
     """
 
-    numbers: Tensor
+    bits: Tensor
 
     def __init__(self, rule: Rule) -> None:
         super().__init__()
         plan = Plan.of(rule)
         self.rule = rule
         self.scale = rule.scale
-        self.low, self.high = score_range(rule)
+        self.low, self.high = SCALES[rule.scale].finite_range
         self.width = rule.ramp_width
         self.n_groups = len(rule.groups)
         self.on_logits = plan.on_logits
         self.has_own = plan.own_cutoff is not None
         self.own_cutoff = plan.own_cutoff or 0.0
-        self.register_buffer("numbers", torch.from_numpy(np.ascontiguousarray(plan.numbers.T)))
-
-    def _apply(self, fn: Any, recurse: bool = True) -> "RampModule":
-        """Move to another device, but never to another type."""
-        numbers = self.numbers
-        super()._apply(fn, recurse)
-        self.numbers = numbers.to(self.numbers.device)
-        return self
+        self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers.T).view(np.int64)))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """Codes of labels, which may be of any kind that `Rule.probabilities` takes."""
@@ -76,6 +71,9 @@ class RampModule(torch.nn.Module):
         """Probability of the positive decision, in double; NaN where there is none."""
         if scores.shape != groups.shape:
             raise ValueError("scores and groups must have the same shape")
+        if groups.is_floating_point() or groups.is_complex():
+            raise ValueError("groups must be whole numbers, as codes makes them")
+        groups = groups.to(torch.int64)
         score = scores.to(torch.float64)
         nan = torch.full_like(score, float("nan"))
         zero, one = torch.zeros_like(score), torch.ones_like(score)
@@ -88,13 +86,14 @@ class RampModule(torch.nn.Module):
         else:
             x = score
         known = (groups >= 0) & (groups < self.n_groups)
-        code = torch.where(known, groups, torch.full_like(groups, self.n_groups)).to(torch.int64)
+        code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
+        numbers = torch.view_copy(self.bits, dtype=torch.float64)  # scripts have no `view` of another type
         compared = score if self.on_logits else x
         if self.width == 0.0:
-            low, high, at = self.numbers[0][code], self.numbers[1][code], self.numbers[2][code]
+            low, high, at = numbers[0][code], numbers[1][code], numbers[2][code]
             below = torch.where(compared < low, zero, nan)
             return torch.where(compared > high, one, torch.where(compared >= low, at, below))
-        height = (x - self.numbers[0][code]) / self.width
+        height = (x - numbers[0][code]) / self.width
         chance = torch.where(height <= 0.0, zero, torch.where(height >= 1.0, one, height))
         if self.has_own:
             own = torch.where(sound, torch.where(compared >= self.own_cutoff, one, zero), nan)
