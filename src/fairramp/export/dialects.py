@@ -54,8 +54,8 @@ class Dialect(NamedTuple):
         What compares {text} letter by letter, whatever the collation of its column.
     draw : str or None
         The first 13 hexadecimal digits of SHA-256 of {message} as a whole number; None if there is no such hash.
-    exp_overflows : bool
-        Whether the exponential of a large number is an error instead of infinity.
+    range_fails : bool
+        Whether a result that is too large, or too near to 0, may be an error instead of infinity or 0.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Dialect(NamedTuple):
     string: Callable[[str], str]
     exactly: str
     draw: str | None
-    exp_overflows: bool = False
+    range_fails: bool = False
 
 
 def _with_exponent(value: float) -> str:
@@ -140,7 +140,7 @@ POSTGRES = Dialect(
     '{text} COLLATE "C"',
     "CAST(CAST('x000' || substr(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 1, 13) AS BIT(64)) "
     "AS BIGINT)",
-    exp_overflows=True,
+    range_fails=True,
 )
 SPARK = Dialect(
     "spark",
@@ -165,7 +165,7 @@ SNOWFLAKE = Dialect(
     _escaped,
     "COLLATE({text}, 'utf8')",
     "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
-    exp_overflows=True,
+    range_fails=True,
 )
 BIGQUERY = Dialect(
     "bigquery",
@@ -178,7 +178,7 @@ BIGQUERY = Dialect(
     _escaped,
     "{text}",
     "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
-    exp_overflows=True,
+    range_fails=True,
 )
 SQLITE = Dialect(
     "sqlite",

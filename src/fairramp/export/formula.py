@@ -17,7 +17,7 @@ the range is asked for first. The comparison with the width comes before the div
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fairramp.export.dialects import POSTGRES, Dialect, Part, literal
+from fairramp.export.dialects import Dialect, Part, literal
 from fairramp.export.plan import numbers_of
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
@@ -131,7 +131,7 @@ class Formula(NamedTuple):
         score, one = self.score, self._number(1.0)
         if self.rule.scale == "percent":
             percent = f"{score} / {self._number(100.0)}"
-            if self.dialect is POSTGRES:  # which takes a quotient next to 0 for an error
+            if self.dialect.range_fails:  # on a quotient next to 0, in PostgreSQL
                 percent = (
                     f"CASE WHEN {score} < {self._number(1e-300)} THEN {self._number(0.0)} ELSE {percent} END"
                 )
@@ -139,7 +139,7 @@ class Formula(NamedTuple):
         if self.rule.scale != "logit":
             return score
         exponent = f"-({score})"
-        if self.dialect.exp_overflows:
+        if self.dialect.range_fails:
             far = 700.0  # 1 and next to 0, to the last digit that matters
             ends = ((f"> {self._number(far)}", -far), (f"< {self._number(-far)}", far))
             cases = " ".join(f"WHEN {score} {beyond} THEN {self._number(end)}" for beyond, end in ends)
