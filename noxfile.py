@@ -64,9 +64,7 @@ def oldest(session: nox.Session) -> None:
     tables = dev("pandas", "polars", "fairlearn", "cvxpy", "statsmodels")
     everything = list(dict.fromkeys([*requirements(), *tables]))
     if "core" in session.posargs:
-        everything = [
-            r for r in everything if not r.startswith(("pyspark", "onnx", "dask", "vl-convert", "sqlglot"))
-        ]
+        everything = [r for r in everything if not r.startswith(("pyspark", "onnx", "dask", "sqlglot"))]
     with tempfile.TemporaryDirectory() as folder:
         limits = Path(folder) / "oldest.txt"
         limits.write_text("\n".join(lowest(r) for r in everything) + "\n", encoding="utf-8")

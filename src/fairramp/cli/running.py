@@ -109,7 +109,7 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
         left = " ".join(error.unused_tokens or [])
         return f"{left!r} is one word too many; put names with spaces in quotes, like 'my score'."
     if isinstance(error, MissingArgumentError):
-        name = re.search(r"parameter (\S+) requires an argument", text)
+        name = re.search(r'parameter "?([^\s"]+)"? requires an argument', text)  # older ones quote it
         if name is not None:
             return f"{name[1]} {'has no value' if name[1] in arguments else 'is missing'}."
     comma = re.search(r'for (\S+): unable to convert "(-?\d*),(\d+)" into float', text)

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -322,8 +323,11 @@ def write_stream(path: str, text: str) -> None:
 def write_picture(chart: Any, path: str) -> None:
     """Write a chart to a file."""
     from fairramp.cli.tables import replacing
+    from fairramp.report.plots import missing_extra
 
     kind = path.lower().rpartition(".")[2]
+    if find_spec("vl_convert") is None:
+        raise missing_extra("vl-convert-python")
     with replacing(path) as temporary:
         chart.save(temporary, format=kind, **({"inline": True} if kind == "html" else {}))
 
