@@ -32,6 +32,11 @@ def write(results: Results, folder: Path) -> list[str]:
         "convergence.svg": convergence(results),
         "trade-off.svg": trade_off(results),
     }
+    return save(charts, folder)
+
+
+def save(charts: dict[str, Any], folder: Path) -> list[str]:
+    """Write those figures that there are, in one style; return their file names."""
     for name, chart in charts.items():
         if chart is not None:
             with replaced(folder / name) as path:

@@ -6,8 +6,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from reproduction.figures import SEXES, _scale, _styled
-from reproduction.store import replaced
+from reproduction.figures import SEXES, _scale, save
 from reproduction.vision.aggregate import Interval, Table, average_ranks, soft_ranks
 from reproduction.vision.backbones import ILSVRC, IMAGENET21K, JFT, NOTHING, REGISTRY
 from reproduction.vision.claims import error_after
@@ -28,11 +27,7 @@ def write(table: Table, folder: Path) -> list[str]:
         "fractions.svg": fractions(table),
         "pretraining-fraction.svg": pretraining_fraction(table),
     }
-    for name, chart in charts.items():
-        if chart is not None:
-            with replaced(folder / name) as path:
-                _styled(chart).save(str(path), format="svg")
-    return [name for name, chart in charts.items() if chart is not None]
+    return save(charts, folder)
 
 
 def _colours(found: list[str]) -> Any:

@@ -195,7 +195,7 @@ class _Groups(NamedTuple):
 
         '1' is not 1 and True is not 1, though a data base would cast one to the other and find them equal.
         """
-        names = (*columns.strata, *columns.groups)
+        names = columns.grouped
         types = [schema[name] for name in names]
         kinds = [_kind(dtype) for dtype in types]
         pairs = [

@@ -51,6 +51,20 @@ class Columns(NamedTuple):
         """All of them."""
         return (self.score, *self.groups, *self.strata, *([] if self.id is None else [self.id]))
 
+    @property
+    def grouped(self) -> tuple[str, ...]:
+        """Those that make a group, strata first."""
+        return (*self.strata, *self.groups)
+
+    def labels(self, groups: Iterable[Label]) -> list[tuple[str, list[Any]]]:
+        """The groups' values in each of those."""
+        values = map(list, zip(*map(self.parts, groups), strict=True))
+        return list(zip(self.grouped, values, strict=True))
+
+    def blank(self, groups: Iterable[Label]) -> list[str]:
+        """Those in which groups have the empty text and no missing label, which files often confuse."""
+        return [name for name, known in self.labels(groups) if "" in known and None not in known]
+
     def renamed(self, names: dict[str, str]) -> "Columns":
         """Under other names."""
         score, groups, strata, id_ = self

@@ -5,13 +5,14 @@ SQL names the table that holds it, and graphs and modules take draws.
 """
 
 import mmap
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairramp.cli.guards import keep_inputs, keep_others
+from fairramp.cli.steps import write_stream
 from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
+from fairramp.columns import Columns
 from fairramp.exceptions import FairrampError
 from fairramp.export.dialects import DIALECTS, looks_like_key
 from fairramp.files import write_text
@@ -81,10 +82,9 @@ def _keep_others(path: Path, to: str) -> None:
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
     if to == "sql":
-        text = rule.to_sql(**given)
-        _write(text, output)
-        blank = any(line.startswith("--   the empty text is") for line in text.splitlines())
-        return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] * blank
+        _write(rule.to_sql(**given), output)
+        blank = Columns.of(rule, *map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+        return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
     if to == "json":
         _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
         return ["without the record of the fit: rows and rates of groups"]
@@ -140,9 +140,7 @@ def _whole(text: str) -> int | str:
 
 
 def _write(text: str, output: str | None) -> None:
-    if output is None or output == STDOUT:
-        sys.stdout.write(text)
-    elif is_stream(output):
-        Path(output).write_text(text, encoding="utf-8")
+    if output is None or is_stream(output):
+        write_stream(output or STDOUT, text)
     else:
         write_text(Path(output), text, "the rule")

@@ -207,7 +207,7 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
     >>> labels_by_input(rule, group=["sex", "unit"])
     {'sex': ['f', None], 'unit': [1, 2]}
     """
-    pairs = _by_input(rule, _named(rule, "", group, strata))
+    pairs = _named(rule, "", group, strata).labels(rule.groups)
     _check_distinct([name for name, _ in pairs])
     return dict(pairs)
 
@@ -398,13 +398,8 @@ def _inputs(rule: Rule, named: Columns, missing: Any) -> list[_Input]:
     """The group columns as tensors: texts, whole numbers or truths, each with the groups' values."""
     return [
         _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
-        for name, labels in _by_input(rule, named)
+        for name, labels in named.labels(rule.groups)
     ]
-
-
-def _by_input(rule: Rule, named: Columns) -> list[tuple[str, list[Any]]]:
-    values = map(list, zip(*map(named.parts, rule.groups), strict=True))
-    return list(zip((*named.strata, *named.groups), values, strict=True))
 
 
 def _input(name: str, labels: list[Any], missing: Any) -> _Input:

@@ -130,9 +130,7 @@ class _Order:
         self.key: tuple[str, str, str] | None = None
         self.names: set[str] = set(columns.all)
         self.labels: list[tuple[Any, ...]] = [columns.parts(label) for label in rule.groups]
-        self.kinds = [
-            _kind(name, parts) for name, parts in zip(self.grouped, zip(*self.labels, strict=True), strict=True)
-        ]
+        self.kinds = [_kind(name, parts) for name, parts in columns.labels(rule.groups)]
 
     @classmethod
     def of(
@@ -171,19 +169,6 @@ class _Order:
             path = order.path("key_table", key_table)
             order.key = path, name, key_table if isinstance(key_table, str) else ".".join(key_table)
         return order
-
-    @property
-    def grouped(self) -> tuple[str, ...]:
-        """The columns that make a group, strata first."""
-        return (*self.columns.strata, *self.columns.groups)
-
-    @property
-    def blank(self) -> list[str]:
-        """Columns in which the rule knows the empty text and no missing label, which files often confuse."""
-        parts = zip(*self.labels, strict=True)
-        return [
-            name for name, known in zip(self.grouped, parts, strict=True) if "" in known and None not in known
-        ]
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -270,7 +255,7 @@ class _Order:
             self.dialect.exactly.format(text=self._text(of, name))
             if kind is str
             else of + identifier(name, self.dialect)
-            for name, kind in zip(self.grouped, self.kinds, strict=True)
+            for name, kind in zip(self.columns.grouped, self.kinds, strict=True)
         ]
 
     def path(self, role: str, name: Any) -> str:
@@ -322,10 +307,11 @@ class _Order:
             f"rule: sha256 {rule.fingerprint}",
             f"score: column {columns.score}, {rule.scale}, {span}",
         ]
-        for name, kind in zip(self.grouped, self.kinds, strict=True):
+        blank = columns.blank(rule.groups)
+        for name, kind in zip(columns.grouped, self.kinds, strict=True):
             role = "stratum" if name in columns.strata else "group"
             lines.append(f"{role}: column {name}, {_KINDS[kind]}")
-            if name in self.blank:
+            if name in blank:
                 lines.append(
                     "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
                 )
