@@ -76,6 +76,16 @@ def test_every_dialect_is_written_with_its_header(inside, dialect):
         assert name in text
 
 
+@pytest.mark.parametrize(("groups", "is_told"), [(("", "A"), True), (("", None), False), (("A", "B"), False)])
+def test_sql_tells_that_empty_cells_must_not_become_null(inside, groups, is_told):
+    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, columns=("g",))
+    rule.save(inside.folder / "rule.json")
+    done = inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--score", "p", "-o", "rule.sql")
+    header = (inside.folder / "rule.sql").read_text()
+    assert ("load empty cells as empty texts" in header) == is_told
+    assert ("load them as empty texts" in done.stdout) == is_told
+
+
 def test_onnx_gives_the_decisions_of_apply(inside, applied):
     said = inside("export", "rule.json", "--to", "onnx", "--decisions", "-o", "rule.onnx").stdout
     assert "takes: p (float64), g (text), u (float64)" in said
