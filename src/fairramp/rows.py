@@ -72,9 +72,9 @@ class ArrayRows:
         self.codes = codes
         self.weights = weights
         self.scale = scale
-        # Near 4·√n bins per group, so that bins and rows per bin are few, but no coarser than the
-        # fingerprint of a summary.
-        wanted = max(4 * isqrt(len(scores)), MAX_RESOLUTION)
+        # Near 16·√n bins, so that bins and rows per bin are few, but no coarser than the fingerprint of a
+        # summary, and no more than half the rows.
+        wanted = max(16 * isqrt(len(scores)) // len(codes.labels), MAX_RESOLUTION)
         self._bins = resolution(2 * len(scores), len(codes.labels), min(wanted, MAX_BINS))
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
@@ -114,8 +114,10 @@ class ArrayRows:
         assert self._narrow is not None
         narrow = Summary.of_occurring(self.codes.labels, self._narrow)
         self._narrow = narrow.points
-        per_wide = max(self._bins // WIDE_BINS, 1)
-        return Summary(narrow.labels, _joined(narrow.points, self._cells % self._stride // per_wide))
+        if self._bins <= WIDE_BINS:
+            return narrow
+        wide = self._cells % self._stride // (self._bins // WIDE_BINS)
+        return Summary(narrow.labels, _joined(narrow.points, wide)[0])
 
     def ahead(
         self, summary: Summary, problem: ParityProblem, rates: Floats | None
@@ -131,17 +133,20 @@ class ArrayRows:
             target, feet = likely_ramps(curve, summary.shares, problem)
         else:
             target, feet = None, curve.feet(rates)
-        narrow = Summary(summary.labels, self._narrow)
-        around = np.stack([feet - step / 4, feet, feet + step / 4])
-        split, average = narrow.unresolved(around, width, np.full((1, len(feet)), problem.cutoff))
-        near = split | average
+        p, cutoff = self._narrow, problem.cutoff
+        low, high = feet - step / 4, feet + step / 4
+        close = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
+        close |= (p.lower < cutoff) & (cutoff < p.upper)
+        around = Summary(summary.labels, p.take(close))
+        split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
+        near = close
+        near[close] = split | average
         alone = near.copy()  # neighbours as well: should the guess be wrong, then not by much
         alone[1:] |= near[:-1]
         alone[:-1] |= near[1:]
-        run = 4 * np.cumsum(alone) - 2 * alone + (self._narrow.lower >= problem.cutoff)
-        far = Summary(summary.labels, _joined(self._narrow.take(~near), run[~near]))
-        none = np.zeros(len(far.points), dtype=bool)
-        return far.replace(none, self.refine(narrow, split, average)), target
+        joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
+        far = Summary(summary.labels, joined)
+        return far.replace(near[first], self.refine(around, split, average)), target
 
     def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
         """Index of each row's (group, bin), in as few bytes as it takes; kept for later passes."""
@@ -263,17 +268,15 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
     )
 
 
-def _joined(p: Points, run: Integers) -> Points:
-    """Bins of one group and run as one; points that stand for one score stay as they are."""
-    if not len(p):
-        return p
+def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
+    """Bins of one group and run as one, and the first of each; points that stand for one score stay."""
     new = np.ones(len(p), dtype=bool)
     exact = p.exact
     new[1:] = (p.group[1:] != p.group[:-1]) | (run[1:] != run[:-1]) | exact[1:] | exact[:-1]
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(p)) - 1
     weight = np.add.reduceat(p.weight, first)
-    return Points(
+    joined = Points(
         group=p.group[first],
         place=np.add.reduceat(p.weight * p.place, first) / weight,
         lower=p.lower[first],
@@ -283,6 +286,7 @@ def _joined(p: Points, run: Integers) -> Points:
         weight_squares=np.add.reduceat(p.weight_squares, first),
         averaged=exact[first],
     )
+    return joined, first
 
 
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
