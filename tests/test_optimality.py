@@ -1,5 +1,6 @@
 """The rule is the optimum: against a convex solver, by its optimality conditions, and by hand."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -126,6 +127,20 @@ def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
     thresholds = np.array([ramp.threshold for ramp in rule.ramps])
     np.testing.assert_allclose(feet + width / 2, thresholds, rtol=0, atol=2 * step)
     assert abs(target - rule.target_rate) < 1e-3
+
+
+@pytest.mark.parametrize("width", [1.0, 30.0, 1e6])
+def test_ramps_far_wider_than_the_scores_take_no_memory(width, binned):
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 3, 5000)
+    scores = rng.beta(2.0 + groups, 3.0)
+    tracemalloc.start()
+    rule = fairramp.fit_rule(scores, groups, ramp_width=width)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    rates = selection_rates(rule.probabilities(scores, groups), groups, np.ones(len(scores)))
+    assert np.ptp(rates) < 1e-9
+    assert most < 50e6
 
 
 @pytest.mark.parametrize("width", [0.0, 0.003, 0.01, 0.0625, 0.1, 1.0])

@@ -41,7 +41,7 @@ MAX_BINS = 1 << 13
 WIDE_BINS = MAX_RESOLUTION
 #: Runs of cells, at most, that rows are compared with one by one; more are looked up in a table.
 FEW_RUNS = 8
-#: Cells, at most, from which the first solution is guessed: more would take memory and time to look through.
+#: Places of ramps, at most, among which the first solution is guessed: more would take memory and time.
 MOST_GUESSED = 1 << 20
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
@@ -123,9 +123,12 @@ class ArrayRows:
         self, summary: Summary, problem: ParityProblem, rates: Floats | None
     ) -> tuple[Summary, float | None]:
         """Fine points where the ramps will probably stand, and as few as possible elsewhere."""
-        if self._narrow is None or self._n_cells > MOST_GUESSED:
-            return summary, None
         width, step = problem.ramp_width, 1 / self._bins_per_unit
+        n_places = len(summary.labels) * (
+            self._stride + 2 * width / step
+        )  # with ramps that stand beyond the ends
+        if self._narrow is None or n_places > MOST_GUESSED:
+            return summary, None
         weights = np.zeros((len(summary.labels), self._stride))
         weights[self._narrow.group, self._cells % self._stride] = self._narrow.weight
         curve = RoughCurve(weights, self.scale.lowest, step, width)
