@@ -35,7 +35,8 @@ __all__ = ["ArrayRows", "finer_parts", "refusal"]
 SORTED_ROWS = 1 << 15
 #: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
 SORTED_PER_GROUP = 1 << 6
-#: Bins per group in the first pass, at most.
+#: Bins per group in the first pass, at least (half as many as rows) and at most.
+MIN_BINS = SORTED_PER_GROUP // 2
 MAX_BINS = 1 << 13
 #: Wide bins per group with which a summary starts; what its fingerprint needs.
 WIDE_BINS = MAX_RESOLUTION
@@ -73,9 +74,9 @@ class ArrayRows:
         self.weights = weights
         self.scale = scale
         # Near 16·√n bins, so that bins and rows per bin are few, but no coarser than the fingerprint of a
-        # summary, and no more than half the rows.
+        # summary.
         wanted = max(16 * isqrt(len(scores)) // len(codes.labels), MAX_RESOLUTION)
-        self._bins = resolution(2 * len(scores), len(codes.labels), min(wanted, MAX_BINS))
+        self._bins = max(resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS)), MIN_BINS)
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
         self._n_cells = len(codes.labels) * self._stride
