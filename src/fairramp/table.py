@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table", "name_column", "notebook_html"]
+__all__ = ["Table", "name_column", "notebook_html", "percentage"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
@@ -188,6 +188,11 @@ def notebook_html(*parts: "Table | str") -> str:
     return "".join(
         part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
     )
+
+
+def percentage(share: float) -> str:
+    """A share in percent with all its digits: 99.9 % confidence is not 100 %."""
+    return f"{100 * share:.10g}%"
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
