@@ -155,7 +155,8 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     record = rule.record
     if record is None:
         raise FairrampError(
-            "A rule written by hand or learned from a stream has no fit rows on record, so nothing certifies it."
+            "A rule written by hand, learned from a stream or exported without its record has no fit rows on "
+            "record, so nothing certifies it."
         )
     if record.cross_fitted:
         raise FairrampError(

@@ -161,7 +161,7 @@ def fit(
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import engine, guards
+    from fairramp.cli import engine, guards, showing
     from fairramp.cli.render import Screen, count, typed
     from fairramp.cli.tables import STDIN, STDOUT
     from fairramp.groups import show_label
@@ -241,13 +241,7 @@ def fit(
             "gap_after": record.gap_after,
             "accuracy_before": accuracy[0] if accuracy else None,
             "accuracy_after": accuracy[1] if accuracy else None,
-            "certificate": {
-                "gap": certificate.gap,
-                "kind": certificate.kind,
-                "is_theorem": certificate.is_theorem,
-                "confidence": certificate.confidence,
-                "proven_gap": certificate.proven.gap if certificate.proven else None,
-            },
+            "certificate": showing.certified(certificate),
             "rule_fingerprint": found.fingerprint,
             "data_fingerprint": record.fingerprint,
         }
@@ -492,6 +486,35 @@ def keygen(
 
 
 @app.command(sort_key=7)
+def show(
+    rule: RuleFile,
+    /,
+    *,
+    every: Annotated[
+        bool,
+        Parameter(name="--all", help="Show all groups, also if they are many.", negative="", show_default=False),
+    ] = False,
+    confidence: Confidence = 0.95,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show a saved rule: columns, thresholds, rates before and after, and what is certified.
+
+    For example:
+
+    fairramp show rule.json
+    """
+    from fairramp.cli import showing
+    from fairramp.cli.render import Screen
+
+    screen = Screen(json=json, quiet=quiet)
+    known = steps.load_rule(rule)
+    found = showing.certificate_of(known, confidence)
+    showing.show(screen, known, found, every=every)
+    screen.result(steps.stamp("show") | {"rule": steps.dash(rule), **showing.content(known, found)})
+
+
+@app.command(sort_key=8)
 def report(
     rule: RuleFile,
     data: Data,
@@ -568,7 +591,7 @@ def report(
     )
 
 
-@app.command(sort_key=8)
+@app.command(sort_key=9)
 def export(
     rule: RuleFile,
     /,
@@ -681,6 +704,3 @@ def demo(
     from fairramp.cli.story import tell
 
     tell(folder)
-
-
-# What the commands share ------------------------------------------------------------------------
