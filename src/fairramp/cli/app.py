@@ -603,10 +603,15 @@ def export(
     ] = None,
     output: Annotated[
         str | None,
-        Parameter(name=OUTPUT, help="Where it goes; sql and json go to stdout unless given."),
+        Parameter(
+            name=OUTPUT, help="Where it goes; sql and json go to stdout unless given, and what is said to stderr."
+        ),
     ] = None,
     table: Annotated[str | None, Parameter(help="SQL: a whole SELECT from this table.")] = None,
     view: Annotated[str | None, Parameter(help="SQL: CREATE VIEW with this name, over --table.")] = None,
+    replace: Annotated[
+        bool, Parameter(help="SQL: let it replace an earlier view.", negative="", show_default=False)
+    ] = False,
     id: Annotated[str | None, Parameter(help="SQL: column that says who a row is, for decisions.")] = None,
     key_table: Annotated[
         str | None, Parameter(help="SQL: table of one row that holds the secret key; never the key itself.")
@@ -652,6 +657,7 @@ def export(
         "dialect": dialect,
         "table": table,
         "view": view,
+        "replace": replace or None,
         "id": id,
         "key_table": key_table,
         "key_column": key_column,
