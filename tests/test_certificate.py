@@ -126,18 +126,63 @@ def test_proven_is_the_smallest_theorem_and_others_are_sorted():
         assert {c.confidence for c in every} == {0.95}
 
 
-def test_the_sentence_names_the_bound_and_what_is_proven():
-    exact = str(fitted().certificate())
-    assert exact.startswith("With 95% confidence no two groups' selection rates differ by more than 0.")
-    assert "(beta, a theorem).\n" in exact
+def said(certificate):
+    return " ".join(str(certificate).split())
+
+
+def test_the_words_say_what_is_promised_how_surely_and_on_what_it_rests():
+    exact = fitted().certificate()
+    gap = f"{exact.gap:.4f}, or {100 * exact.gap:.2f} percentage points"
+    assert said(exact).startswith(
+        f"With 95% confidence no two groups' selection rates differ by more than {gap},"
+    )
+    assert "This is a theorem (method beta). It assumes that each group's fit rows" in said(exact)
+    assert said(exact).endswith("No two people may share a score.")
     approximate = fitted(target_rate="optimal").certificate(0.9)
-    assert str(approximate).startswith("With 90% confidence")
-    assert f"(beta, approximate); proven: {approximate.proven.gap:.4f} (dkw)." in str(approximate)
+    assert said(approximate).startswith("With 90% confidence")
+    proven = f"proven, with the same confidence, is {approximate.proven.gap:.4f} (method dkw)."
+    assert f"This is an approximation (method beta); {proven}" in said(approximate)
+    assert all(len(line) <= 80 for line in str(approximate).split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("options", "reasons"),
+    [
+        ({"ramp_width": 0.01}, "the ramp"),
+        ({"max_gap": 0.1}, "the allowed gap"),
+        ({"target_rate": "optimal"}, "a target rate learned from the rows"),
+        ({"sample_weight": np.linspace(1, 2, sum(SIZES))}, "the rows' weights"),
+        ({"ramp_width": 0.01, "target_rate": "optimal"}, "the ramp and a target rate learned from the rows"),
+    ],
+)
+def test_what_keeps_the_sharpest_bound_from_being_a_theorem_is_named(options, reasons):
+    certificate = fitted(**options).certificate()
+    assert not certificate.is_theorem
+    assert f"It is not exact because of {reasons}" in certificate.assumptions
+
+
+def test_tied_scores_keep_the_sharpest_bound_from_being_a_theorem():
+    scores, groups = scores_and_groups()
+    certificate = quiet_fit(scores.round(2), groups, target_rate=0.3, ramp_width=0).certificate()
+    assert not certificate.is_theorem
+    assert certificate.assumptions.endswith("a threshold that is not the score of exactly one row.")
+
+
+def test_confidence_is_never_rounded_up_to_certainty():
+    assert said(fitted().certificate(0.999)).startswith("With 99.9% confidence")
+
+
+def test_too_few_rows_promise_nothing_and_say_so():
+    nothing = replace(fitted().certificate(), gap=1.0)
+    assert said(nothing).startswith("With 95% confidence nothing can be said about the population")
+    approximate = fitted(target_rate="optimal").certificate()
+    few = replace(approximate, others=tuple(replace(c, gap=1.0) for c in approximate.others))
+    assert "This is an approximation (method beta); for a proof the fit rows are too few." in said(few)
 
 
 def test_the_certificate_of_a_weighted_rule_can_be_printed_though_nothing_is_proven():
     certificate = fitted(sample_weight=np.linspace(1, 2, sum(SIZES))).certificate()
-    assert "(beta, approximate)" in str(certificate)
+    assert "This is an approximation (method beta); nothing is proven for weighted rows." in said(certificate)
     assert set(certificate.table()["proven"]) == {"no"}
 
 
@@ -309,7 +354,7 @@ def test_a_rule_written_by_hand_has_no_certificate():
     rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
     for ask in (rule.certificate, lambda: rule.check([0.1, 0.9], ["A", "B"])):
         with pytest.raises(
-            FairrampError, match=r"^A rule written by hand or .* has no fit rows on record, so nothing .*\.$"
+            FairrampError, match=r"^A rule written by hand, .* has no fit rows on record, so nothing .*\.$"
         ):
             ask()
 

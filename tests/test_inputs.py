@@ -44,7 +44,7 @@ def refused(call, *words):
     for word in words:
         assert word in sentence, f"{word!r} is not in: {sentence}"
     assert "\n" not in sentence
-    assert sentence.endswith(".")
+    assert sentence.endswith((".", "?"))
     return sentence
 
 

@@ -15,7 +15,9 @@ import pytest
 import fairramp
 from fairramp.report.charts import content_charts
 from fairramp.report.content import make_content
+from fairramp.report.pieces import PRINTED, STYLED
 from fairramp.report.words import fixed, percent, points
+from samples import quiet_fit
 from shell import Inside
 from shell import rows as csv_rows
 
@@ -265,6 +267,52 @@ def test_charts_are_saved_as_files(adult, tmp_path):
     assert "Amer-Indian-Eskimo" in svg
     found = fairramp.audit(adult.score, adult.race, rule=rule)
     assert all(f"{100 * rate:.1f}\u00a0%" in svg for rate in found.after.rate)
+
+
+def colours_of(spec):
+    """The colour of each group's dots after the rule."""
+    parts = spec.get("vconcat", [spec])
+    return next(
+        layer["encoding"]["color"]["scale"]["range"]
+        for part in parts
+        for layer in part["layer"]
+        if "color" in layer.get("encoding", {})
+    )
+
+
+@pytest.mark.parametrize("n", [6, 7, 15])
+def test_no_two_groups_share_a_colour_of_their_own(n):
+    scores, groups, *_ = rows(n * 100, n)
+    rule = quiet_fit(scores, groups, max_gap=0.02)
+    made = rule.report(scores, groups)
+    for chart, theme in (
+        (content_charts(made.content)["rates"], STYLED),
+        (rule.plot().to_dict(), PRINTED),
+        (fairramp.audit(scores, groups, rule=rule).plot().to_dict(), PRINTED),
+    ):
+        found = colours_of(chart)
+        assert len(found) == min(n, 12)
+        if n <= 6:
+            assert len(set(found)) == n
+            continue
+        drawn = sorted(sorted(range(n), key=lambda k: -rule.record.rows[k])[:12])
+        rates = [rule.record.rate_before[k] for k in drawn]
+        assert found[rates.index(min(rates))] == theme.accent
+        assert found[rates.index(max(rates))] == theme.other
+        assert found.count(theme.muted) == len(found) - 2
+    said = "selects least (blue) and most often (orange)."
+    assert (said in made.html) == (n > 6)
+    assert (said in json.dumps(rule.plot().to_dict())) == (n > 6)
+
+
+def test_groups_of_several_strata_are_not_compared_by_colour():
+    scores, groups, *_ = rows(4000, 2)
+    unit = np.arange(4000) % 4
+    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=unit))
+    made = rule.report(scores, groups, strata=unit)
+    assert set(colours_of(content_charts(made.content)["rates"])) == {"var(--muted)"}
+    assert set(colours_of(rule.plot().to_dict())) == {PRINTED.muted}
+    assert "In colour" not in made.html
 
 
 def test_notebooks_show_text_and_tables(adult):

@@ -627,10 +627,18 @@ def test_a_truncated_text_is_refused(share):
     refused(TEXT[: int(share * len(TEXT))], "not valid JSON")
 
 
-def test_every_truncation_is_refused():
+def test_every_truncation_is_refused_as_one():
     for length in range(len(TEXT.rstrip())):
-        with pytest.raises(RuleFormatError):
+        with pytest.raises(
+            RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit it again\.$"
+        ):
             Rule.from_json(TEXT[:length])
+
+
+@pytest.mark.parametrize("text", ["rule", "{'format': 1}", TEXT + "x", "group,score\nA,0.5\n"])
+def test_what_has_an_end_is_not_called_cut_short(text):
+    with pytest.raises(RuleFormatError, match=r"^Not a rule, because not valid JSON: "):
+        Rule.from_json(text)
 
 
 @pytest.mark.parametrize(

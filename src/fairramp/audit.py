@@ -29,7 +29,7 @@ from fairramp.rows import ArrayRows
 from fairramp.rule import Rule
 from fairramp.scales import SCALES, Scale
 from fairramp.strata import cell_columns, encode_cells, largest_gap, strata_slices, stratum_index, worst_stratum
-from fairramp.table import Table, notebook_html
+from fairramp.table import Table, notebook_html, percentage
 
 if TYPE_CHECKING:
     import altair
@@ -194,7 +194,7 @@ class Audit:
         parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
             parts.append(self.errors())
-        last = f"limits at {self.confidence:.0%} confidence"
+        last = f"limits at {percentage(self.confidence)} confidence"
         if self.randomised is not None:
             last += f"; {self.randomised:.2%} of the decisions are drawn"
         return [*parts, self.gaps(), last]

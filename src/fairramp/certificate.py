@@ -20,7 +20,7 @@ always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massa
 """
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,10 +34,26 @@ from fairramp.intervals import kl_interval
 from fairramp.record import FitRecord
 from fairramp.rule import Rule
 from fairramp.strata import strata_slices, widest, worst_stratum
-from fairramp.table import Table, notebook_html
+from fairramp.table import Table, notebook_html, percentage
 
 __all__ = ["Certificate", "certify", "promised_gaps", "rows_needed"]
 
+#: What every bound rests on.
+_ALWAYS = (
+    "It assumes that each group's fit rows were drawn independently from the people that the rule will decide "
+    "on, and that the classifier was not trained on them. Groups may become larger or smaller, but how they "
+    "score must not change."
+)
+#: Why something is not a theorem.
+_LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the rows' weights", "scores in bins"
+#: Where each bound comes from, in words.
+_SOURCES = {
+    "beta": "law of the threshold's rank",
+    "kl": "Chernoff's bound per group",
+    "dkw": "Dvoretzky-Kiefer-Wolfowitz",
+    "theorem_1": "the paper, smallest group",
+    "theorem_1_as_printed": "the paper as printed, all rows",
+}
 #: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
 _CUTS = 1024
 #: Beyond so many groups their limits are combined by a union bound.
@@ -60,7 +76,7 @@ class Certificate:
     confidence : float
         1 − δ.
     assumptions : str
-        What it rests on, in one sentence.
+        What it rests on, in sentences.
     others : tuple of Certificate
         The other bounds for the same rule, smallest first.
     within_strata : bool
@@ -97,28 +113,40 @@ class Certificate:
                 "kind": [c.kind for c in every],
                 "gap": [c.gap for c in every],
                 "proven": ["yes" if c.is_theorem else "no" for c in every],
+                "from": [_SOURCES[c.kind] for c in every],
             }
         )
 
     def __repr__(self) -> str:
-        return "\n".join(textwrap.fill(part, 80) for part in (self._sentence(), self.assumptions))
+        return "\n".join(
+            textwrap.fill(part, 80) for part in (self._promise(), self._standing(), self.assumptions)
+        )
 
     def _repr_html_(self) -> str:
-        return notebook_html(self._sentence(), self.assumptions, self.table())
+        return notebook_html(self._promise(), self._standing(), self.assumptions, self.table())
 
-    def _sentence(self) -> str:
+    def _promise(self) -> str:
         """What is promised, in words."""
-        proven = self.proven
-        text = (
-            f"With {self.confidence:.0%} confidence no two groups' selection rates "
-            f"{'in any stratum ' if self.within_strata else ''}differ by more than "
-            f"{self.gap:.4f} in the population ({self.kind}, {'a theorem' if self.is_theorem else 'approximate'})"
+        sure = f"With {percentage(self.confidence)} confidence"
+        if self.gap >= 1:
+            return f"{sure} nothing can be said about the population: the fit rows are too few."
+        where = "in any stratum " if self.within_strata else ""
+        return (
+            f"{sure} no two groups' selection rates {where}differ by more than {self.gap:.4f}, or "
+            f"{100 * self.gap:.2f} percentage points, in the population that the fit rows were drawn from."
         )
+
+    def _standing(self) -> str:
+        """Whether that is proven, and what is."""
+        proven = self.proven
+        if self.is_theorem:
+            return f"This is a theorem (method {self.kind})."
+        text = f"This is an approximation (method {self.kind})"
         if proven is None:
-            text += "; nothing is proven for weighted rows"
-        elif proven.kind != self.kind:
-            text += f"; proven: {proven.gap:.4f} ({proven.kind})"
-        return f"{text}."
+            return f"{text}; nothing is proven for weighted rows."
+        if proven.gap >= 1:
+            return f"{text}; for a proof the fit rows are too few."
+        return f"{text}; proven, with the same confidence, is {proven.gap:.4f} (method {proven.kind})."
 
 
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
@@ -127,7 +155,8 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     record = rule.record
     if record is None:
         raise FairrampError(
-            "A rule written by hand or learned from a stream has no fit rows on record, so nothing certifies it."
+            "A rule written by hand, learned from a stream or exported without its record has no fit rows on "
+            "record, so nothing certifies it."
         )
     if record.cross_fitted:
         raise FairrampError(
@@ -174,9 +203,8 @@ class _Sample:
     from_threshold: Floats  # m: fit rows at or above the threshold
     on_a_score: np.ndarray  # whether the threshold is itself a fit score
     max_gap: float
-    numeric_target: bool
     plain: bool  # unit weights
-    exact: bool  # no ramp, no ties, no slack: the Beta law is exact
+    inexact: tuple[str, ...]  # why the Beta law is not exact
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
     errors: Floats | None = None  # how far each rate can be from that of the rows; None for not at all
 
@@ -190,18 +218,23 @@ class _Sample:
         counted, drawn = np.array(record.rows_above) + inside, np.ceil(rates * rows - 1e-9)
         single = (inside <= 1) & hard
         m = np.where(single, counted, drawn)
-        numeric = not isinstance(record.target, str)
         errors = np.array(record.rate_error) if any(record.rate_error) else None
-        exact = hard and numeric and rule.max_gap == 0 and bool(np.all(inside == 1)) and errors is None
+        reasons = {
+            "the ramp": rule.ramp_width > 0,
+            "the allowed gap": rule.max_gap > 0,
+            _LEARNED: isinstance(record.target, str),
+            _WEIGHTS: record.weighted,
+            _BINS: errors is not None,
+            "a threshold that is not the score of exactly one row": hard and bool(np.any(inside != 1)),
+        }
         return cls(
             rows=rows,
             rates=rates,
             from_threshold=np.clip(m, 0.0, rows),
             on_a_score=np.where(single, inside > 0, m > 0),
             max_gap=rule.max_gap,
-            numeric_target=numeric,
             plain=not record.weighted,
-            exact=exact,
+            inexact=tuple(reason for reason, holds in reasons.items() if holds),
             strata=record.strata,
             errors=errors,
         )
@@ -214,7 +247,12 @@ class _Sample:
 
 
 def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, text: str) -> Certificate:
-    return Certificate(min(gap, 1.0), kind, is_theorem, confidence, text)
+    return Certificate(min(gap, 1.0), kind, is_theorem, confidence, f"{_ALWAYS} {text}".rstrip())
+
+
+def _listed(reasons: Sequence[str]) -> str:
+    *first, last = reasons
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _beta(s: _Sample, confidence: float) -> Certificate:
@@ -224,13 +262,10 @@ def _beta(s: _Sample, confidence: float) -> Certificate:
         more = np.ceil(s.rows * s.errors)
         lower, upper = np.maximum(lower - more, 0.0), np.minimum(upper + more, s.rows + 1)
     gap = max(_beta_gaps(s, lower, upper, confidence))
-    text = "Assumes independent fit rows that the model was not trained on"
-    text += (
-        ", from a law without ties."
-        if s.exact
-        else "; exact without ties, weights, bins, ramp or estimated target."
+    text = (
+        f"It is not exact because of {_listed(s.inexact)}." if s.inexact else "No two people may share a score."
     )
-    return _certificate(gap, "beta", s.exact, confidence, text)
+    return _certificate(gap, "beta", not s.inexact, confidence, text)
 
 
 def _beta_gaps(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> list[float]:
@@ -270,22 +305,13 @@ def _kl(s: _Sample, confidence: float) -> Certificate:
     lower, upper = kl_interval(least, s.rows, tail)
     if s.errors is not None:
         upper = kl_interval(most, s.rows, tail)[1]
-    is_theorem = s.numeric_target and s.plain and s.errors is None
-    text = "Assumes independent fit rows that the model was not trained on"
-    if s.errors is not None:
-        text += (
-            ", and a numeric target rate, unit weights and rows instead of bins, which this rule does not have."
-        )
-    else:
-        text += (
-            "." if is_theorem else ", and a numeric target rate and unit weights, which this rule does not have."
-        )
-    return _certificate(worst_stratum(widest, s.strata, lower, upper), "kl", is_theorem, confidence, text)
+    reasons = [reason for reason in (_LEARNED, _WEIGHTS, _BINS) if reason in s.inexact]
+    text = f"It is not proven because of {_listed(reasons)}." if reasons else ""
+    return _certificate(worst_stratum(widest, s.strata, lower, upper), "kl", not reasons, confidence, text)
 
 
 def _dkw(s: _Sample, confidence: float) -> Certificate:
-    text = "Assumes independent fit rows that the model was not trained on; holds for every threshold at once"
-    text += "." if s.plain else ", but for unit weights, which this rule does not have."
+    text = "It holds for every threshold at once." if s.plain else f"It is not proven because of {_WEIGHTS}."
     gap = worst_stratum(widest, s.strata, *_dkw_limits(s, confidence))
     return _certificate(gap, "dkw", s.plain, confidence, text)
 
@@ -297,7 +323,7 @@ def _dkw_limits(s: _Sample, confidence: float) -> tuple[Floats, Floats]:
 
 
 def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
-    text = "Assumes independent fit rows that the model was not trained on; the paper's Theorem 1"
+    text = "It is the paper's Theorem 1"
     n_groups, delta = len(s.rates), 1 - confidence
     smallest = theorem_1_bound(float(s.rows.min()), n_groups, s.max_gap, delta)
     everyone = theorem_1_bound(float(s.rows.sum()), n_groups, s.max_gap, delta)
@@ -434,7 +460,7 @@ def rows_needed(
     def certified(n: int) -> bool:
         rows = np.full(n_groups, float(n))
         m = np.clip(np.ceil(rate * rows), 0.0, rows)
-        sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, 0.0, True, True, True)
+        sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, 0.0, True, ())
         return bounds[kind](sample, confidence).gap <= max_gap
 
     low, high = 0, 16

@@ -25,6 +25,7 @@ from fairramp.groups import Label, label_key, show_label
 from fairramp.intervals import kl_interval
 from fairramp.rule import Rule
 from fairramp.strata import largest_gap, strata_slices, stratum_index, widest
+from fairramp.table import percentage
 
 __all__ = ["Check", "check"]
 
@@ -82,7 +83,7 @@ class Check:
             + (f" It is that of stratum {show_label(self.stratum)}." if isinstance(self.groups[0], tuple) else "")
         )
         power = (
-            f"False alarms: at most {self.false_alarm_rate:.0%}. Rows as many as these find a gap of "
+            f"False alarms: at most {percentage(self.false_alarm_rate)}. Rows as many as these find a gap of "
             f"{self.detectable_gap:.3f} nine times in ten."
         )
         return "\n".join(textwrap.fill(part, 80) for part in (found, power))

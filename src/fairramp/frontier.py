@@ -30,7 +30,7 @@ from fairramp.intervals import normal_quantile
 from fairramp.request import counting_rows
 from fairramp.rows import ArrayRows
 from fairramp.scales import SCALES, Scale
-from fairramp.table import Table
+from fairramp.table import Table, percentage
 
 if TYPE_CHECKING:
     import altair
@@ -104,7 +104,7 @@ class Frontier:
     def __repr__(self) -> str:
         where = "in-sample: on the fit rows themselves" if self.is_in_sample else "on validation rows"
         return (
-            f"Accuracy against gap, {where}; {self.confidence:.0%} bands\n\n{self.table()}\n\n"
+            f"Accuracy against gap, {where}; {percentage(self.confidence)} bands\n\n{self.table()}\n\n"
             f"the classifier's own decisions: gap {self.own_gap:.4f}, accuracy {self.own_accuracy:.4f}"
         )
 

@@ -3,7 +3,7 @@
 Ranges of scores are checked where the blocks are read (`rows`), so that no pass is made for it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "check_option",
     "checked_width",
     "is_real",
+    "meant",
     "split_validation",
 ]
 
@@ -167,8 +168,19 @@ def checked_width(value: Any) -> float:
     )
 
 
-def check_option(name: str, value: Any, allowed: Collection[str]) -> str:
-    """One of the allowed words."""
+def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str:
+    """One of the allowed words; `also` are others that people use for some of them."""
     if not isinstance(value, str) or value not in allowed:
-        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+        near = meant(value, allowed, also)
+        guess = f"; did you mean {near!r}?" if near else "."
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}{guess}")
     return value
+
+
+def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str | None:
+    """The allowed word that another was probably meant as."""
+    from difflib import get_close_matches
+
+    word = value.strip().lower() if isinstance(value, str) else ""
+    known = {allowed_word.lower(): allowed_word for allowed_word in allowed} | dict(also or {})
+    return next((known[near] for near in get_close_matches(word, known, n=1)), None)

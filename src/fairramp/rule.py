@@ -359,6 +359,7 @@ class Rule:
         *,
         table: str | Sequence[str] | None = None,
         view: str | Sequence[str] | None = None,
+        replace: bool = False,
         score: str | None = None,
         group: str | Sequence[str] | None = None,
         strata: str | Sequence[str] | None = None,
@@ -380,6 +381,9 @@ class Rule:
             Which SQL.
         table, view : str or list of str, optional
             Names, quoted as they are given; dots take them apart, as in "schema.table", unless it is a list.
+        replace : bool, default False
+            Whether an earlier view of that name is replaced: CREATE OR REPLACE VIEW; for SQLite, which has none,
+            DROP VIEW IF EXISTS as a statement before it.
         score, group, strata : str or list of str, optional
             Names of the columns; those of the fit unless given.
         id : str, optional
@@ -409,6 +413,7 @@ class Rule:
             dialect,
             table=table,
             view=view,
+            replace=replace,
             score=score,
             group=group,
             strata=strata,
@@ -700,7 +705,7 @@ class Rule:
         return rule_format.from_json(text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule to a JSON file, which appears whole or not at all."""
+        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there."""
         from fairramp import rule_format
 
         rule_format.save(self, path)

@@ -95,6 +95,11 @@ def from_json(text: str) -> Rule:
     except RuleFormatError:
         raise
     except ValueError as error:
+        if _is_cut(text, error):
+            raise RuleFormatError(
+                f"The rule is cut short, as by an interrupted copy: not valid JSON, {error}; copy it again, or "
+                "fit it again."
+            ) from None
         raise RuleFormatError(f"Not a rule, because not valid JSON: {error}.") from None
     except RecursionError:
         raise RuleFormatError("Not a rule, because nested too deeply.") from None
@@ -136,6 +141,14 @@ def from_json(text: str) -> Rule:
             "change it in Python, with dataclasses.replace, and save it."
         )
     return rule
+
+
+def _is_cut(text: str, error: ValueError) -> bool:
+    """Whether a text that is no JSON begins like a rule and has no end."""
+    body = text.rstrip()
+    if not isinstance(error, json.JSONDecodeError) or error.msg == "Extra data":
+        return False
+    return not body or (body.lstrip().startswith("{") and (not body.endswith("}") or error.pos >= len(body)))
 
 
 def _constant(name: str) -> float:

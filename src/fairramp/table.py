@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table", "name_column", "notebook_html"]
+__all__ = ["Table", "name_column", "notebook_html", "one_line", "percentage"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
@@ -65,7 +65,7 @@ class Table:
         self._columns = arrays
         self._decimals = decimals
         words = {name: name.split("_") for name in arrays}
-        self._headings = words | {name: [text] for name, text in (headings or {}).items()}
+        self._headings = words | {name: [one_line(text)] for name, text in (headings or {}).items()}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -116,10 +116,15 @@ class Table:
                     exported[name] = np.array([show_label(v) for v in values])
         return exported
 
-    def _cells(self) -> tuple[list[list[str]], list[bool]]:
+    @property
+    def is_cut(self) -> bool:
+        """Whether its text leaves the middle out."""
+        return len(self) > 2 * _SHOWN + 1
+
+    def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
         """Texts row by row, the middle of a long table left out, and which columns are numbers."""
         n = len(self)
-        shown = list(range(n)) if n <= 2 * _SHOWN + 1 else [*range(_SHOWN), *range(n - _SHOWN, n)]
+        shown = list(range(n)) if every or not self.is_cut else [*range(_SHOWN), *range(n - _SHOWN, n)]
         texts = [[self._text(v) for v in values[shown]] for values in self._columns.values()]
         rows = [list(row) for row in zip(*texts, strict=True)]
         if len(shown) < n:
@@ -136,12 +141,15 @@ class Table:
         if isinstance(value, np.integer):
             return f"{value:,}"
         # What stands in a column of objects is a name, also if it is a number.
-        return "".join(c if c.isprintable() else " " for c in show_label(value))
+        return one_line(show_label(value))
 
-    def text(self, width: int | None = None) -> str:
-        """Text of the table; names are cut as far as a `width` asks for, and numbers never."""
+    def text(self, width: int | None = None, *, every: bool = False) -> str:
+        """Text of the table; names are cut as far as a `width` asks for, and numbers never.
+
+        Of a long table it has the first and last rows, or `every` row.
+        """
         for longest in range(_LONGEST, _SHORTEST, -1):
-            text = self._lines(longest)
+            text = self._lines(longest, every)
             if width is None or max(map(len, text.split("\n"))) <= width:
                 break
         return text
@@ -149,8 +157,8 @@ class Table:
     def __str__(self) -> str:
         return self.text()
 
-    def _lines(self, longest: int) -> str:
-        rows, numeric = self._cells()
+    def _lines(self, longest: int, every: bool) -> str:
+        rows, numeric = self._cells(every)
         rows = [[_shortened(cell, longest) for cell in row] for row in rows]
         words = ([_shortened(word, longest) for word in self._headings[name]] for name in self._columns)
         header = list(zip_longest(*words, fillvalue=""))
@@ -190,11 +198,21 @@ def notebook_html(*parts: "Table | str") -> str:
     )
 
 
+def percentage(share: float) -> str:
+    """A share in percent with all its digits: 99.9 % confidence is not 100 %."""
+    return f"{100 * share:.10g}%"
+
+
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
     """A column of names, which stay names in text also if they are numbers or tuples."""
     column = np.empty(len(names), dtype=object)
     column[:] = names
     return column
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and other controls, which a terminal might obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _shortened(text: str, longest: int) -> str:

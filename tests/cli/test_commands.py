@@ -18,7 +18,7 @@ import fairramp
 from shell import KEY, Inside, rows
 
 DECIDE = ("--id", "id", "--key-file", "key.txt")
-COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo", "report")
+COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo", "report", "show")
 
 
 def table(text, delimiter=","):

@@ -11,7 +11,8 @@ import onnxruntime
 import pytest
 
 import fairramp
-from fairramp import Ramp, Rule
+from fairramp import Covariance, Ramp, Rule
+from samples import quiet_fit
 from shell import KEY, Inside
 
 
@@ -135,6 +136,28 @@ def test_json_is_the_rule_without_its_record(inside):
     rule, again = Rule.load(inside.folder / "rule.json"), Rule.from_json(done.stdout)
     assert again.record is None
     assert (again.fingerprint, again.group_columns) == (rule.fingerprint, ("g",))
+    assert "to apply this rule, pass --score p\n" in done.stderr
+    inside.write("bare.json", done.stdout)
+    assert "--score is missing" in inside.error("apply", "bare.json", "scores.csv", "-o", "out.csv")
+    inside("apply", "bare.json", "scores.csv", "-o", "out.csv", "--score", "p")
+    assert "to apply this rule" not in inside("export", "bare.json", "--to", "json").stderr
+
+
+def test_names_of_strata_are_told_too(inside):
+    rule = quiet_fit(
+        np.linspace(0, 1, 300), {"g": list("ab") * 150}, criterion=Covariance(strata={"my unit": [1, 2, 2] * 100})
+    )
+    rule.save(inside.folder / "strata.json")
+    told = " ".join(inside("export", "strata.json", "--to", "json").stderr.split())
+    assert told.endswith("to apply this rule, pass --strata 'my unit'")
+
+
+@pytest.mark.parametrize("to", [("sql", "--dialect", "duckdb"), ("json",)])
+def test_in_a_pipe_the_export_is_on_stdout_and_the_object_about_it_on_stderr(inside, to):
+    plain = inside("export", "rule.json", "--to", *to, "-q").stdout
+    done = inside("export", "rule.json", "--to", *to, "--json")
+    assert done.stdout == plain
+    assert json.loads(done.stderr)["output"] == "-"
 
 
 def test_what_machines_get(inside):
@@ -148,7 +171,12 @@ def test_what_machines_get(inside):
     ("arguments", "said"),
     [
         (("--to", "duckdb"), "--to sql --dialect duckdb"),
-        (("--to", "excel"), "--to must be sql, onnx, torch or json"),
+        (("--to", "excel"), "--to must be one of 'sql', 'onnx', 'torch', 'json', got 'excel'."),
+        (("--to", "onxx"), "did you mean 'onnx'?"),
+        (("--to", "postgresql"), "--to sql --dialect postgres."),
+        (("--to", "sql", "--dialect", "databricks"), "got 'databricks'; did you mean 'spark'?"),
+        (("--to", "sql", "--dialect", "duckdb", "--table", "t", "--replace"), "--replace needs --view"),
+        (("--to", "onnx", "-o", "r.onnx", "--replace"), "--replace is for --to sql"),
         (("--to", "sql"), "--dialect"),
         (("--to", "sql", "--dialect", "oracle"), "--dialect"),
         (("--to", "sql", "--dialect", "duckdb", "--decisions"), "--decisions is for --to onnx or torch"),

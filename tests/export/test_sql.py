@@ -301,6 +301,27 @@ def test_labels_are_compared_letter_by_letter(engine, column):
     db.clear()
 
 
+@pytest.mark.parametrize("db", [p for p in ALL if p != SPARK], indirect=True)
+def test_a_view_is_replaced_only_if_asked_for(db):
+    db.create("t", arrow(p=[0.25, 0.75], g=["a", "a"]))
+    old, new = (Rule(("a",), (Ramp(threshold),), ramp_width=0.5) for threshold in (0.5, 0.25))
+    named = {"table": "t", "view": "fair'", "score": "p", "group": "g"}
+
+    def run(text):
+        if db.dialect == "sqlite":  # whose replacement is two statements
+            db.connection.executescript(text)
+        else:
+            db.rows(text)
+
+    run(old.to_sql(db.dialect, **named, replace=True))  # also where there is none yet
+    with pytest.raises(Exception, match=r"(?i)exists"):
+        run(new.to_sql(db.dialect, **named))
+    for rule in (new, new, old):
+        run(rule.to_sql(db.dialect, **named, replace=True))
+        found = db.rows(f"SELECT probability FROM {db.quoted(named['view'])} ORDER BY p")
+        assert [chance for (chance,) in found] == rule.probabilities([0.25, 0.75], ["a", "a"]).tolist()
+
+
 @pytest.mark.parametrize("engine", [SPARK])
 def test_spark_takes_the_view(engine, tmp_path):
     db = database(engine)
@@ -312,6 +333,8 @@ def test_spark_takes_the_view(engine, tmp_path):
     try:
         session.sql(rule.to_sql("spark", table="default.t", view="fair", **NAMES, **DRAW))
         expected = rule.decide([0.5, 0.1], ["a", "a"], ids=["x", "y"], key=KEY).tolist()
+        assert db.rows("SELECT decision FROM fair ORDER BY who") == [(d,) for d in expected]
+        session.sql(rule.to_sql("spark", table="default.t", view="fair", replace=True, **NAMES, **DRAW))
         assert db.rows("SELECT decision FROM fair ORDER BY who") == [(d,) for d in expected]
     finally:
         session.sql("DROP VIEW IF EXISTS fair")

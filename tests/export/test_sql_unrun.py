@@ -113,3 +113,6 @@ def test_it_uses_the_words_of_its_own(dialect, words):
     assert isinstance(view, exp.Create)
     assert view.kind == "VIEW"
     assert next(table.sql() for table in view.find_all(exp.Table)) == '"a"."v"'
+    assert not view.args["replace"]
+    again = rule.to_sql(dialect, table="a.t", view="a.v", replace=True, **COLUMNS)
+    assert sqlglot.parse_one(again, dialect=dialect).args["replace"]

@@ -47,7 +47,7 @@ def saved(request, tmp_path):
         except (fairramp.RuleFormatError, fairramp.SummaryFormatError) as error:
             sentence = str(error)
             assert sentence.startswith(f"{path}: ")
-            assert sentence.endswith(".")
+            assert sentence.endswith((".", "?"))
             assert len(sentence.splitlines()) == 1
             return "refused"
         assert text_of(found) == written

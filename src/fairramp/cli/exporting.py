@@ -5,6 +5,7 @@ SQL names the table that holds it, and graphs and modules take draws.
 """
 
 import mmap
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from fairramp.cli.steps import write_stream
 from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
 from fairramp.columns import Columns
 from fairramp.exceptions import FairrampError
-from fairramp.export.dialects import DIALECTS, looks_like_key
+from fairramp.export.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.files import write_text
+from fairramp.inputs import check_option, meant
 from fairramp.rule import Rule
 
 __all__ = ["check", "export"]
@@ -23,7 +25,7 @@ __all__ = ["check", "export"]
 _NAMES = ("score", "group", "strata", "prefix")
 #: The options of each form.
 _OPTIONS = {
-    "sql": ("dialect", "table", "view", "id", "key_table", "key_column", *_NAMES),
+    "sql": ("dialect", "table", "view", "replace", "id", "key_table", "key_column", *_NAMES),
     "onnx": ("decisions", "model", "column", "score_type", "missing", *_NAMES),
     "torch": ("decisions",),
     "json": (),
@@ -35,10 +37,11 @@ _MARKS = {"sql": b"-- A fairramp rule", "onnx": b"fairramp.rule", "torch": b"fai
 
 def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None:
     """Refuse options of another form, and outputs that must not be written."""
-    if to in DIALECTS:
-        raise TableError(f"--to {to} is written --to sql --dialect {to}.")
     if to not in _OPTIONS:
-        raise TableError(f"--to must be sql, onnx, torch or json, got {to!r}.")
+        dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
+        if dialect:
+            raise TableError(f"--to {to} is written --to sql --dialect {dialect}.")
+        check_option("to", to, _OPTIONS)
     for name in given:
         if name not in _OPTIONS[to]:
             forms = " or ".join(form for form, names in _OPTIONS.items() if name in names)
@@ -87,7 +90,7 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
         return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
     if to == "json":
         _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
-        return ["without the record of the fit: rows and rates of groups"]
+        return ["without the record of the fit: rows and rates of groups", *_forgotten(rule)]
     if to == "onnx":
         return _onnx(rule, output, given)
     try:
@@ -101,6 +104,17 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
         f"codes: 0 to {len(rule.groups) - 1}, in the order of the rule's groups; any other is an unseen group",
         *_gives(drawn),
     ]
+
+
+def _forgotten(rule: Rule) -> list[str]:
+    """Names of columns that only the record has, and how to pass them."""
+    score, strata = rule.record.score_column if rule.record else None, rule.strata_columns or ()
+    options = [("--score", score)] if score is not None else []
+    options += [("--strata", name) for name in strata]
+    if not options:
+        return []
+    shown = " ".join(f"{option} {shlex.quote(name)}" for option, name in options)
+    return [f"the record also had names of columns: to apply this rule, pass {shown}"]
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:

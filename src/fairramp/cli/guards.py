@@ -13,6 +13,7 @@ from fairramp.fitting import SMALL_GROUP
 from fairramp.groups import label_key, show_label
 from fairramp.rule import Rule
 from fairramp.rule_format import FORMAT
+from fairramp.table import percentage
 
 __all__ = [
     "is_decided",
@@ -129,7 +130,7 @@ def judge(
     lower, upper = found.selection.gap_interval
     whose = "these decisions" if decided else "the classifier's own decisions"
     whose = whose if found.after is None else "the decisions after the rule"
-    sure = f"with {found.confidence:.0%} confidence"
+    sure = f"with {percentage(found.confidence)} confidence"
     measured = f"measured {found.gap:.4f}, limits {lower:.4f} to {upper:.4f}"
     failed = False
     for limit, is_failed in (

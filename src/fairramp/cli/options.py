@@ -15,6 +15,8 @@ __all__ = [
     "Json",
     "Label",
     "Names",
+    "NeededGroup",
+    "NeededScore",
     "Positive",
     "Quiet",
     "RampWidth",
@@ -30,8 +32,12 @@ Data = Annotated[
 ]
 RuleFile = Annotated[str, Parameter(help="A rule that fit has written.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
-Score = Annotated[str | None, Parameter(help="Column with the classifier's scores; a higher one means yes.")]
-Group = Annotated[Names, Parameter(help="Column with the group; once for each column of an intersection.")]
+_SCORE = Parameter(help="Column with the classifier's scores; a higher one means yes.")
+_GROUP = Parameter(help="Column with the group; once for each column of an intersection.")
+Score = Annotated[str | None, _SCORE]
+Group = Annotated[Names, _GROUP]
+NeededScore = Annotated[str, _SCORE]
+NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative=""), _GROUP]
 Label = Annotated[str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")]
 Positive = Annotated[
     str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")

@@ -265,7 +265,7 @@ def show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, de
     """Show what was measured."""
     from fairramp.cli.render import count
     from fairramp.cli.tables import STDIN
-    from fairramp.table import Table
+    from fairramp.table import Table, percentage
 
     by = " / ".join([*columns.strata, *columns.group])
     screen.heading(f"{count(sum(found.rows), 'row')} of {'stdin' if data == STDIN else data}, by {by}")
@@ -278,7 +278,7 @@ def show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, de
     gaps = found.gaps()
     screen.table(Table(gaps.to_dict() | {"decisions": ["as given"]}) if decided else gaps)
     screen.text()
-    last = f"limits at {found.confidence:.0%} confidence"
+    last = f"limits at {percentage(found.confidence)} confidence"
     if found.randomised is not None:
         last += f"; {found.randomised:.2%} of the decisions are drawn"
     screen.text(last)

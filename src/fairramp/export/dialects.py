@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from fairramp.exceptions import InputError
 
 __all__ = [
+    "ALSO_CALLED",
     "BIGQUERY",
     "DIALECTS",
     "DUCKDB",
@@ -192,6 +193,8 @@ SQLITE = Dialect(
     "{text} COLLATE BINARY",
     None,
 )
+#: What people call some of them.
+ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
 DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK, SNOWFLAKE, BIGQUERY, SQLITE)}
 
 

@@ -16,6 +16,7 @@ from fairramp._version import __version__
 from fairramp.columns import Columns, check_new, column_name, prefixed
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.dialects import (
+    ALSO_CALLED,
     BIGQUERY,
     DIALECTS,
     SQLITE,
@@ -95,6 +96,7 @@ def to_sql(
     *,
     table: str | Sequence[str] | None = None,
     view: str | Sequence[str] | None = None,
+    replace: bool = False,
     score: str | None = None,
     group: str | Sequence[str] | None = None,
     strata: str | Sequence[str] | None = None,
@@ -106,6 +108,8 @@ def to_sql(
     """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`."""
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
+    if replace and view is None:
+        raise InputError("`replace` needs `view`, the name of the view that is replaced.")
     if table is None:
         if view is not None:
             raise InputError("`view` needs `table`, the name of the table that the view reads.")
@@ -116,10 +120,17 @@ def to_sql(
     check_new(new, order.columns.all)
     source = order.path("table", table)
     body = order.select(source, new)
+    first = ""
     if view is not None:
-        body = f"CREATE VIEW {order.path('view', view)} AS\n{body}"
+        name = order.path("view", view)
+        if replace and order.dialect is SQLITE:  # which can replace none
+            first = f"DROP VIEW IF EXISTS {name}"
+            order.read_back(first)
+            first += ";\n"
+        or_replace = " OR REPLACE" if replace and not first else ""
+        body = f"CREATE{or_replace} VIEW {name} AS\n{body}"
     order.read_back(body, *new)
-    return f"{order.header(new)}\n{body};\n"
+    return f"{order.header(new)}\n{first}{body};\n"
 
 
 class _Order:
@@ -145,7 +156,7 @@ class _Order:
         key_column: Any,
     ) -> "_Order":
         """After checking all arguments."""
-        chosen = DIALECTS[check_option("dialect", dialect, DIALECTS)]
+        chosen = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
         columns = Columns.of(rule, score, group, strata, id)
         for name in columns.all:
             check_name("The column", name, chosen)

@@ -9,14 +9,15 @@ no name can mean anything to the drawing program.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairramp.report.curve import frontier_spec
 from fairramp.report.pieces import (
     PRINTED,
     STYLED,
     Spec,
     Theme,
-    config,
+    by_group,
     digits,
-    group_colour,
+    group_colours,
     rows_of_groups,
     table,
     x_axis,
@@ -30,7 +31,7 @@ __all__ = [
     "MOST_DRAWN",
     "changes_chart",
     "content_charts",
-    "frontier_spec",
+    "content_colours",
     "ramps_chart",
     "rates_chart",
     "score_name",
@@ -54,6 +55,7 @@ def ramps_chart(
     score_range: tuple[float, float],
     histograms: Sequence[Sequence[float]] | None,
     sizes: Sequence[int],
+    colours: Sequence[str],
     theme: Theme = PRINTED,
     title: str = "",
     score: str = "score",
@@ -61,7 +63,7 @@ def ramps_chart(
     """Scores of each group, the selected part filled, and the chance of a yes as a line."""
     n, (low, high) = len(names), score_range
     x = x_axis("x", score, score_range, "~g")
-    colour = group_colour(theme, n)
+    colour = by_group(colours)
     layers: list[Spec] = [
         {
             "transform": [{"calculate": "datum.g + 0.96", "as": "y"}],
@@ -192,8 +194,9 @@ def rates_chart(
     names: Sequence[str],
     before: list[Sequence[float | None]],
     after: tuple[Any, Any, Any] | None,
+    colours: Sequence[str],
     theme: Theme = PRINTED,
-    title: str = "",
+    title: str | Spec = "",
 ) -> Spec:
     """Selection rates before and after, with their intervals, a row per group.
 
@@ -272,7 +275,7 @@ def rates_chart(
     layers += layers_of("before", 0.5 if after else 0.62, "before", hollow, theme.muted, 400)
     params: Spec = {"before": [[digits(v) for v in row] for row in before]}
     if after:
-        layers += layers_of("after", 0.78, "after", {"filled": True}, group_colour(theme, n), 600)
+        layers += layers_of("after", 0.78, "after", {"filled": True}, by_group(colours), 600)
         params["after"] = [list(table) for table in after]
     return rows_of_groups(theme, n, 68 if after else 48, names, params, layers, title)
 
@@ -349,104 +352,13 @@ def changes_chart(
     return rows_of_groups(theme, n, 56, names, {"to_yes": to_yes, "to_no": to_no}, layers, title)
 
 
-# Frontier ---------------------------------------------------------------------------------------
-
-
-def frontier_spec(
-    gaps: Sequence[float],
-    accuracies: Sequence[float],
-    lower: Sequence[float],
-    upper: Sequence[float],
-    drawn: Sequence[int],
-    own: tuple[float, float],
-    chosen: tuple[float, float] | None,
-    theme: Theme = PRINTED,
-    title: str = "",
-) -> Spec:
-    """Accuracy against gap with its band, the classifier itself, the rule and the slider's position.
-
-    `drawn` are the positions that belong to the curve.
-    """
-    curve = [
-        {"x": 100 * gaps[i], "a": accuracies[i], "low": lower[i], "high": upper[i]}
-        for i in sorted(drawn, key=lambda i: gaps[i])
-    ]
-    shown = [v for p in curve for v in (p["low"], p["high"])] + [own[1]] + ([chosen[1]] if chosen else [])
-    pad = max((max(shown) - min(shown)) * 0.15, 0.002)
-    y = {
-        "type": "quantitative",
-        "scale": {"domain": [max(min(shown) - pad, 0), min(max(shown) + pad, 1)], "zero": False, "nice": False},
-        "axis": {"title": None, "format": ".1%", "tickCount": 5},
-    }
-    span = max([p["x"] for p in curve] + [100 * own[0], 100 * chosen[0] if chosen else 0.0, 0.1])
-    x = x_axis("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
-    hover = [
-        {"field": "x", "type": "quantitative", "title": "gap in points", "format": ".4f"},
-        {"field": "a", "type": "quantitative", "title": "accuracy", "format": ".6f"},
-    ]
-    places: list[Spec] = [{"x": 100 * own[0], "a": own[1], "text": "classifier alone"}]
-    if chosen:
-        places.append({"x": 100 * chosen[0], "a": chosen[1], "text": "this rule"})
-    marks: list[Spec] = [
-        {
-            "mark": {"type": "area", "color": theme.accent, "opacity": 0.14},
-            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "line", "color": theme.accent, "strokeWidth": 2},
-            "encoding": {"x": x, "y": y | {"field": "a"}},
-        },
-        {
-            "mark": {"type": "point", "color": theme.accent, "filled": True, "size": 22, "opacity": 1},
-            "encoding": {"x": x, "y": y | {"field": "a"}, "tooltip": hover},
-        },
-        {
-            "data": {"values": places},
-            "mark": {"type": "point", "size": 110, "filled": True, "fill": theme.paper, "stroke": theme.ink}
-            | {"strokeWidth": 2, "opacity": 1},
-            "encoding": {"x": x, "y": y | {"field": "a"}, "tooltip": hover},
-        },
-        *(
-            {
-                "data": {"values": [place]},
-                # Above and below, so that two texts never meet; inwards at the right end.
-                "mark": {"type": "text", "dy": dy}
-                | ({"align": "right", "dx": 6} if place["x"] > 0.6 * span else {"align": "left", "dx": -4}),
-                "encoding": {"x": x, "y": y | {"field": "a"}, "text": {"field": "text"}},
-            }
-            for place, dy in zip(places, (-17, 18), strict=False)
-        ),
-    ]
-    if chosen:
-        marks.append(
-            {
-                "data": {"values": [{"g": 0}]},
-                "transform": [
-                    {"calculate": "100 * gaps[at]", "as": "x"},
-                    {"calculate": "accuracies[at]", "as": "a"},
-                ],
-                "mark": {"type": "point", "size": 110, "filled": True, "color": theme.other, "opacity": 1},
-                "encoding": {"x": x, "y": y | {"field": "a"}, "tooltip": hover},
-            }
-        )
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        **({"title": title} if title else {}),
-        "width": theme.width,
-        "height": 300,
-        "autosize": {"type": "fit-x", "contains": "padding"} if theme.width == "container" else {"type": "pad"},
-        "params": [
-            {"name": "at", "value": 0},
-            {"name": "gaps", "value": list(gaps)},
-            {"name": "accuracies", "value": list(accuracies)},
-        ],
-        "data": {"values": curve},
-        "layer": marks,
-        "config": config(theme),
-    }
-
-
 # What is drawn from what ------------------------------------------------------------------------
+
+
+def content_colours(content: "Content", theme: Theme = STYLED) -> tuple[list[str], str]:
+    """The colours of the groups that are drawn, and what they mean if they mean anything."""
+    rates = [content.groups[i].rate for i in sorted(content.largest[:MOST_DRAWN])]
+    return group_colours(theme, rates, compared=content.settings["criterion"] == "parity")
 
 
 def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]:
@@ -454,6 +366,7 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
     seats = sorted(content.largest[:MOST_DRAWN])
     groups = [content.groups[i] for i in seats]
     names, outcomes = [g.name for g in groups], content.outcomes
+    colours, _ = content_colours(content, theme)
     found = {
         "scores": ramps_chart(
             names,
@@ -464,6 +377,7 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
             content.score_range,
             [g.histogram for g in groups],
             [g.rows for g in groups],
+            colours,
             theme,
             score=score_name(content.settings["scale"]),
         ),
@@ -471,6 +385,7 @@ def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]
             names,
             [[g.rate for g in groups], [g.lower for g in groups], [g.upper for g in groups]],
             tuple(table([getattr(o, name) for o in outcomes], seats) for name in ("rates", "lower", "upper")),  # type: ignore[arg-type]
+            colours,
             theme,
         ),
         "changes": changes_chart(

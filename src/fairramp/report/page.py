@@ -13,10 +13,10 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any
 
-from fairramp.report.charts import MOST_DRAWN, content_charts
+from fairramp.report.charts import MOST_DRAWN, content_charts, content_colours
 from fairramp.report.content import Content, Outcome
 from fairramp.report.plots import missing_extra
-from fairramp.report.words import fixed, full, isolated, percent, points
+from fairramp.report.words import fixed, full, isolated, level, percent, points
 
 __all__ = ["render"]
 
@@ -84,7 +84,8 @@ def render(content: Content) -> str:
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
-        level=percent(content.confidence, 0),
+        coloured=content_colours(content)[1],
+        level=level(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[(key, name) for key, name, *_ in columns],

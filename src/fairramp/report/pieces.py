@@ -11,9 +11,10 @@ __all__ = [
     "STYLED",
     "Spec",
     "Theme",
+    "by_group",
     "config",
     "digits",
-    "group_colour",
+    "group_colours",
     "rows_of_groups",
     "table",
     "x_axis",
@@ -88,7 +89,7 @@ def config(theme: Theme) -> Spec:
 
 
 def rows_of_groups(
-    theme: Theme, n_rows: int, row: int, names: Sequence[str], params: Spec, layers: list[Spec], title: str
+    theme: Theme, n_rows: int, row: int, names: Sequence[str], params: Spec, layers: list[Spec], title: Any
 ) -> Spec:
     """A chart with one row per group and the groups' names."""
     name = {
@@ -150,15 +151,30 @@ def x_axis(
     }
 
 
-def group_colour(theme: Theme, n_rows: int) -> Spec:
-    """One colour per group."""
-    colours = [theme.groups[i % len(theme.groups)] for i in range(n_rows)]
-    return {
-        "field": "g",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": list(range(n_rows)), "range": colours},
-    }
+def group_colours(theme: Theme, rates: Sequence[float], *, compared: bool = True) -> tuple[list[str], str]:
+    """A colour for each group, and a sentence if colours need one.
+
+    More groups than colours that can be told apart get none of their own, as two groups of one colour would seem
+    to belong together: then the lowest and the highest of the `rates` stand out, if all are `compared`.
+    """
+    n = len(rates)
+    if n <= len(theme.groups):
+        return list(theme.groups[:n]), ""
+    colours = [theme.muted] * n
+    if not compared or min(rates) == max(rates):
+        return colours, ""
+    colours[rates.index(min(rates))] = theme.accent
+    colours[rates.index(max(rates))] = theme.other
+    return (
+        colours,
+        "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange).",
+    )
+
+
+def by_group(colours: Sequence[str]) -> Spec:
+    """The colour of each group's marks."""
+    scale = {"domain": list(range(len(colours))), "range": list(colours)}
+    return {"field": "g", "type": "nominal", "legend": None, "scale": scale}
 
 
 def table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[list[float | None]]:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from fairramp.exceptions import FairrampError
 from fairramp.groups import show_label
-from fairramp.report.charts import MOST_DRAWN, changes_chart, frontier_spec, ramps_chart, rates_chart, score_name
-from fairramp.report.pieces import Spec, table
+from fairramp.report.charts import MOST_DRAWN, changes_chart, ramps_chart, rates_chart, score_name
+from fairramp.report.curve import frontier_spec
+from fairramp.report.pieces import PRINTED, Spec, group_colours, table
 from fairramp.rule import OFFSETS
 from fairramp.scales import SCALES
 
@@ -53,15 +54,18 @@ def rule_chart(rule: "Rule") -> "altair.LayerChart | altair.VConcatChart":
         (scale.lowest * shown, scale.highest * shown),
         None,
         [],
+        [],
         title="Chance of a yes by score",
         score=score_name(rule.scale),
     )
     if rule.record is None:
         return chart(ramps)
     none = [None] * len(seats)
-    before = [[rule.record.rate_before[i] for i in seats], none, none]
+    rates = [rule.record.rate_before[i] for i in seats]
     after = (table([rule.record.rate_after], seats), [none], [none])
-    return _stacked([ramps, rates_chart(names, before, after, title="Selection rates before and after")])  # type: ignore[arg-type]
+    colours, meaning = group_colours(PRINTED, rates, compared=rule.criterion == "parity")
+    title = _titled("Selection rates before and after", meaning)
+    return _stacked([ramps, rates_chart(names, [rates, none, none], after, colours, title=title)])
 
 
 def audit_chart(audit: "Audit") -> "altair.LayerChart | altair.VConcatChart":
@@ -70,9 +74,11 @@ def audit_chart(audit: "Audit") -> "altair.LayerChart | altair.VConcatChart":
     names = [show_label(audit.groups[i]) for i in seats]
     before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
     if audit.after is None:
-        return chart(rates_chart(names, before, None, title="Selection rates"))  # type: ignore[arg-type]
+        return chart(rates_chart(names, before, None, [], title="Selection rates"))  # type: ignore[arg-type]
     after = tuple(table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper))
-    rates = rates_chart(names, before, after, title="Selection rates before and after")  # type: ignore[arg-type]
+    colours, meaning = group_colours(PRINTED, before[0], compared=not audit.within_strata)
+    title = _titled("Selection rates before and after", meaning)
+    rates = rates_chart(names, before, after, colours, title=title)  # type: ignore[arg-type]
     assert audit.changed_to_yes is not None
     assert audit.changed_to_no is not None
     changes = changes_chart(
@@ -99,6 +105,10 @@ def frontier_chart(frontier: "Frontier") -> "altair.LayerChart | altair.VConcatC
             title=f"Accuracy against gap, {where}",
         )
     )
+
+
+def _titled(title: str, more: str) -> str | Spec:
+    return {"text": title, "subtitle": more} if more else title
 
 
 def _largest(sizes: Sequence[int]) -> list[int]:

@@ -9,7 +9,7 @@ from fairramp.certificate import Certificate, certify
 from fairramp.distribution import Integers
 from fairramp.exceptions import FairrampError
 from fairramp.fitting import SMALL_GROUP
-from fairramp.report.words import isolated, percent, points, times
+from fairramp.report.words import isolated, level, percent, points, times
 from fairramp.rule import Rule
 from fairramp.strata import strata_slices
 
@@ -119,18 +119,23 @@ def promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int, ref
     found: Certificate = certify(rule, confidence)
     proven = found.proven
     where = "in any stratum " if found.within_strata else ""
+    sure = f"With {level(confidence)} confidence"
     text = (
-        f"With {percent(confidence, 0)} confidence, no two groups’ selection rates {where}differ by more than "
-        f"{points(found.gap)} among all the people the fit rows stand for"
+        f"{sure}, no two groups’ selection rates {where}differ by more than {points(found.gap)} in the "
+        "population that the fit rows were drawn from"
     )
     if n_groups == 1:
         text = "There is one single group, so there is no gap to bound"
+    elif found.gap >= 1:
+        text = f"{sure}, nothing can be said about the population: the fit rows are too few"
     elif found.is_theorem:
-        text += ". This is proven"
+        text += ". This is a theorem"
     elif proven is None:
         text += ". This is an approximation; nothing is proven for weighted rows"
+    elif proven.gap >= 1:
+        text += ". This is an approximation; for a proof the fit rows are too few"
     else:
-        text += f". This is an approximation; {points(proven.gap)} are proven"
+        text += f". This is an approximation; proven, with the same confidence, are {points(proven.gap)}"
     return Promise(
         found.gap, found.kind, found.is_theorem, proven.gap if proven else None, f"{text}.", found.assumptions
     )

@@ -6,7 +6,9 @@ the page says the same whether Python or its script wrote a number.
 
 from decimal import ROUND_HALF_UP, Decimal
 
-__all__ = ["fixed", "full", "isolated", "percent", "plain_name", "points", "shortened", "times"]
+from fairramp.table import percentage
+
+__all__ = ["fixed", "full", "isolated", "level", "percent", "plain_name", "points", "shortened", "times"]
 
 #: Keeps a number and its unit on one line.
 NO_BREAK = "\u00a0"
@@ -26,6 +28,11 @@ def percent(share: float, decimals: int = 1) -> str:
     if 0 < share * 100 < smallest:
         return f"<{NO_BREAK}{fixed(10.0**-decimals, decimals)}{NO_BREAK}%"
     return f"{fixed(share * 100, decimals)}{NO_BREAK}%"
+
+
+def level(confidence: float) -> str:
+    """A confidence, never rounded up to certainty."""
+    return percentage(confidence).replace("%", f"{NO_BREAK}%")
 
 
 def points(difference: float) -> str:

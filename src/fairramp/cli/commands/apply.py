@@ -1,0 +1,124 @@
+"""`fairramp apply`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli import steps
+from fairramp.cli.options import (
+    OUTPUT,
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Quiet,
+    RuleFile,
+    Scale,
+    Score,
+    Strata,
+)
+
+__all__ = ["apply"]
+
+
+def apply(
+    rule: RuleFile,
+    data: Data,
+    /,
+    *,
+    output: Annotated[
+        str, Parameter(name=OUTPUT, help="Where the rows go: .csv, .tsv, .jsonl, .parquet, or - for stdout.")
+    ],
+    id: Annotated[
+        str | None, Parameter(help="Column that says who a row is; the same id, the same answer.")
+    ] = None,
+    key_file: Annotated[
+        str | None, Parameter(help="File with the secret key (see keygen); or set FAIRRAMP_KEY.")
+    ] = None,
+    random_seed: Annotated[
+        int | None,
+        Parameter(help="Draw by row number instead of by id: a person in another row gets another answer."),
+    ] = None,
+    probability_only: Annotated[
+        bool, Parameter(help="Add the chance of a yes and draw nothing.", negative="", show_default=False)
+    ] = False,
+    prefix: Annotated[str, Parameter(help="Put before the names of the new columns.", show_default=False)] = "",
+    score: Score = None,
+    group: Group = None,
+    strata: Strata = None,
+    scale: Scale = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Add `probability` and `decision` to every row; all columns and the order of the rows stay.
+
+    Decisions are drawn with --id and a key, or with --random-seed; without either only the probability is added.
+
+    For example:
+
+    fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
+    """
+    from fairramp.cli import engine, guards
+    from fairramp.cli.render import Screen, count
+    from fairramp.cli.tables import STDOUT, TableError, write
+
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    known = steps.load_rule(rule)
+    steps.check_output(output)
+    guards.keep_inputs(output, data, {"the rule": rule, "the key file": key_file})
+    key, seeded = steps.drawing(screen, id, key_file, random_seed, probability_only)
+    columns = steps.columns_of(known, score, group, strata=strata, id=id if key and not seeded else None)
+    added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
+    with steps.opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
+        taken = [name for name in added if name in job.source.names]
+        if taken:
+            raise TableError(
+                f"{job.source.shown} has a column {taken[0]!r} already; pass --prefix new_ or rename it."
+            )
+        if job.rows:
+            guards.warn_groups(screen, job, known)
+        else:
+            screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
+        if columns.id is not None:
+            with screen.progress(connection, "Looking for duplicate ids"):
+                guards.warn_duplicates(screen, job)
+        with screen.progress(connection, "Deciding"):
+            summary = engine.decide_all(job, known, key, seeded=seeded)
+        with screen.progress(connection, "Writing"):
+            write(
+                connection,
+                engine.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
+                [*job.source.names, *added],
+                output,
+                delimiter=steps.output_delimiter(job, delimiter, decimal),
+                mark=job.source.mark,
+                empty=not job.rows,
+            )
+    what = f"{' and '.join(added)} added to {count(job.rows, 'row')}"
+    screen.say(f"{what}, written to {'stdout' if output == STDOUT else output}.")
+    if job.rows:
+        screen.text()
+        screen.table(summary.table(known))
+    if key is None and not probability_only:
+        screen.say(
+            f"\nNo decisions were drawn: {added[0]} is the chance of a yes. For decisions pass --id COLUMN "
+            "--key-file FILE, and the same person always gets the same answer."
+        )
+    elif seeded:
+        screen.say(
+            "\nDrawn by row number: the same file gives the same answers, but a person in another row may not."
+        )
+    screen.result(
+        steps.stamp("apply")
+        | {
+            "rule": rule,
+            "data": steps.dash(data),
+            "output": steps.dash(output),
+            "columns": added,
+            "rows": job.rows,
+            **summary.to_dict(),
+        }
+    )

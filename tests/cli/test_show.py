@@ -1,0 +1,134 @@
+"""`fairramp show`: what is in a rule's file, in words and for machines, and what is missing in it."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairramp import Covariance, Ramp, Rule
+from samples import quiet_fit
+from shell import Inside
+
+SCORES = np.random.default_rng(0).beta(2, 3, 6000)
+
+
+@pytest.fixture
+def inside(tmp_path):
+    return Inside(tmp_path)
+
+
+def saved(shell, rule):
+    rule.save(shell.folder / "rule.json")
+    return rule
+
+
+def said(shell, *options):
+    return " ".join(shell("show", "rule.json", *options).stdout.split())
+
+
+def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
+    rule = Rule.load(fitted.folder / "rule.json")
+    text = said(fitted)
+    for part in (
+        f"score column p, a probability from 0 to 1; the classifier says yes from {rule.cutoff:g} on",
+        "groups column g; one that the fit did not see is refused",
+        f"fitted to {sum(rule.record.rows):,} rows, by fairramp {rule.record.version}; date: not given",
+        f"rule sha256 {rule.fingerprint}",
+        f"data sha256 {rule.record.fingerprint}",
+        f"gap on the fit rows: {rule.record.gap_before:.4f} before, {rule.record.gap_after:.4f} after",
+        " ".join(repr(rule.certificate()).split()),
+        "about 95% keep such a promise",
+        "Not promised are equal error rates",
+    ):
+        assert part in text, part
+    assert rule.table().text(80) in fitted("show", "rule.json").stdout
+
+
+def test_for_machines_it_says_what_the_library_says(fitted):
+    rule = Rule.load(fitted.folder / "rule.json")
+    content = json.loads(fitted("show", "rule.json", "--json", "--confidence", "0.9").stdout)
+    certificate = rule.certificate(0.9)
+    assert (content["command"], content["rule"], content["rows"]) == ("show", "rule.json", sum(rule.record.rows))
+    assert (content["score_column"], content["group_columns"]) == ("p", ["g"])
+    assert [row["threshold"] for row in content["groups"]] == [ramp.threshold for ramp in rule.ramps]
+    assert content["certificate"]["gap"] == certificate.gap
+    assert content["certificate"]["proven_gap"] == certificate.proven.gap
+    assert content["certificate"]["assumptions"] == certificate.assumptions
+    assert content["why_no_certificate"] is None
+    assert content["rule_fingerprint"] == rule.fingerprint
+
+
+def test_without_a_record_it_says_what_is_missing(inside):
+    rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
+    saved(inside, replace(rule, record=None, columns=("unit",)))
+    text = said(inside)
+    assert "score name of the column not known" in text
+    assert "groups column unit;" in text
+    assert "fitted not known: there is no record of the fit" in text
+    assert "exported without its record has no fit rows on record, so nothing certifies it." in text
+    assert "confidence" not in text
+    content = json.loads(inside("show", "rule.json", "--json").stdout)
+    assert (content["certificate"], content["rows"], content["gap_after"]) == (None, None, None)
+    assert "nothing certifies it" in content["why_no_certificate"]
+
+
+def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):
+    rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
+    saved(inside, replace(rule, record=replace(rule.record, cross_fitted=True)))
+    assert "on cross-fitted scores" in said(inside)
+    assert "No certificate: " in said(inside)
+    saved(inside, quiet_fit(SCORES, np.repeat(["a"], 6000)))
+    assert said(inside).endswith("There is one single group, so there is no gap to bound.")
+
+
+@pytest.mark.parametrize("n", [17, 18, 200])
+def test_of_many_groups_the_middle_is_left_out_unless_asked_for(inside, n):
+    saved(inside, quiet_fit(SCORES, np.arange(6000) % n))
+    short, whole = (inside("show", "rule.json", *more).stdout for more in ([], ["--all"]))
+    assert ("with --all" in short) == (n > 17)
+    assert "--all" not in whole
+    assert re.findall(r"^(\d+) +\d+ ", whole, re.MULTILINE) == [str(g) for g in range(n)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unseen_group": "pooled", "date": "2024-05-01"},
+        {"unseen_group": "original", "max_gap": 0.1, "ramp": "paper"},
+        {"ramp_width": 0, "target_rate": 0.3},
+        {"criterion": "strata"},
+        {"scale": "percent"},
+        {"scale": "logit"},
+        {"sample_weight": np.linspace(1, 2, 6000)},
+        {"solver": "sgd", "target_rate": 0.5},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
+    if "criterion" in options:
+        options = {"criterion": Covariance(strata={"a department": np.arange(6000) % 3})}
+    scores = SCORES * {"percent": 100}.get(options.get("scale"), 1)
+    rule = saved(inside, quiet_fit(scores, {"a column of groups": np.repeat(["women", "men"], 3000)}, **options))
+    done = inside("show", "rule.json")
+    assert all(len(line) <= 80 for line in done.stdout.split("\n"))
+    content = json.loads(inside("show", "rule.json", "--json").stdout)
+    unit = 100 if rule.scale == "percent" else 1
+    assert content["ramp_width"] == pytest.approx(rule.ramp_width * unit)
+    if rule.pooled:
+        assert content["pooled"]["threshold"] == rule.pooled.threshold
+        assert f"one that the fit did not see gets the threshold {rule.pooled.threshold:.4f}" in said(inside)
+
+
+def test_names_with_line_ends_stay_on_their_line(inside):
+    saved(inside, Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, columns=("a\nb\x1b[31m",)))
+    assert "\x1b" not in inside("show", "rule.json").stdout
+    assert "groups column a b [31m;" in said(inside)
+
+
+def test_bad_arguments_get_a_sentence(inside):
+    assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit"
+    saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
+    assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
+    assert inside("show", "rule.json", "--quiet").stdout == ""
