@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, engines, frames
 from fairramp.export.dialects import literal
 from fairramp.export.plan import numbers_of
 from fairramp.scales import logits_at
@@ -311,14 +311,14 @@ def exact_rule(engine, rows, settings_, weighted, crowd):
 def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
     scores, codes = sample(200_000, 4)
     fetched = []
-    fetch = lazy_rows.fetch
+    fetch = engines.fetch
 
     def counting(frame):
         found = fetch(frame)
         fetched.append(len(next(iter(found.values()))))
         return found
 
-    monkeypatch.setattr(lazy_rows, "fetch", counting)
+    monkeypatch.setattr(engines, "fetch", counting)
     rule = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", max_gap=0.02)
     expected = fairramp.fit_rule(scores, codes, max_gap=0.02)
     same_rule(rule, expected, scores, codes)
@@ -419,7 +419,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
 @pytest.mark.parametrize("width", [0, 0.2])
 def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
     rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
-    monkeypatch.setattr(frames.Profile, "of", lambda *_: lazy_rows.Profile([("a",)], ("a",), np.array([4])))
+    monkeypatch.setattr(frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4])))
     rule = Rule(("a",), (Ramp(0.5),), ramp_width=width)
     found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
     assert found["probability"] == [0.0, None, None, 1.0]
