@@ -12,7 +12,7 @@ import numpy as np
 
 from fairramp.columns import Columns
 from fairramp.engines import duckdb_table, fetch, is_lazy, plain_names, spark_table
-from fairramp.export.dialects import DUCKDB, SPARK, Dialect, identifier
+from fairramp.export.dialects import DUCKDB, SPARK, Dialect, identifier, without_nan
 from fairramp.export.formula import Formula, decision, group_code, picked
 from fairramp.groups import Label
 from fairramp.rule import Ramp, Rule
@@ -268,7 +268,7 @@ def _group_sql(name: str, dtype: Any, dialect: Dialect) -> str:
     """A group column as labels are compared with it."""
     column = identifier(name, dialect)
     if dtype.is_float() or dtype.is_decimal():
-        return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
+        return without_nan(column, dialect)
     return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS {dialect.text})"
 
 
