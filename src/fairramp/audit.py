@@ -34,7 +34,7 @@ from fairramp.table import Table, notebook_html
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Audit", "Selection", "Sums", "audit", "selection"]
+__all__ = ["Audit", "MeanChances", "Selection", "Sums", "audit", "mean_chances", "selection"]
 
 
 @dataclass(frozen=True)
@@ -249,12 +249,12 @@ def audit(
     (0.168, 0.31)
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
-    column = as_scores(scores)
     if not isinstance(rule, Rule | None):
         raise InputError(
             f"`rule` must be a fairramp.Rule, got {type(rule).__name__}; others' decisions are audited as scores."
         )
+    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
+    column = as_scores(scores)
     # A rule that equalises over all rows can be measured within strata too.
     within = strata if rule and rule.criterion == "covariance" else None
     if rule:
@@ -358,7 +358,7 @@ class Sums:
             return np.where(below > 0, self.total(values) / below, np.nan)
 
     def effective_rows(self, values: Floats, rates: Floats) -> Floats:
-        """R (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
+        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
         square = np.bincount(self.group, self.squares, minlength=self.n_groups)
         spread = np.bincount(
             self.group, self.squares * (values - rates[self.group]) ** 2, minlength=self.n_groups

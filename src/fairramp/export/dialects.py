@@ -210,10 +210,8 @@ def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
     return dialect.quote + name.replace(dialect.quote, dialect.quote * 2) + dialect.quote
 
 
-def literal(value: str | int | float | bool | None, dialect: Dialect = DUCKDB) -> str:
+def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
     """A value, quoted."""
-    if value is None:
-        return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
