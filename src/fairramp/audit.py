@@ -137,7 +137,19 @@ class Audit:
         return self.selection.ratio
 
     def table(self) -> Table:
-        """One row per group."""
+        """One row per group.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> print(found.table())
+        group  n    rate    rate    rate
+                            from      to
+        -----  -  ------  ------  ------
+        A      2  0.5000  0.0945  0.9055
+        B      2  1.0000  0.3424  1.0000
+        """
         s = self.selection
         columns = cell_columns(self.groups, stratified=self.within_strata) | {"n": self.rows}
         if self.after:
@@ -148,7 +160,15 @@ class Audit:
         return Table(columns)
 
     def errors(self) -> Table:
-        """Accuracy, error rates and calibration of each group; needs labels."""
+        """Accuracy, error rates and calibration of each group; needs labels.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.errors()["true_positive_rate"].tolist()
+        [1.0, 1.0]
+        """
         s = self.selection
         if s.accuracy is None:
             raise InputError("Error rates need `labels`, the true outcomes of the rows.")
@@ -164,11 +184,27 @@ class Audit:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; what no row tells is None."""
+        """Everything as plain values, ready for JSON; what no row tells is None.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.to_dict()["before"]["gap"]
+        0.5
+        """
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def gaps(self) -> Table:
-        """Gap and impact ratio with their limits, before and after."""
+        """Gap and impact ratio with their limits, before and after.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.gaps()["impact_ratio"].tolist()
+        [0.5]
+        """
         found = {"before": self.before} | ({"after": self.after} if self.after else {})
         columns: dict[str, Any] = {
             "decisions": list(found),
@@ -200,7 +236,14 @@ class Audit:
         return [*parts, self.gaps(), last]
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
-        """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`."""
+        """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.plot().save("audit.svg")  # doctest: +SKIP
+        """
         from fairramp.report.plots import audit_chart
 
         return audit_chart(self)

@@ -90,7 +90,22 @@ class Certificate:
         return min(theorems, key=lambda c: c.gap, default=None)
 
     def table(self) -> Table:
-        """One row per bound."""
+        """One row per bound.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
+        >>> print(rule.certificate().table())
+        kind                     gap  proven
+        --------------------  ------  ------
+        beta                  0.0107  no
+        kl                    0.0225  yes
+        dkw                   0.0280  yes
+        theorem_1_as_printed  0.2604  no
+        theorem_1             0.4302  yes
+        """
         every = (self, *self.others)
         return Table(
             {

@@ -103,7 +103,16 @@ def to_sql(
     key_column: str = "key",
     prefix: str = "",
 ) -> str:
-    """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`."""
+    """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`.
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> from fairramp.export.sql import to_sql
+    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
+    -- A fairramp rule in the SQL of DuckDB
+    """
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if table is None:
