@@ -1,11 +1,13 @@
 """The rule is the optimum: against a convex solver, by its optimality conditions, and by hand."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 
 import fairramp
+from fairramp.guess import RoughCurve, likely_ramps
 from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
 
 BATCHES = range(20)
@@ -88,6 +90,73 @@ def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatc
         if instance.ramp_width == 0 or stands(rule, instance):  # otherwise a ramp's end may round past a score
             assert rule.record.rows_above == expected.record.rows_above
             assert rule.record.rows_inside == expected.record.rows_inside
+
+
+@pytest.mark.parametrize("batch", BATCHES[:4])
+def test_a_wrong_guess_costs_time_alone(batch, binned, monkeypatch):
+    rng = np.random.default_rng(batch)
+
+    def wrong(curve, shares, problem):
+        return rng.random(), rng.uniform(-0.2, 1.2, len(shares))
+
+    for seed, instance, _, h in instances(batch):
+        with monkeypatch.context() as misled:
+            misled.setattr("fairramp.rows.likely_ramps", wrong)
+            other = fit(instance)
+        found = other.probabilities(instance.scores, instance.groups)
+        np.testing.assert_allclose(found, h, atol=1e-9, err_msg=str(seed))
+
+
+@pytest.mark.parametrize("width", [0.0, 0.001, 0.05, 0.3])
+@pytest.mark.parametrize("max_gap", [0.0, 0.1])
+@pytest.mark.parametrize("target_rate", ["optimal", 0.3])
+def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
+    """Within two bins of the solution where rows are many, so that one look is enough."""
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 4, 200_000)
+    scores = rng.beta(1.5 + 0.4 * groups, 3.0)
+    guesses = []
+
+    def kept(curve, shares, problem):
+        guesses.append((curve.step, *likely_ramps(curve, shares, problem)))
+        return guesses[-1][1:]
+
+    monkeypatch.setattr("fairramp.rows.likely_ramps", kept)
+    rule = fairramp.fit_rule(scores, groups, ramp_width=width, max_gap=max_gap, target_rate=target_rate)
+    [(step, target, feet)] = guesses
+    thresholds = np.array([ramp.threshold for ramp in rule.ramps])
+    np.testing.assert_allclose(feet + width / 2, thresholds, rtol=0, atol=2 * step)
+    assert abs(target - rule.target_rate) < 1e-3
+
+
+@pytest.mark.parametrize("width", [1.0, 30.0, 1e6])
+def test_ramps_far_wider_than_the_scores_take_no_memory(width, binned):
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 3, 5000)
+    scores = rng.beta(2.0 + groups, 3.0)
+    tracemalloc.start()
+    rule = fairramp.fit_rule(scores, groups, ramp_width=width)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    rates = selection_rates(rule.probabilities(scores, groups), groups, np.ones(len(scores)))
+    assert np.ptp(rates) < 1e-9
+    assert most < 50e6
+
+
+@pytest.mark.parametrize("width", [0.0, 0.003, 0.01, 0.0625, 0.1, 1.0])
+def test_a_guess_is_exact_for_rows_spread_evenly_inside_their_bins(width):
+    rng = np.random.default_rng(2)
+    rows = rng.integers(0, 9, (3, 16))
+    rows[:, 5] += 1  # no group is empty
+    curve = RoughCurve(rows.astype(float), 0.0, 1 / 16, width)
+    inside = (np.arange(4000) + 0.5) / 4000 / 16
+    for k in range(3):
+        x = np.add.outer(np.arange(16) / 16, inside)
+        for b in range(17):  # at the edges of bins
+            foot = b / 16
+            chance = np.clip((x - foot) / width, 0, 1) if width else x > foot
+            rate = (rows[k] * chance.mean(axis=1)).sum() / rows[k].sum()
+            assert curve.rates(foot)[k] == pytest.approx(rate, abs=1e-3)
 
 
 @pytest.mark.parametrize("width", [1e-6, 1e-5, 1e-4, 1e-3])

@@ -17,6 +17,7 @@ from itertools import combinations
 import numpy as np
 
 from fairramp.binned import GroupScores
+from fairramp.criteria.parity import ParityProblem
 from fairramp.distribution import Floats
 from fairramp.exceptions import InputError
 from fairramp.fitting import fit_rows
@@ -36,6 +37,9 @@ class _NoRows:
 
     def summarize(self) -> Summary:
         return self._summary
+
+    def ahead(self, summary: Summary, problem: ParityProblem, rates: Floats | None) -> tuple[Summary, None]:
+        return summary, None
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         raise AssertionError("exact points need no refinement")

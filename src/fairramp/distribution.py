@@ -162,12 +162,14 @@ class RateCurve:
 
         # Breakpoints at the wanted rate are [a, b) of either kind: *out* where points have fallen,
         # *in* where they begin to fall.
-        queries = np.empty((2, 2, *rates.shape), dtype=np.complex128)
-        queries.real = np.arange(2 * n_groups).reshape(2, *[1] * rates.ndim, n_groups)
-        queries.imag[:, 0] = -RATE_TOLERANCE - rates
-        queries.imag[:, 1] = RATE_TOLERANCE - rates
-        places = np.searchsorted(self._level_keys, queries)
-        (a_out, b_out), (a_in, b_in) = places[0], places[1] - len(x)
+        queries = np.empty((2, *rates.shape), dtype=np.complex128)
+        queries.real = np.arange(2 * n_groups).reshape(2, *[1] * (rates.ndim - 1), n_groups)
+        queries.imag = -RATE_TOLERANCE - rates
+        starts = np.searchsorted(self._level_keys, queries)
+        stops, queries.imag = starts.copy(), RATE_TOLERANCE - rates
+        some = self._level_keys.imag[starts] < queries.imag  # each group ends at +∞, so none is of the next
+        stops[some] = np.searchsorted(self._level_keys, queries[some])
+        a_out, b_out, a_in, b_in = starts[0], stops[0], starts[1] - len(x), stops[1] - len(x)
         at_out, at_in = a_out < b_out, a_in < b_in
         lowest = np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf))
         highest = np.maximum(

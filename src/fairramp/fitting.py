@@ -165,6 +165,11 @@ class Rows(Protocol):
     def summarize(self) -> Summary:
         """All rows in coarse points."""
 
+    def ahead(
+        self, summary: Summary, problem: ParityProblem, rates: Floats | None
+    ) -> tuple[Summary, float | None]:
+        """The summary with finer points where the solution will probably need them, and a guess of the target."""
+
     def refine(self, summary: Summary, split: Any, average: Any) -> Points:
         """Finer points for chosen bins of the summary."""
 
@@ -178,6 +183,7 @@ def fit_rows(
     """
     problem = request.problem
     summary = rows.summarize()
+    fingerprint = summary.fingerprint(request.scale.lowest, request.scale.highest)
     strata = stratum_index(summary.labels) if request.stratified else None
     if strata is not None:
         _check_strata(summary.labels, strata)
@@ -219,7 +225,7 @@ def fit_rows(
         score_column=names.score,
         group_columns=names.groups,
         strata_columns=names.strata,
-        fingerprint=summary.fingerprint(request.scale.lowest, request.scale.highest),
+        fingerprint=fingerprint,
         version=__version__,
         date=request.date,
     )
@@ -275,6 +281,8 @@ def _solve(
     those within strata.
     """
     near: Any = None
+    if strata is None:
+        summary, near = rows.ahead(summary, problem, rates)
     while True:
         n_groups = len(summary.labels)
         solution: ParitySolution

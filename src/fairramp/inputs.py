@@ -152,6 +152,8 @@ def _plain(value: Any) -> Any:
 
 def is_real(value: Any) -> bool:
     """Whether a value is a real number; booleans are not."""
+    if type(value) is float:  # nearly always, and ten thousand ramps are checked
+        return True
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp import engines
+from fairramp.criteria.parity import ParityProblem
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.grid import Grid
@@ -99,6 +100,10 @@ class LazyRows:
         while (split := _straddling(summary.points, parts)).any():
             summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
         return summary
+
+    def ahead(self, summary: Summary, problem: ParityProblem, rates: Floats | None) -> tuple[Summary, None]:
+        """Nothing to look at before the first solution: each look is a pass."""
+        return summary, None
 
     def binned(self, grid: Grid) -> Summary:
         """One pass: all rows in the bins of a grid that will not be looked into again."""

@@ -21,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
+from fairramp.criteria.parity import ParityProblem
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import InputError
 from fairramp.groups import Codes
+from fairramp.guess import RoughCurve, likely_ramps
 from fairramp.scales import Scale
 from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution
 
@@ -37,6 +39,10 @@ SORTED_PER_GROUP = 1 << 6
 MAX_BINS = 1 << 13
 #: Wide bins per group with which a summary starts; what its fingerprint needs.
 WIDE_BINS = MAX_RESOLUTION
+#: Runs of cells, at most, that rows are compared with one by one; more are looked up in a table.
+FEW_RUNS = 8
+#: Places of ramps, at most, among which the first solution is guessed: more would take memory and time.
+MOST_GUESSED = 1 << 20
 #: Finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
 #: Floats whose bits can be compared as whole numbers.
@@ -66,10 +72,10 @@ class ArrayRows:
         self.codes = codes
         self.weights = weights
         self.scale = scale
-        # Near 2·√n bins per group, so that bins and rows per bin are few, but no coarser than the
-        # fingerprint of a summary.
-        wanted = max(2 * isqrt(len(scores)), MAX_RESOLUTION)
-        self._bins = resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS))
+        # Near 16·√n bins, so that bins and rows per bin are few, but no coarser than the fingerprint of a
+        # summary, and no more than half the rows.
+        wanted = max(16 * isqrt(len(scores)) // len(codes.labels), MAX_RESOLUTION)
+        self._bins = resolution(2 * len(scores), len(codes.labels), min(wanted, MAX_BINS))
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
         self._n_cells = len(codes.labels) * self._stride
@@ -108,7 +114,42 @@ class ArrayRows:
         assert self._narrow is not None
         narrow = Summary.of_occurring(self.codes.labels, self._narrow)
         self._narrow = narrow.points
-        return Summary(narrow.labels, self._widened(narrow.points))
+        if self._bins <= WIDE_BINS:
+            return narrow
+        wide = self._cells % self._stride // (self._bins // WIDE_BINS)
+        return Summary(narrow.labels, _joined(narrow.points, wide)[0])
+
+    def ahead(
+        self, summary: Summary, problem: ParityProblem, rates: Floats | None
+    ) -> tuple[Summary, float | None]:
+        """Fine points where the ramps will probably stand, and as few as possible elsewhere."""
+        width, step = problem.ramp_width, 1 / self._bins_per_unit
+        n_places = len(summary.labels) * (
+            self._stride + 2 * width / step
+        )  # with ramps that stand beyond the ends
+        if self._narrow is None or n_places > MOST_GUESSED:
+            return summary, None
+        weights = np.zeros((len(summary.labels), self._stride))
+        weights[self._narrow.group, self._cells % self._stride] = self._narrow.weight
+        curve = RoughCurve(weights, self.scale.lowest, step, width)
+        if rates is None:
+            target, feet = likely_ramps(curve, summary.shares, problem)
+        else:
+            target, feet = None, curve.feet(rates)
+        p, cutoff = self._narrow, problem.cutoff
+        low, high = feet - step / 4, feet + step / 4
+        close = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
+        close |= (p.lower < cutoff) & (cutoff < p.upper)
+        around = Summary(summary.labels, p.take(close))
+        split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
+        near = close
+        near[close] = split | average
+        alone = near.copy()  # neighbours as well: should the guess be wrong, then not by much
+        alone[1:] |= near[:-1]
+        alone[:-1] |= near[1:]
+        joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
+        far = Summary(summary.labels, joined)
+        return far.replace(near[first], self.refine(around, split, average)), target
 
     def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
         """Index of each row's (group, bin), in as few bytes as it takes; kept for later passes."""
@@ -150,27 +191,6 @@ class ArrayRows:
         middle = (lower + upper) / 2
         self._narrow = Points(group, middle, lower, upper, sums[0], weight, squares, lower == upper)
 
-    def _widened(self, p: Points) -> Points:
-        """Points that each stand for a row of narrow bins."""
-        per_wide = max(self._bins // WIDE_BINS, 1)
-        bin_, exact = self._cells % self._stride, p.exact
-        wide = bin_ // per_wide
-        new = np.ones(len(p), dtype=bool)
-        new[1:] = (p.group[1:] != p.group[:-1]) | (wide[1:] != wide[:-1]) | exact[1:] | exact[:-1]
-        first = np.flatnonzero(new)
-        weight = np.add.reduceat(p.weight, first)
-        lower = self.scale.lowest + wide[first] * per_wide / self._bins_per_unit
-        return Points(
-            group=p.group[first],
-            place=np.add.reduceat(p.weight * p.place, first) / weight,
-            lower=lower,
-            upper=np.where(exact[first], lower, lower + per_wide / self._bins_per_unit),
-            rows=np.add.reduceat(p.rows, first),
-            weight=weight,
-            weight_squares=np.add.reduceat(p.weight_squares, first),
-            averaged=exact[first],
-        )
-
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for the chosen bins of a summary of these rows.
 
@@ -180,13 +200,16 @@ class ArrayRows:
         assert self._narrow is not None, "points of sorted rows are exact"
         which = split | average
         wide = which & (summary.points.upper - summary.points.lower > 1 / self._bins_per_unit)
-        opened = self._opened(summary.points.take(wide))
-        split, average = split & ~wide, average & ~wide
-        if not (split.any() or average.any()):
-            return opened
+        opened = []
+        if wide.any():
+            opened.append(self._opened(summary.points.take(wide)))
+            split, average = split & ~wide, average & ~wide
+            if not (split.any() or average.any()):
+                return opened[0]
         chosen = summary.points.take(split | average)
         to_bins = average[split | average]
-        if chosen.rows[~to_bins].sum() > max(SORTED_ROWS, len(self.scores) // 32):
+        few = max(SORTED_ROWS, len(self.scores) // 32, 16 * len(self.codes.labels))
+        if chosen.rows[~to_bins].sum() > few:
             parts = np.where(to_bins, 1, finer_parts(int((~to_bins).sum())))
             to_bins[:] = True
         else:
@@ -196,23 +219,23 @@ class ArrayRows:
         owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
 
         def look(start: int, stop: int) -> _Rows:
-            cells = self._cell_of_row[start:stop].astype(np.intp)
-            hits = np.flatnonzero(owner.has[cells])
+            cells = self._cell_of_row[start:stop]
+            hits = owner.hits(cells)
             weight = None if self.weights is None else self.weights[start:stop][hits]
-            return _Rows(cells[hits], self.scale.position(self.scores[start:stop][hits]), weight)
+            return _Rows(cells[hits].astype(np.intp), self.scale.position(self.scores[start:stop][hits]), weight)
 
         def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
             rows = owner.find(rows)
             binned = to_bins[rows.point]
             return rows.take(~binned), finer.sums(rows.take(binned))
 
-        if chosen.rows.sum() <= max(SORTED_ROWS, len(self.scores) // 32):
+        if chosen.rows.sum() <= few:
             results = [sort_out(_Rows.join(map_blocks(look, len(self.scores))))]
         else:
             results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
-        return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
+        return concatenated([*opened, exact, finer.points(_added(sums for _, sums in results))])
 
     def _opened(self, wide: Points) -> Points:
         """The narrow bins of wide ones."""
@@ -248,6 +271,27 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
     )
 
 
+def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
+    """Bins of one group and run as one, and the first of each; points that stand for one score stay."""
+    new = np.ones(len(p), dtype=bool)
+    exact = p.exact
+    new[1:] = (p.group[1:] != p.group[:-1]) | (run[1:] != run[:-1]) | exact[1:] | exact[:-1]
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(p)) - 1
+    weight = np.add.reduceat(p.weight, first)
+    joined = Points(
+        group=p.group[first],
+        place=np.add.reduceat(p.weight * p.place, first) / weight,
+        lower=p.lower[first],
+        upper=p.upper[last],
+        rows=np.add.reduceat(p.rows, first),
+        weight=weight,
+        weight_squares=np.add.reduceat(p.weight_squares, first),
+        averaged=exact[first],
+    )
+    return joined, first
+
+
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
     """Element-wise sums of lists of arrays."""
     return [sum(arrays[1:], start=arrays[0]) for arrays in zip(*parts, strict=True)]
@@ -262,9 +306,22 @@ class _Owner:
         self._cells = cells
         self._first = np.zeros(n_cells, dtype=np.intp)
         self._first[cells[::-1]] = np.arange(len(cells))[::-1]
-        self.has = np.zeros(n_cells, dtype=bool)
-        self.has[cells] = True
-        self._alone = int(np.count_nonzero(self.has)) == len(cells)
+        self._has = np.zeros(n_cells, dtype=bool)
+        self._has[cells] = True
+        self._alone = int(np.count_nonzero(self._has)) == len(cells)
+        ends = np.flatnonzero(np.diff(self._has, prepend=False, append=False))
+        self._runs = ends.reshape(-1, 2)  # first and one past the last cell of those that lie side by side
+
+    def hits(self, cells: npt.NDArray[Any]) -> Integers:
+        """Which rows lie in a cell with a chosen bin."""
+        if len(self._runs) > FEW_RUNS:
+            return np.flatnonzero(self._has[cells.astype(np.intp)])
+        kind, found = cells.dtype.type, np.zeros(len(cells), dtype=bool)
+        shifted = np.empty_like(cells)
+        for first, stop in self._runs.tolist():
+            np.subtract(cells, kind(first), out=shifted)  # those below wrap around and are large
+            found |= shifted < kind(stop - first)
+        return np.flatnonzero(found)
 
     def find(self, rows: "_Rows") -> "_Rows":
         """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""

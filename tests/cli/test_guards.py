@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import duckdb
 import pytest
@@ -270,7 +271,10 @@ def test_small_groups_are_warned_of(inside):
     ("arguments", "said"),
     [
         (("fit", "scores.csv", *COLUMNS), "--output is missing."),
-        (("fit", "scores.csv", *COLUMNS, "-o"), "-o has no value."),
+        (
+            ("fit", "scores.csv", *COLUMNS, "-o"),
+            "-o has no value|--output is missing",
+        ),  # the second from the oldest cyclopts
         (("audit", "scores.csv", "--score", "my", "score", "--group", "g"), "in quotes"),
         (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "write 0.02"),
         (("audit", "scores.csv", "--score", "p", "--group", "g,y"), "--group g --group y"),
@@ -288,7 +292,7 @@ def test_mistakes_are_named_and_their_remedy(inside, arguments, said):
     inside.write("book.xlsx", b"PK\x03\x04")
     inside.write("short.csv", "id,p,g\n1,0.5,a\n2,0.7\n")
     inside.write("three.csv", rows(groups=("a", "b", "c")))
-    assert said in inside.error(*arguments)
+    assert re.search(said, inside.error(*arguments))
 
 
 def test_a_header_alone_is_warned_of(inside):

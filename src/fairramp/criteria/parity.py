@@ -321,9 +321,9 @@ def _bracket(
     """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
 
     (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
-    one costs hardly less than a few dozen: first some that crowd around a guess, then, while there are too
-    many breakpoints left, two beside where a straight line would cross 0 and evenly spaced ones, then the
-    breakpoints themselves.
+    one costs hardly less than a few dozen: first some that crowd around a guess, from near to far, then, while
+    there are too many breakpoints left, two beside where a straight line would cross 0 and evenly spaced ones,
+    then the breakpoints themselves.
     """
 
     def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
@@ -337,9 +337,15 @@ def _bracket(
             places = places[i * step : (i + 1) * step - 1]
         return left, right
 
-    distances = 0.5 ** np.arange(3, 18)
-    places = np.concatenate([[0.0], near - distances, near + distances[::-1], [1.0]])
-    left, right = narrow(-1.0, np.unique(np.clip(places, 0.0, 1.0)).tolist(), 2.0)
+    left, right = -1.0, 2.0
+    at_once = n_tried // 2  # distances to both sides
+    distances = 0.5 ** np.arange(17, 2, -1 if at_once > 4 else -4)
+    for i in range(0, len(distances), at_once):
+        if left < 0 or right > 1:
+            some = distances[i : i + at_once]
+            ends = [0.0, 1.0] if i + at_once >= len(distances) else []
+            places = np.unique(np.clip([*(near - some), *(near + some), *ends], 0.0, 1.0))
+            left, right = narrow(left, places[(places > left) & (places < right)].tolist(), right)
     if left < 0:
         return 0.0, 0.0
     if right > 1:
