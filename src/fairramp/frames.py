@@ -2,7 +2,7 @@
 
     in memory (pandas, polars, Arrow)             columns go to the NumPy core and come back as columns
     lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`lazy_rows`); a rule becomes
-                                                  an expression (`export.sql`), or a function of the engine's
+                                                  an expression (`export.formula`), or a function of the engine's
                                                   own batches, and the table stays lazy
 
 Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
