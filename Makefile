@@ -21,7 +21,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## show what can be made
@@ -43,6 +43,9 @@ types: $(DEV)  ## mypy, strict
 
 tests: $(DEV)  ## pytest on all cores, warnings are errors
 	$(BIN)/pytest --numprocesses auto --dist worksteal
+
+coverage: $(DEV)  ## lines and branches that the tests do not reach, to be read for holes
+	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
@@ -164,5 +167,5 @@ $(VENV)/ready-torch: $(DEV)
 	@touch $@
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 
 import fairramp
-from fairramp import lazy_rows
+from fairramp import engines, lazy_rows
 
 #: Scores of a distribution per group, from a hash of the row's number.
 ROWS = """
@@ -85,7 +85,7 @@ def main() -> None:
         lazy_rows.LOOKED_AT = int(lazy_rows.LOOKED_AT * asked.rows / asked.as_if)
         print(f"  as if there were {asked.as_if:,.0f} rows")
 
-    fetch = lazy_rows.fetch
+    fetch = engines.fetch
     total = [0, 0]
 
     def counting(lazy: Any) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def main() -> None:
         print(f"  pass: {n:>9,} rows, {size / 1e3:>8,.0f} kB to Python, {time.perf_counter() - started:6.2f} s")
         return found
 
-    lazy_rows.fetch = counting
+    engines.fetch = counting
     started = time.perf_counter()
     rule = fairramp.fit_frame(frame, score="p", group="g", max_gap=0.01)
     seconds = time.perf_counter() - started
@@ -107,7 +107,7 @@ def main() -> None:
     print(f"  fit: {seconds:.2f} s, {total[0]:,} rows, {total[1] / 1e3:,.0f} kB to Python", end="")
     print(f", {exchanged() / 1e6:.2f} MB between tasks, peak of this process {peak:.2f} GB")
 
-    lazy_rows.fetch = fetch
+    engines.fetch = fetch
     started = time.perf_counter()
     decided = nw.from_native(rule.apply(frame, id="id", key="0" * 64))
     ready = time.perf_counter() - started

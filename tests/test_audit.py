@@ -431,3 +431,9 @@ def test_no_verdict_is_spoken(with_labels, with_rule):
     assert not re.search(
         r"(?i)four.?fifths|80 ?%|\b0\.80*\b|\bunfair|\bfair\b|pass|fail|complian|violat|bias", text
     )
+
+
+@pytest.mark.parametrize("rule", ["rule.json", {"groups": []}, RULE.to_json()], ids=["path", "dict", "text"])
+def test_a_rule_of_another_kind_is_refused(rule):
+    with pytest.raises(InputError, match=r"`rule` must be a fairramp\.Rule, got "):
+        audit(SCORES, GROUPS, rule=rule)

@@ -585,3 +585,55 @@ def test_a_check_of_one_group_finds_no_gap():
 def test_certificates_and_checks_are_public():
     assert isinstance(MIDDLE.certificate(), fairramp.Certificate)
     assert isinstance(MIDDLE.check(*scores_and_groups((50, 50))), fairramp.Check)
+
+
+@pytest.mark.parametrize("sizes", [(300,) * 6, (100, 200, 400)])
+def test_beyond_many_groups_limits_of_each_bound_the_gap_and_are_never_below_the_quantile(sizes, monkeypatch):
+    rule = fitted(sizes)
+    exact = rule.certificate().gap
+    monkeypatch.setattr("fairramp.certificate._MAX_EXACT_GROUPS", 2)
+    n, k = np.array(sizes), len(sizes)
+    m = np.array(rule.record.rows_above) + rule.record.rows_inside
+    low, high = (stats.beta(m, n + 1 - m).ppf(tail) for tail in (0.05 / (2 * k), 1 - 0.05 / (2 * k)))
+    union = max(high[i] - low[j] for i in range(k) for j in range(k) if i != j)
+    assert rule.certificate().gap == pytest.approx(union, abs=1e-9)
+    assert exact < union
+
+
+def test_every_stratum_of_weighted_rows_is_promised_the_certificate():
+    rng = np.random.default_rng(3)
+    scores, groups, strata = rng.random(4_000), rng.integers(0, 2, 4_000), rng.integers(0, 3, 4_000)
+    weights = rng.uniform(1, 2, 4_000)
+    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=strata), sample_weight=weights)
+    assert rule.check(scores, groups, strata=strata).promised == rule.certificate().gap
+
+
+def test_the_worst_of_many_strata_is_that_of_each_alone():
+    rng = np.random.default_rng(4)
+    n, n_strata = 3_000, 7
+    scores, groups = rng.random(n), rng.integers(0, 2, n)
+    strata = rng.choice(n_strata, n, p=np.arange(1, n_strata + 1) / 28)
+    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=strata), ramp_width=0)
+    alone = []
+    for stratum in range(n_strata):
+        of = strata == stratum
+        part = fairramp.Covariance(strata=strata[of])
+        single = quiet_fit(scores[of], groups[of], criterion=part, ramp_width=0)
+        alone.append(single.certificate(0.95 ** (1 / n_strata)).gap)
+    assert rule.certificate(0.95).gap == max(alone)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"n_groups": 0}, "`n_groups` must be a whole number from 1 on, got 0"),
+        ({"n_groups": 2.0}, "`n_groups` must be a whole number from 1 on, got 2.0"),
+        ({"n_groups": True}, "`n_groups` must be a whole number from 1 on, got True"),
+        ({"kind": "hoeffding"}, "`kind` must be one of 'beta', 'kl', 'dkw', 'theorem_1', got 'hoeffding'"),
+        ({"max_gap": 0}, "`max_gap`"),
+        ({"rate": 1.5}, "`rate`"),
+    ],
+)
+def test_rows_needed_refuse_what_they_cannot_answer(asked, said):
+    with pytest.raises(InputError, match=said):
+        rows_needed(**{"max_gap": 0.1, "n_groups": 2} | asked)

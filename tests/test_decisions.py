@@ -531,3 +531,8 @@ def test_bad_scores_and_unseen_groups_are_refused_before_any_draw():
         with pytest.raises(FairrampError):
             RULE.decide(scores, groups, random_state=generator)
     assert generator.bit_generator.state == before
+
+
+@pytest.mark.parametrize("ids", [[], np.array([]), np.array([], dtype=object)], ids=["list", "floats", "objects"])
+def test_nobody_gets_no_draw(ids):
+    assert draws(ids, KEY).shape == (0,)

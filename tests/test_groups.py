@@ -549,3 +549,15 @@ def test_unused_categories_are_no_groups_at_decision_time_either():
     assert np.array_equal(
         rule.probabilities(SCORES, column), rule.probabilities(SCORES, labelled(["x", "y", "z"]))
     )
+
+
+def test_columns_of_other_names_than_those_of_the_fit_are_refused():
+    rule = quiet_fit([0.2, 0.8], {"sex": ["f", "m"], "unit": [1, 2]})
+    assert rule.probabilities([0.2], {"unit": [1], "more": ["x"], "sex": ["f"]}).shape == (1,)
+    with pytest.raises(FairrampError, match=r"has the columns \['sex', 'team'\], the rule was fitted on"):
+        rule.probabilities([0.2], {"sex": ["f"], "team": [1]})
+
+
+def test_a_label_that_is_a_list_is_refused_wherever_it_stands():
+    with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert such labels to strings"):
+        fit_rule([0.2, 0.4, 0.6], ["a", ["b"], "c"])

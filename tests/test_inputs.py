@@ -235,6 +235,11 @@ def test_a_missing_score_is_refused(door, column):
     refused(lambda: door(column), "`scores`", "row 0")
 
 
+def test_a_masked_array_with_nothing_masked_is_its_numbers():
+    rule = quiet_fit(np.ma.array(SCORES, mask=False), GROUPS)
+    assert rule == quiet_fit(SCORES, GROUPS)
+
+
 def test_a_masked_score_is_refused(door):
     refused(lambda: door(np.ma.array(SCORES, mask=np.arange(N) == 3)), "`scores`")
 

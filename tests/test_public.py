@@ -1,6 +1,7 @@
 """The public surface: small, documented, quick to import."""
 
 import doctest
+import importlib
 import inspect
 import subprocess
 import sys
@@ -90,23 +91,39 @@ def test_every_public_name_has_an_example(name):
     assert doctest.DocTestParser().get_examples(inspect.getdoc(getattr(fairramp, name)))
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "probabilities",
-        "decide",
-        "apply",
-        "table",
-        "certificate",
-        "check",
-        "report",
-        "plot",
-        "to_onnx",
-        "to_torch",
-    ],
-)
-def test_every_method_of_a_rule_has_an_example(method):
-    assert doctest.DocTestParser().get_examples(getattr(fairramp.Rule, method).__doc__)
+#: Used by other modules, or explained once for all by their class.
+PLAIN = {"Rule.encode", "Rule.ramps_of"}
+SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
+ROOMS = ("bounds", "baselines", "datasets", "compat.fairlearn", "export.onnx", "export.sql")
+
+
+def named(kind):
+    """Names in the rooms of the house that users visit, and methods of the classes there."""
+    rooms = [fairramp, *(importlib.import_module(f"fairramp.{room}") for room in ROOMS)]
+    found = {f"{room.__name__}.{name}": getattr(room, name) for room in rooms for name in room.__all__}
+    if kind == "rooms":
+        return {name: thing for name, thing in found.items() if callable(thing) and name.count(".") > 1}
+    methods = {}
+    for thing in found.values():
+        if inspect.isclass(thing) and not issubclass(thing, Exception | Warning):
+            for name, member in vars(thing).items():
+                if not name.startswith("_") and (callable(member) or isinstance(member, classmethod | property)):
+                    methods[f"{thing.__name__}.{name}"] = member
+    return methods
+
+
+@pytest.mark.parametrize("name", sorted(named("rooms")))
+def test_every_name_of_the_other_rooms_has_an_example(name):
+    assert doctest.DocTestParser().get_examples(inspect.getdoc(named("rooms")[name]))
+
+
+@pytest.mark.parametrize("name", sorted(named("methods")))
+def test_every_method_says_what_it_does_with_an_example(name):
+    method = named("methods")[name]
+    text = inspect.getdoc(method)
+    assert text
+    explained = isinstance(method, property) or name in PLAIN or name.split(".")[0] in SHELLS
+    assert explained or doctest.DocTestParser().get_examples(text)
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

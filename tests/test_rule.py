@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import stat
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -378,11 +379,33 @@ def test_columns_of_different_length_make_no_table():
         Table({"x": [1, 2], "y": [1]})
 
 
+def test_a_table_shows_as_its_text():
+    table = RULE.table()
+    assert repr(table) == str(table) == table.text()
+
+
+def test_names_are_cut_as_far_as_a_width_asks_for_and_no_farther():
+    table = Table({"group": ["x" * 40, "y"], "rate": [0.25, 0.5]})
+    widths = [max(map(len, table.text(width).split("\n"))) for width in (None, 25, 22, 3)]
+    assert widths[:3] == [40, 25, 22]
+    assert 3 < widths[3] <= 22
+
+
 EXPORTS = {
     "to_pandas": lambda frame: frame.to_dict("list"),
     "to_polars": lambda frame: frame.to_dict(as_series=False),
     "to_arrow": lambda frame: frame.to_pydict(),
 }
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_without_its_library_one_sentence_installs_it(name, monkeypatch):
+    library = {"to_arrow": "pyarrow"}.get(name, name.removeprefix("to_"))
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(
+        FairrampError, match=f"^{library} is not installed; install it with: pip install {library}$"
+    ):
+        getattr(RULE.table(), name)()
 
 
 @pytest.mark.parametrize("name", EXPORTS)

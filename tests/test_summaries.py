@@ -702,3 +702,9 @@ def test_saturated_logits_are_warned_of():
         with pytest.warns(fairramp.FairrampWarning, match="1 logits above"):
             summary = summarize_frame(frame, score="p", group="unit", scale="logit")
         assert summary.rows == (1, 1)
+
+
+def test_a_summary_equals_no_other_thing():
+    summary = summarize([0.2, 0.4], ["a", "b"])
+    assert summary == summarize([0.4, 0.2], ["b", "a"])
+    assert summary != to_text(summary)

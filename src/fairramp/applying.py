@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp.columns import Columns
-from fairramp.export.dialects import DUCKDB, SPARK, Dialect, identifier
+from fairramp.engines import duckdb_table, fetch, is_lazy, plain_names, spark_table
+from fairramp.export.dialects import DUCKDB, SPARK, Dialect, identifier, without_nan
 from fairramp.export.formula import Formula, decision, group_code, picked
 from fairramp.groups import Label
-from fairramp.lazy_rows import duckdb_table, fetch, plain_names, spark_table
 from fairramp.rule import Ramp, Rule
 
-__all__ = ["apply_dask", "apply_duckdb", "apply_eager", "apply_polars", "apply_spark", "is_lazy", "reader"]
+__all__ = ["apply_dask", "apply_duckdb", "apply_eager", "apply_polars", "apply_spark", "reader"]
 
 #: So many groups are told apart by comparing; more are looked up.
 FEW_GROUPS = 16
@@ -268,7 +268,7 @@ def _group_sql(name: str, dtype: Any, dialect: Dialect) -> str:
     """A group column as labels are compared with it."""
     column = identifier(name, dialect)
     if dtype.is_float() or dtype.is_decimal():
-        return f"CASE WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN {column} END"
+        return without_nan(column, dialect)
     return column if dtype.is_integer() or _kind(dtype) is bool else f"CAST({column} AS {dialect.text})"
 
 
@@ -313,10 +313,3 @@ def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
         found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
         return {name: found[alias] for alias, name in short.items()}.__getitem__
     return lambda name: table[name].to_native()
-
-
-def is_lazy(table: Any) -> bool:
-    """Whether a table is computed only when asked."""
-    import narwhals as nw
-
-    return isinstance(table, nw.LazyFrame)

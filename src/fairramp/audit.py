@@ -34,7 +34,7 @@ from fairramp.table import Table, notebook_html, percentage
 if TYPE_CHECKING:
     import altair
 
-__all__ = ["Audit", "Selection", "Sums", "audit", "selection"]
+__all__ = ["Audit", "MeanChances", "Selection", "Sums", "audit", "mean_chances", "selection"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,19 @@ class Audit:
         return self.selection.ratio
 
     def table(self) -> Table:
-        """One row per group."""
+        """One row per group.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> print(found.table())
+        group  n    rate    rate    rate
+                            from      to
+        -----  -  ------  ------  ------
+        A      2  0.5000  0.0945  0.9055
+        B      2  1.0000  0.3424  1.0000
+        """
         s = self.selection
         columns = cell_columns(self.groups, stratified=self.within_strata) | {"n": self.rows}
         if self.after:
@@ -148,7 +160,15 @@ class Audit:
         return Table(columns)
 
     def errors(self) -> Table:
-        """Accuracy, error rates and calibration of each group; needs labels."""
+        """Accuracy, error rates and calibration of each group; needs labels.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.errors()["true_positive_rate"].tolist()
+        [1.0, 1.0]
+        """
         s = self.selection
         if s.accuracy is None:
             raise InputError("Error rates need `labels`, the true outcomes of the rows.")
@@ -164,11 +184,27 @@ class Audit:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; what no row tells is None."""
+        """Everything as plain values, ready for JSON; what no row tells is None.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.to_dict()["before"]["gap"]
+        0.5
+        """
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     def gaps(self) -> Table:
-        """Gap and impact ratio with their limits, before and after."""
+        """Gap and impact ratio with their limits, before and after.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.gaps()["impact_ratio"].tolist()
+        [0.5]
+        """
         found = {"before": self.before} | ({"after": self.after} if self.after else {})
         columns: dict[str, Any] = {
             "decisions": list(found),
@@ -200,7 +236,14 @@ class Audit:
         return [*parts, self.gaps(), last]
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
-        """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`."""
+        """Draw selection rates and, with a rule, who changes; the 12 largest groups. Needs the extra `report`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.plot().save("audit.svg")  # doctest: +SKIP
+        """
         from fairramp.report.plots import audit_chart
 
         return audit_chart(self)
@@ -249,12 +292,12 @@ def audit(
     (0.168, 0.31)
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
-    column = as_scores(scores)
     if not isinstance(rule, Rule | None):
         raise InputError(
             f"`rule` must be a fairramp.Rule, got {type(rule).__name__}; others' decisions are audited as scores."
         )
+    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
+    column = as_scores(scores)
     # A rule that equalises over all rows can be measured within strata too.
     within = strata if rule and rule.criterion == "covariance" else None
     if rule:
@@ -358,7 +401,7 @@ class Sums:
             return np.where(below > 0, self.total(values) / below, np.nan)
 
     def effective_rows(self, values: Floats, rates: Floats) -> Floats:
-        """R (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
+        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
         square = np.bincount(self.group, self.squares, minlength=self.n_groups)
         spread = np.bincount(
             self.group, self.squares * (values - rates[self.group]) ** 2, minlength=self.n_groups

@@ -145,7 +145,16 @@ class ShiftInference(_FixedDecisions):
         return selected
 
     def table(self) -> Table:
-        """One row per group: rows, weights of no and yes, and the cut-off they amount to, as a probability."""
+        """One row per group: rows, weights of no and yes, and the cut-off they amount to, as a probability.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> from fairramp.baselines import fit_shift_inference
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> fit_shift_inference(data.label, data.sex).table().columns
+        ('group', 'n', 'weight_no', 'weight_yes', 'cutoff')
+        """
         columns: dict[str, Any] = {
             "group": name_column(self.groups),
             "n": self.rows,
@@ -273,7 +282,17 @@ class RejectOption(_FixedDecisions):
         return [label_key(label) for label in self.groups].index(label_key(self.disadvantaged))
 
     def table(self) -> Table:
-        """One row per group: rows, the zone and the decision inside, selection rate on the fit rows."""
+        """One row per group: rows, the zone and the decision inside, selection rate on the fit rows.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> from fairramp.baselines import fit_reject_option
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rows = data.score, data.sex
+        >>> fit_reject_option(*rows, validation=rows).table()["inside"].tolist()
+        ['yes', 'no']
+        """
         cut, unit = _cut_and_unit(self.scale, self.cutoff)
         half = self.theta / 2 * unit
         columns: dict[str, Any] = {

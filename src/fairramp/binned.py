@@ -243,6 +243,17 @@ class GroupScores:
         """Write the summary to a JSON file with a checksum, which appears whole or not at all.
 
         About 30 bytes for each bin of each group that has rows. What it discloses is what `GroupScores` holds.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import fairramp
+        >>> summary = fairramp.summarize([0.2, 0.7], ["A", "B"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     summary.save(Path(folder) / "monday.json")
+        ...     fairramp.GroupScores.load(Path(folder) / "monday.json") == summary
+        True
         """
         from fairramp import binned_format
 
@@ -257,6 +268,11 @@ class GroupScores:
         SummaryFormatError
             If the file is not a summary that this version understands, or not as it was written; the message
             says why.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> monday = fairramp.GroupScores.load("monday.json")  # doctest: +SKIP
         """
         from fairramp import binned_format
 

@@ -107,12 +107,7 @@ def save(scores: GroupScores, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> GroupScores:
     """Read a summary from a file."""
-    try:
-        return from_text(Path(path).read_bytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        raise SummaryFormatError(f"{os.fspath(path)}: not a summary, because not UTF-8 text.") from None
-    except SummaryFormatError as error:
-        raise SummaryFormatError(f"{os.fspath(path)}: {error}") from None
+    return strict.read_file(path, from_text, "a summary", SummaryFormatError)
 
 
 def from_text(text: str) -> GroupScores:

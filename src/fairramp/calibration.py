@@ -53,7 +53,7 @@ class LabelledScores:
 
     @cached_property
     def levels(self) -> Floats:
-        """M at each point."""
+        """Values of m at the points."""
         from scipy.optimize import isotonic_regression
 
         p, sizes = self.scores.points, self.scores.sizes

@@ -106,7 +106,22 @@ class Certificate:
         return min(theorems, key=lambda c: c.gap, default=None)
 
     def table(self) -> Table:
-        """One row per bound."""
+        """One row per bound.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
+        >>> print(rule.certificate().table())
+        kind                     gap  proven
+        --------------------  ------  ------
+        beta                  0.0107  no
+        kl                    0.0225  yes
+        dkw                   0.0280  yes
+        theorem_1_as_printed  0.2604  no
+        theorem_1             0.4302  yes
+        """
         every = (self, *self.others)
         return Table(
             {
@@ -261,15 +276,15 @@ def _beta(s: _Sample, confidence: float) -> Certificate:
     if s.errors is not None:
         more = np.ceil(s.rows * s.errors)
         lower, upper = np.maximum(lower - more, 0.0), np.minimum(upper + more, s.rows + 1)
-    gap = max(_beta_gaps(s, lower, upper, confidence))
+    gap = _beta_gap(s, lower, upper, confidence)
     text = (
         f"It is not exact because of {_listed(s.inexact)}." if s.inexact else "No two people may share a score."
     )
     return _certificate(gap, "beta", not s.inexact, confidence, text)
 
 
-def _beta_gaps(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> list[float]:
-    """The quantile of each stratum's gap, or of the one gap there is.
+def _beta_gap(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> float:
+    """The quantile of the gap, the largest of the strata's if there are any.
 
     Strata are independent: with confidence^(1/S) for each of S, all hold together. Limits of single groups bound
     a stratum's gap quickly; the worst is what counts, so the quantile itself is computed from the widest on, and
@@ -279,7 +294,7 @@ def _beta_gaps(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> l
     each = confidence ** (1 / len(parts))
     smallest, largest = (lower, s.rows + 1 - lower), (upper, s.rows + 1 - upper)
     if len(parts) == 1:
-        return [_range_quantile(smallest, largest, each)]
+        return _range_quantile(smallest, largest, each)
 
     def of(law: tuple[Floats, Floats], part: slice) -> tuple[Floats, Floats]:
         return law[0][part], law[1][part]
@@ -293,9 +308,8 @@ def _beta_gaps(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> l
     for i in np.argsort(gaps)[::-1].tolist():
         if gaps[i] <= worst:
             break
-        gaps[i] = _range_quantile(of(smallest, parts[i]), of(largest, parts[i]), each)
-        worst = max(worst, gaps[i])
-    return gaps
+        worst = _range_quantile(of(smallest, parts[i]), of(largest, parts[i]), each, worst)
+    return worst
 
 
 def _kl(s: _Sample, confidence: float) -> Certificate:
@@ -342,8 +356,10 @@ def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
     ]
 
 
-def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float) -> float:
-    """A g with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
+def _range_quantile(
+    smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float, least: float = 0.0
+) -> float:
+    """A g of at least `least` with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
 
     P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
     rule. Where two laws are given (one for the smallest, one for the largest), both are driven by the same
@@ -352,35 +368,34 @@ def _range_quantile(smallest: tuple[Floats, Floats], largest: tuple[Floats, Floa
     """
     n_groups = len(smallest[0])
     if n_groups == 1:
-        return 0.0
+        return least
     for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
         fixed = np.flatnonzero(law <= 0)
         if len(fixed):
             free = [(a, b) for k, (a, b) in enumerate(zip(*other, strict=True)) if fixed.tolist() != [k]]
-            return _smallest(partial(_is_reached, free, end, confidence))
+            return _smallest(partial(_is_reached, free, end, confidence), least)
     if n_groups > _MAX_EXACT_GROUPS:
         tail = (1 - confidence) / (2 * n_groups)
-        return widest(_beta_quantile(*smallest, tail), _beta_quantile(*largest, 1 - tail))
+        return max(least, widest(_beta_quantile(*smallest, tail), _beta_quantile(*largest, 1 - tail)))
     tail = (1 - confidence) * 1e-5 / n_groups
     low = float(_beta_quantile(*smallest, tail).min())
     high = float(_beta_quantile(*smallest, 1 - tail).max())
     x: Floats = np.linspace(low, high, _CUTS + 1)
-    below = np.stack([_beta_cdf(a, b, x) for a, b in zip(*smallest, strict=True)])
+    below = _beta_cdfs(smallest, x)
     mass = np.diff(below, axis=1)
     mass[:, 0] += below[:, 0]
     middle = (x[1:] + x[:-1]) / 2
-    at_middle = np.stack([_beta_cdf(a, b, middle) for a, b in zip(*smallest, strict=True)])
+    at_middle = _beta_cdfs(smallest, middle)
 
     def probability(g: float) -> float:
-        reach = np.stack([_beta_cdf(a, b, middle + g) for a, b in zip(*largest, strict=True)])
-        inside = np.maximum(reach - at_middle, 0.0)
+        inside = np.maximum(_beta_cdfs(largest, middle + g) - at_middle, 0.0)
         # The product over all l ≠ k, from the product over all l that are not 0.
         zeros = (inside == 0).sum(axis=0)
         logs = np.log(np.where(inside > 0, inside, 1.0))
         others = np.exp(logs.sum(axis=0) - logs) * (zeros - (inside == 0) == 0)
         return float((mass * others).sum())
 
-    return _smallest(lambda g: probability(g) >= confidence)
+    return _smallest(lambda g: probability(g) >= confidence, least)
 
 
 def _is_reached(laws: list[tuple[float, float]], end: float, confidence: float, g: float) -> bool:
@@ -390,13 +405,21 @@ def _is_reached(laws: list[tuple[float, float]], end: float, confidence: float, 
     return float(np.prod(below if end == 0 else 1 - below)) >= confidence
 
 
-def _smallest(holds: Callable[[float], bool]) -> float:
-    """Smallest number in [0, 1] from which a condition holds, to 2^−20 above."""
+def _smallest(holds: Callable[[float], bool], least: float) -> float:
+    """Smallest number from `least` to 1 from which a condition holds, to 2^−20 above."""
+    if least > 0 and holds(least):
+        return least
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
+
+
+def _beta_cdfs(laws: tuple[Floats, Floats], x: Floats) -> Floats:
+    """P(Beta(a, b) ≤ x), a row for each law; equal laws are computed once."""
+    distinct, place = np.unique(np.stack(laws), axis=1, return_inverse=True)
+    return np.stack([_beta_cdf(a, b, x) for a, b in distinct.T])[place.ravel()]
 
 
 def _beta_cdf(a: float, b: float, x: Floats) -> Floats:

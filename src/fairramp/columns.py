@@ -1,13 +1,13 @@
 """The names of the columns that a rule reads: as given, or as the rule remembers them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from fairramp.exceptions import InputError
 from fairramp.groups import Label
 from fairramp.rule import Rule
 
-__all__ = ["Columns", "check_new", "column_name", "column_names", "prefixed"]
+__all__ = ["Columns", "check_new", "column_name", "column_names", "label_type", "prefixed"]
 
 
 class Columns(NamedTuple):
@@ -116,6 +116,24 @@ def prefixed(prefix: Any, names: Iterable[str]) -> list[str]:
     if not isinstance(prefix, str):
         raise InputError(f"`prefix` must be text, got {prefix!r}.")
     return [f"{prefix}{name}" for name in names]
+
+
+def label_type(name: str, labels: Sequence[Label]) -> type:
+    """The one type of the labels of a column, for exports: text, whole numbers of 64 bits, or booleans."""
+    examples = {type(label): label for label in labels if label is not None}
+    if len(examples) > 1:
+        shown = ", ".join(map(repr, examples.values()))
+        raise InputError(
+            f"Groups of column {name!r} are of several types ({shown}), and an exported column has one; fit with "
+            "labels of one type."
+        )
+    outside = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
+    if outside:
+        raise InputError(
+            f"The group {outside[0]} of column {name!r} does not fit into 64 bits, as exported whole numbers do; "
+            "use text."
+        )
+    return next(iter(examples), str)
 
 
 def _flat(label: Label) -> tuple[Label, ...]:

@@ -2,7 +2,7 @@
 
     in memory (pandas, polars, Arrow)             columns go to the NumPy core and come back as columns
     lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`lazy_rows`); a rule becomes
-                                                  an expression (`export.sql`), or a function of the engine's
+                                                  an expression (`export.formula`), or a function of the engine's
                                                   own batches, and the table stays lazy
 
 Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
@@ -16,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.applying import apply_dask, apply_duckdb, apply_eager, apply_polars, apply_spark, is_lazy, reader
+from fairramp.applying import apply_dask, apply_duckdb, apply_eager, apply_polars, apply_spark, reader
 from fairramp.binned import GroupScores, check_weights, summarize
 from fairramp.columns import Columns, check_new, column_name, column_names, prefixed
 from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.sgd import SGD
 from fairramp.decisions import checked_key
+from fairramp.engines import is_lazy
 from fairramp.exceptions import InputError
 from fairramp.fitting import fit_rows, fit_rule, warn_saturated
 from fairramp.grid import Grid
 from fairramp.groups import Codes
-from fairramp.lazy_rows import LazyRows, LazyTable, Profile
+from fairramp.lazy_rows import LazyRows
+from fairramp.lazy_table import LazyTable, Profile
 from fairramp.request import Names, Request, checked_strata
 from fairramp.rule import Rule
 from fairramp.scales import SCALES

@@ -82,7 +82,16 @@ class Frontier:
     confidence: float
 
     def table(self) -> Table:
-        """One row per tolerance."""
+        """One row per tolerance.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> curve = fairramp.frontier(data.score, data.sex, data.label, max_gaps=[0, 0.1])
+        >>> curve.table()["accuracy"].round(3).tolist()
+        [0.838, 0.852]
+        """
         return Table(
             {
                 "max_gap": self.max_gaps,
@@ -96,7 +105,15 @@ class Frontier:
         )
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
-        """Draw accuracy against gap. Needs the extra `report`."""
+        """Draw accuracy against gap. Needs the extra `report`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> curve = fairramp.frontier(data.score, data.sex, data.label)
+        >>> curve.plot().save("frontier.svg")  # doctest: +SKIP
+        """
         from fairramp.report.plots import frontier_chart
 
         return frontier_chart(self)

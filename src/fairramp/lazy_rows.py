@@ -1,6 +1,5 @@
 """Rows of a lazy table: what a fit asks of them is computed where they are.
 
-    profile     one pass per group: rows, sound scores, weights        → labels, or one clear sentence
     summarize   one pass per group and bin: rows, Σw, Σw², mean
     refine      a pass over the rows of a few chosen bins: their scores one by one, or finer bins
 
@@ -9,7 +8,7 @@ its edges, which are powers of two apart and exact. All other bins are known by 
 as the engine found them: a bin of one score is an exact point at once, and no edge is ever computed twice, by an
 engine and by NumPy, with results that differ in the last digit (logits; their exponentials do).
 
-Group columns are called g0, g1, … in here, whatever their names, the score x, the weight w.
+Columns have the short names of `LazyTable`: x the score, g0, g1, … what makes a group, w the weight.
 """
 
 from math import isqrt
@@ -17,17 +16,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairramp import engines
 from fairramp.criteria.parity import ParityProblem
 from fairramp.distribution import Floats, Integers, sort_keys
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.grid import Grid
-from fairramp.groups import Label, canonical_label, label_key
+from fairramp.lazy_table import LazyTable, Profile
 from fairramp.request import LARGEST_WEIGHT, SMALLEST_WEIGHT
-from fairramp.rows import SORTED_ROWS, finer_parts, refusal
-from fairramp.scales import SATURATION, Scale
+from fairramp.rows import SORTED_ROWS, finer_parts
+from fairramp.scales import Scale
 from fairramp.summary import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution
 
-__all__ = ["LazyRows", "LazyTable", "Profile", "fetch", "small_table"]
+__all__ = ["LazyRows"]
 
 #: Bins per group in the first pass, at most.
 MAX_BINS = 1 << 11
@@ -35,163 +35,6 @@ MAX_BINS = 1 << 11
 MAX_CELLS = 1 << 19
 #: So many rows of chosen bins are looked at one by one; more are binned again.
 LOOKED_AT = 1 << 18
-
-_BIGGEST = float(np.finfo(np.float64).max)
-
-
-class LazyTable:
-    """The columns of a lazy table that matter, under short names.
-
-    Parameters
-    ----------
-    frame : narwhals.LazyFrame
-        The user's table.
-    score : str
-        Its score column.
-    strata, groups : tuple of str
-        Its columns that make a cell, or a group if there are no strata.
-    weight, label, id : str, optional
-        More columns.
-    """
-
-    def __init__(
-        self,
-        frame: Any,
-        score: str,
-        groups: tuple[str, ...],
-        strata: tuple[str, ...] = (),
-        *,
-        weight: str | None = None,
-        label: str | None = None,
-        id: str | None = None,
-    ) -> None:
-        import narwhals as nw
-
-        frame, plain = plain_names(frame)
-        schema = frame.collect_schema()
-        columns = {"x": _number(schema, plain[score], "scores")}
-        for i, name in enumerate((*strata, *groups)):
-            columns[f"g{i}"] = _group(schema, plain[name], name)
-        if weight is not None:
-            columns["w"] = _number(schema, plain[weight], "sample_weight")
-        if label is not None:
-            columns["y"] = _number(schema, plain[label], "labels")
-        if id is not None:
-            columns["no_id"] = nw.col(plain[id]).is_null()
-        self.n_strata, self.n_columns = len(strata), len(strata) + len(groups)
-        self.keys = [f"g{i}" for i in range(self.n_columns)]
-        self.weighted, self.labelled, self.has_id = weight is not None, label is not None, id is not None
-        self.rows = frame.select(**columns)
-
-    def label(self, key: tuple[Any, ...]) -> Label:
-        """The label of a group, or of a cell, from the values of its columns."""
-        parts = tuple(canonical_label(part) for part in key)
-        group = parts[self.n_strata :]
-        label: Label = group[0] if len(group) == 1 else group
-        if not self.n_strata:
-            return label
-        return (parts[0] if self.n_strata == 1 else parts[: self.n_strata], label)
-
-    def grouped(self, frame: Any, *more: str) -> Any:
-        """Rows by group and other columns; a missing group is a group."""
-        return frame.group_by(*self.keys, *more, drop_null_keys=False)
-
-
-class Profile(NamedTuple):
-    """What the first pass finds out about the groups.
-
-    Attributes
-    ----------
-    keys : list of tuple
-        The values of each group's columns, in the order of the labels.
-    labels : tuple
-        The groups.
-    rows : integers
-        Rows that have weight, per group.
-    largest_weight, smallest_weight : float
-        Of the rows that have weight; 1 without weights.
-    has_zeros : bool
-        Whether rows without weight must be left out.
-    saturated : int
-        Logits, of rows that have weight, whose probability is 1.
-    """
-
-    keys: list[tuple[Any, ...]]
-    labels: tuple[Label, ...]
-    rows: Integers
-    largest_weight: float = 1.0
-    smallest_weight: float = 1.0
-    has_zeros: bool = False
-    saturated: int = 0
-
-    @classmethod
-    def of(cls, table: LazyTable, scale: Scale) -> "Profile":
-        """Pass over a table and refuse what is not sound in it."""
-        import narwhals as nw
-
-        x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
-        low, high = scale.finite_range
-        # A comparison with null is null, and one with NaN false: neither is counted as sound.
-        checks = {"sound": (x >= low) & (x <= high)}
-        sums = [nw.len().alias("n"), nw.col("sound").sum()]
-        if table.weighted:
-            checks |= {"weighs": (w >= 0) & (w <= _BIGGEST), "counts": w > 0, "positive": nw.when(w > 0).then(w)}
-            sums += [nw.col("weighs").sum(), nw.col("counts").sum()]
-            sums += [nw.col("positive").max().alias("most"), nw.col("positive").min().alias("least")]
-        if table.labelled:
-            checks["zero_one"] = (y == 0) | (y == 1)
-            sums.append(nw.col("zero_one").sum())
-        if table.has_id:
-            sums.append(nw.col("no_id").sum())
-        if scale.name == "logit":
-            checks["tied"] = (x > SATURATION) & (w > 0) if table.weighted else x > SATURATION
-            sums.append(nw.col("tied").sum())
-        integers: list[str] = [n for n in ("sound", "weighs", "counts", "zero_one", "tied") if n in checks]
-        integers += ["no_id"] if table.has_id else []
-        rows = table.rows.with_columns(**checks).with_columns(nw.col(*integers).cast(nw.Int64))
-        found = fetch(table.grouped(rows).agg(*sums))
-        counts = {name: np.nan_to_num(_floats(found[name])) for name in ("n", *integers)}
-        n_rows = counts["n"].sum()
-        if not n_rows:
-            raise InputError("`scores` is empty; pass at least one row.")
-        if counts["sound"].sum() < n_rows:
-            _refuse_scores(table, scale, (x >= low) & (x <= high))
-        if table.has_id and counts["no_id"].sum():
-            where = _in_rows(counts["no_id"].sum())
-            raise InputError(
-                f"`ids` must be strings or integers, got null in {where}; give every row an id of its own."
-            )
-        if table.labelled and counts["zero_one"].sum() < n_rows:
-            raise InputError(
-                f"`labels` must be 0 or 1, got others in {_in_rows(n_rows - counts['zero_one'].sum())}."
-            )
-
-        keys = list(zip(*(_list(found[key]) for key in table.keys), strict=True))
-        labels = [table.label(key) for key in keys]
-        order = sorted(range(len(keys)), key=lambda i: label_key(labels[i]))
-        counted = counts["counts" if table.weighted else "n"].astype(np.intp)[order]
-        profile = cls([keys[i] for i in order], tuple(labels[i] for i in order), counted)
-        if scale.name == "logit":
-            profile = profile._replace(saturated=int(counts["tied"].sum()))
-        return profile._with_weights(found, counts) if table.weighted else profile
-
-    def _with_weights(self, found: dict[str, Any], counts: dict[str, Floats]) -> "Profile":
-        n_rows = counts["n"].sum()
-        if counts["weighs"].sum() < n_rows:
-            where = _in_rows(n_rows - counts["weighs"].sum())
-            raise InputError(f"`sample_weight` must be finite and not negative, got others in {where}.")
-        if not self.rows.any():
-            raise InputError("`sample_weight` is zero in every row; at least one must be positive.")
-        lost = np.flatnonzero(self.rows == 0)
-        if len(lost):
-            raise InputError(
-                f"`sample_weight` is zero in every row of group {self.labels[lost[0]]!r}; "
-                "give its rows weight or leave them out."
-            )
-        most, least = float(np.nanmax(_floats(found["most"]))), float(np.nanmin(_floats(found["least"])))
-        return self._replace(
-            largest_weight=most, smallest_weight=least, has_zeros=bool(counts["counts"].sum() < n_rows)
-        )
 
 
 class LazyRows:
@@ -347,7 +190,7 @@ class LazyRows:
                 small[f"no_{name}"] = [float(value is None) for value in small[name]]
                 small[name] = [blank if value is None else value for value in small[name]]
                 on.append(f"no_{name}")
-        other = small_table(self._rows, small).with_columns(
+        other = engines.small_table(self._rows, small).with_columns(
             nw.col(name).cast(schema[name]) for name in self.table.keys
         )
         return rows.join(other, on=on, how="inner")
@@ -367,14 +210,13 @@ class LazyRows:
             sums += [nw.col("x").min().alias("low"), nw.col("x").max().alias("high")]
         grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
         # The names of sums must not be those of keys.
-        found = fetch(grouped.agg(*sums, *weights))
-        result = {name: column if name in self.table.keys else _floats(column) for name, column in found.items()}
+        result = self.table.fetch(grouped.agg(*sums, *weights))
         result["w"] = result["sum_w"] if self.table.weighted else result["n"]
         result["w2"] = result["w2"] if self.table.weighted else result["n"]
         return result
 
     def _codes(self, found: dict[str, Any]) -> Integers:
-        keys = zip(*(_list(found[key]) for key in self.table.keys), strict=True)
+        keys = zip(*(found[key] for key in self.table.keys), strict=True)
         try:
             return np.fromiter((self._code[key] for key in keys), dtype=np.intp, count=len(found["n"]))
         except KeyError:
@@ -433,91 +275,6 @@ def _straddling(points: Points, parts: float) -> Booleans:
     return found
 
 
-def fetch(frame: Any) -> dict[str, Any]:
-    """Compute a lazy table and return its columns as arrays; as lists where they hold group labels."""
-    import narwhals as nw
-
-    if frame.implementation is nw.Implementation.DUCKDB:
-        columns: dict[str, Any] = frame.to_native().fetchnumpy()  # needs no Arrow
-        return columns
-    done = frame.collect()
-    return {name: _labels(done[name]) if name.startswith("g") else done[name].to_numpy() for name in done.columns}
-
-
-def _labels(column: Any) -> list[Any]:
-    """Values of a column of labels; pandas says nan where others say None."""
-    values: list[Any] = column.to_list()
-    if not column.null_count():
-        return values
-    return [None if null else value for value, null in zip(values, column.is_null().to_list(), strict=True)]
-
-
-def plain_names(frame: Any) -> tuple[Any, dict[str, str]]:
-    """A lazy table whose columns have names that its engine takes as they are, and the plain name of each.
-
-    Spark finds structure in dots and backticks and does not tell upper from lower case; others take any name.
-    """
-    import narwhals as nw
-
-    names = frame.collect_schema().names()
-    if frame.implementation is not nw.Implementation.PYSPARK:
-        return frame, {name: name for name in names}
-    plain = [f"c{i}" for i in range(len(names))]
-    return nw.from_native(frame.to_native().toDF(*plain)), dict(zip(names, plain, strict=True))
-
-
-def small_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
-    """A small table that can be joined to a lazy one: in its engine and, for a data base, in its session."""
-    import narwhals as nw
-
-    if frame.implementation is nw.Implementation.DUCKDB:
-        return nw.from_native(duckdb_table(frame.to_native(), columns))
-    if frame.implementation is nw.Implementation.PYSPARK:
-        return nw.from_native(spark_table(frame.to_native(), columns))
-    if frame.implementation is nw.Implementation.DASK:
-        import dask.dataframe
-        import pandas
-
-        small = dask.dataframe.from_pandas(pandas.DataFrame(columns), npartitions=1)  # type: ignore[no-untyped-call]
-        return nw.from_native(small)
-    return nw.from_dict(columns, backend=frame.implementation).lazy()
-
-
-def spark_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
-    """A small table in a Spark table's session, copied to all executors; plans show only its columns' names."""
-    import pyarrow
-    from pyspark.sql import functions
-
-    return functions.broadcast(frame.sparkSession.createDataFrame(pyarrow.table(columns)))
-
-
-def duckdb_table(relation: Any, columns: dict[str, list[Any]]) -> Any:
-    """A small table in the session of a relation; what is in it shows in no query and in no plan."""
-    import duckdb
-
-    __fairramp_columns = {
-        name: np.array(values, dtype=object if isinstance(values[0], str) else None)
-        for name, values in columns.items()
-    }
-    assert __fairramp_columns, "read by DuckDB, which finds it by its name"
-    try:
-        return relation.query("__fairramp_rows", "SELECT * FROM __fairramp_columns")
-    except duckdb.CatalogException:
-        raise InputError(
-            "DuckDB is not allowed to read Python variables, which fairramp needs; "
-            "SET python_enable_replacements = true."
-        ) from None
-
-
-def _floats(column: Any) -> Floats:
-    return np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
-
-
-def _list(column: Any) -> list[Any]:
-    values: list[Any] = column if isinstance(column, list) else column.tolist()
-    return values
-
-
 def _blank(dtype: Any) -> Any:
     """Any value of a type."""
     import narwhals as nw
@@ -525,56 +282,3 @@ def _blank(dtype: Any) -> Any:
     if dtype == nw.String:
         return ""
     return False if dtype == nw.Boolean else 0
-
-
-def _number(schema: Any, name: str, argument: str) -> Any:
-    """A column of numbers, in float64."""
-    import narwhals as nw
-
-    dtype = schema[name]
-    if not (dtype.is_numeric() or dtype == nw.Boolean):
-        what = "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else f"values of type {dtype}"
-        raise InputError(f"`{argument}` must be numbers, got {what}.")
-    return nw.col(name).cast(nw.Float64)
-
-
-def _group(schema: Any, name: str, shown: str) -> Any:
-    """A column of labels, of a type that engines compare alike."""
-    import narwhals as nw
-
-    dtype, column = schema[name], nw.col(name)
-    if dtype in (nw.Categorical, nw.Enum):
-        return column.cast(nw.String)
-    if dtype.is_float() or dtype.is_decimal():
-        column = column.cast(nw.Float64)
-        return nw.when(~column.is_nan()).then(column)
-    if dtype in (nw.Int128, nw.UInt128):  # what DuckDB's sum() gives; NumPy would round them
-        return column.cast(nw.Int64)
-    if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
-        raise InputError(
-            "A group label must be a string, a whole number, a boolean or missing, got values of type "
-            f"{dtype} in {shown!r}; convert such labels to strings."
-        )
-    return column
-
-
-def _refuse_scores(table: LazyTable, scale: Scale, sound: Any) -> None:
-    """Say what is wrong with scores of which some are."""
-    import narwhals as nw
-
-    x = nw.col("x")
-    bad = table.rows.filter(~sound | x.is_null()).select("x")
-    bad = bad.with_columns(null=x.is_null().cast(nw.Int64), nan=x.is_nan().cast(nw.Int64))
-    kinds = fetch(bad.select(nw.len().alias("n"), nw.col("null").sum(), nw.col("nan").sum()))
-    n, null, nan = (int(np.nan_to_num(_floats(kinds[name]))[0]) for name in ("n", "null", "nan"))
-    if null:
-        raise InputError(f"`scores` must be finite numbers, got null in {_in_rows(null)}.")
-    if nan:
-        raise refusal(scale, float("nan"), _in_rows(nan))
-    ends = fetch(bad.select(x.min().alias("low"), x.max().alias("high")))
-    low, high = float(_floats(ends["low"])[0]), float(_floats(ends["high"])[0])
-    raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, _in_rows(n))
-
-
-def _in_rows(n: float) -> str:
-    return f"{int(n):,} row{'s' if n > 1 else ''}"

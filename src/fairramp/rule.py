@@ -686,26 +686,62 @@ class Rule:
     # Keeping ----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rule as plain values, ready for JSON."""
+        """Return the rule as plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule.to_dict()["groups"][0]
+        {'label': 'A', 'threshold': 0.5, 'tie_chance': 0.0}
+        """
         from fairramp import rule_format
 
         return rule_format.to_dict(self)
 
     def to_json(self) -> str:
-        """Return the rule as JSON text; reading it back gives the same rule to the last bit."""
+        """Return the rule as JSON text; reading it back gives the same rule to the last bit.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> Rule.from_json(rule.to_json()) == rule
+        True
+        """
         from fairramp import rule_format
 
         return rule_format.to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> "Rule":
-        """Read a rule from JSON text; see `load`."""
+        """Read a rule from JSON text; see `load`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.Rule.from_json("{}")
+        Traceback (most recent call last):
+        fairramp.exceptions.RuleFormatError: Not a rule: the field "format" is not "fairramp.rule".
+        """
         from fairramp import rule_format
 
         return rule_format.from_json(text)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there."""
+        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rule.save(Path(folder) / "rule.json")
+        ...     Rule.load(Path(folder) / "rule.json") == rule
+        True
+        """
         from fairramp import rule_format
 
         rule_format.save(self, path)
@@ -718,6 +754,11 @@ class Rule:
         ------
         RuleFormatError
             If the file is not a rule that this version understands; the message says why.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> rule = fairramp.Rule.load("rule.json")  # doctest: +SKIP
         """
         from fairramp import rule_format
 

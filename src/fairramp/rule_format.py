@@ -29,7 +29,7 @@ from fairramp.groups import Label
 from fairramp.record import FitRecord
 from fairramp.rule import TARGETS, Ramp, Rule
 
-__all__ = ["fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
+__all__ = ["FORMAT", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
 FORMAT = "fairramp.rule"
 VERSION = 1
@@ -80,12 +80,7 @@ def save(rule: Rule, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Rule:
     """Read a rule from a file."""
-    try:
-        return from_json(Path(path).read_bytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        raise RuleFormatError(f"{os.fspath(path)}: not a rule, because not UTF-8 text.") from None
-    except RuleFormatError as error:
-        raise RuleFormatError(f"{os.fspath(path)}: {error}") from None
+    return strict.read_file(path, from_json, "a rule", RuleFormatError)
 
 
 def from_json(text: str) -> Rule:

@@ -19,6 +19,7 @@ from fairramp.groups import Codes, Label, cross, encode_groups, label_key
 from fairramp.table import name_column
 
 __all__ = [
+    "cell_columns",
     "encode_cells",
     "encode_strata",
     "largest_gap",

@@ -104,6 +104,15 @@ class StreamingFit:
             those of all epochs for SGD. A rule without a record, such as that of another stream, needs it.
         learning_rate, iterate
             As for the class.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> stream = fairramp.StreamingFit.from_rule(rule).partial_fit(data.score[12000:], data.sex[12000:])
+        >>> stream.rule().groups
+        ('Female', 'Male')
         """
         if not isinstance(rule, Rule):
             raise InputError(f"`rule` must be a fairramp.Rule, got {rule!r}.")
@@ -145,6 +154,13 @@ class StreamingFit:
             On the scale that was given; rows that the classifier was not trained on.
         groups : labels of shape (n,), or several columns
             As in `fit_rule`; the columns of the first rows.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> stream = fairramp.StreamingFit(target_rate=0.5)
+        >>> stream.partial_fit([0.2, 0.7], ["A", "B"]).partial_fit([0.9], ["C"]).rule().groups
+        ('A', 'B', 'C')
         """
         column = as_scores(scores)
         codes = encode_groups(groups, self._names)
@@ -180,7 +196,15 @@ class StreamingFit:
         return self._descent.steps
 
     def rule(self) -> Rule:
-        """The rule as it stands; it has no record, because no rows are kept."""
+        """The rule as it stands; it has no record, because no rows are kept.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> rule = fairramp.StreamingFit(target_rate=0.5).partial_fit([0.2, 0.7], ["A", "B"]).rule()
+        >>> rule.record is None
+        True
+        """
         if not self._labels:
             raise FairrampError("No row has come yet: call `partial_fit` first.")
         request, descent = self._request, self._descent

@@ -5,10 +5,12 @@ refused. Readers take the value and the words that name it; rules and summaries 
 """
 
 import math
+import os
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from fairramp.exceptions import RuleFormatError
+from fairramp.exceptions import FairrampError, RuleFormatError
 from fairramp.groups import Label
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "number",
     "optional",
     "plain",
+    "read_file",
     "share",
     "shown",
     "text",
@@ -27,6 +30,20 @@ __all__ = [
     "unique_fields",
     "whole",
 ]
+
+_Read = TypeVar("_Read")
+
+
+def read_file(
+    path: str | os.PathLike[str], read: Callable[[str], _Read], what: str, refused: type[FairrampError]
+) -> _Read:
+    """What a file's text holds, by `read`; a refusal names the file."""
+    try:
+        return read(Path(path).read_bytes().decode("utf-8"))
+    except UnicodeDecodeError:
+        raise refused(f"{os.fspath(path)}: not {what}, because not UTF-8 text.") from None
+    except refused as error:
+        raise refused(f"{os.fspath(path)}: {error}") from None
 
 
 def plain(value: Any) -> Any:

@@ -79,27 +79,69 @@ class Table:
         return self._columns[name]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Rows as dictionaries of plain Python values."""
+        """Rows as dictionaries of plain Python values.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> next(table.rows())
+        {'group': 'A', 'rate': 0.25}
+        """
         lists = {name: values.tolist() for name, values in self._columns.items()}
         for i in range(len(self)):
             yield {name: values[i] for name, values in lists.items()}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns as lists of plain Python values."""
+        """Columns as lists of plain Python values.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_dict()
+        {'group': ['A', 'B'], 'rate': [0.25, 0.5]}
+        """
         return {name: values.tolist() for name, values in self._columns.items()}
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Table as a pandas data frame."""
+        """Table as a pandas data frame.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_pandas()
+          group  rate
+        0     A  0.25
+        1     B  0.50
+        """
         frame: pandas.DataFrame = _library("pandas").DataFrame(self._exported())
         return frame
 
     def to_polars(self) -> "polars.DataFrame":
-        """Table as a polars data frame."""
+        """Table as a polars data frame.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_polars().shape
+        (2, 2)
+        """
         frame: polars.DataFrame = _library("polars").DataFrame(self._exported())
         return frame
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Table as an Arrow table."""
+        """Table as an Arrow table.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_arrow().column_names
+        ['group', 'rate']
+        """
         table: pyarrow.Table = _library("pyarrow").table(self._exported())
         return table
 
@@ -147,6 +189,14 @@ class Table:
         """Text of the table; names are cut as far as a `width` asks for, and numbers never.
 
         Of a long table it has the first and last rows, or `every` row.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> print(Table({"group": ["a very long name indeed"], "rate": [0.25]}).text(width=22))
+        group             rate
+        --------------  ------
+        a very long n…  0.2500
         """
         for longest in range(_LONGEST, _SHORTEST, -1):
             text = self._lines(longest, every)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, frames, lazy_rows
+from fairramp import InputError, Ramp, Rule, UnseenGroupError, engines, frames
 from fairramp.export.dialects import literal
 from fairramp.export.plan import numbers_of
 from fairramp.scales import logits_at
@@ -311,14 +311,14 @@ def exact_rule(engine, rows, settings_, weighted, crowd):
 def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
     scores, codes = sample(200_000, 4)
     fetched = []
-    fetch = lazy_rows.fetch
+    fetch = engines.fetch
 
     def counting(frame):
         found = fetch(frame)
         fetched.append(len(next(iter(found.values()))))
         return found
 
-    monkeypatch.setattr(lazy_rows, "fetch", counting)
+    monkeypatch.setattr(engines, "fetch", counting)
     rule = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", max_gap=0.02)
     expected = fairramp.fit_rule(scores, codes, max_gap=0.02)
     same_rule(rule, expected, scores, codes)
@@ -422,7 +422,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
 @pytest.mark.parametrize("width", [0, 0.2])
 def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
     rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
-    monkeypatch.setattr(frames.Profile, "of", lambda *_: lazy_rows.Profile([("a",)], ("a",), np.array([4])))
+    monkeypatch.setattr(frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4])))
     rule = Rule(("a",), (Ramp(0.5),), ramp_width=width)
     found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
     assert found["probability"] == [0.0, None, None, 1.0]
@@ -435,6 +435,51 @@ def test_two_columns_of_one_name_are_refused(engine):
     double = frame.selectExpr("p", "g", "g") if engine == "spark" else frame[["p", "g", "g"]]
     with pytest.raises(InputError, match="Two columns of the table have the same name"):
         fairramp.fit_frame(double, score="p", group="g")
+
+
+def test_two_columns_of_one_name_are_refused_in_pandas():
+    frame = table("pandas", {"p": [0.1, 0.9], "g": ["a", "b"]})[["p", "g", "g"]]
+    with pytest.raises(InputError, match="Two columns of the table have the same name"):
+        fairramp.fit_frame(frame, score="p", group="g")
+
+
+def test_a_data_base_that_may_not_read_python_variables_says_which_setting():
+    with duckdb.connect(config={"python_enable_replacements": False}) as connection:
+        rows = connection.sql("SELECT 0.5::DOUBLE AS p, 'a' AS g, 1 AS who")
+        rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+        with pytest.raises(InputError, match="SET python_enable_replacements = true"):
+            rule.apply(rows, score="p", group="g", id="who", key=KEY)
+
+
+@pytest.mark.parametrize("n_groups", [2, 40])
+def test_columns_may_have_the_names_of_those_in_between(n_groups):
+    rule = Rule(tuple(range(n_groups)), tuple(Ramp(k / 50) for k in range(n_groups)), ramp_width=0.5)
+    words = ("place", "chance", "key", "n0", "new0")
+    given = {"p": [0.2, 0.5], "g": [0, 1], "who": [7, 8], **{f"FairRamp_{word}": [1, 2] for word in words}}
+    found = columns_of(rule.apply(table("duckdb", given), score="p", group="g", id="who", key=KEY))
+    np.testing.assert_allclose(found["probability"], rule.probabilities(given["p"], given["g"]), atol=1e-12)
+    np.testing.assert_array_equal(found["decision"], rule.decide(given["p"], given["g"], ids=[7, 8], key=KEY))
+    assert [found[name] for name in given] == [*given.values()]
+
+
+@pytest.mark.parametrize("engine", QUICK_LAZY)
+def test_a_column_that_can_hold_none_of_the_labels_is_of_unknown_groups(engine):
+    rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, unseen_group="pooled", pooled=Ramp(0.3))
+    given = {"p": [0.28, 0.3, 0.9], "g": [1, 2, 1]}
+    found = columns_of(rule.apply(table(engine, given), score="p", group="g"))["probability"]
+    np.testing.assert_allclose(found, rule.probabilities(given["p"], given["g"]), atol=1e-12)
+
+
+def test_a_group_that_appears_between_two_passes_is_noticed(binned):
+    passes = []
+
+    def growing(frame):
+        passes.append(len(frame))
+        return frame.with_columns(g=pl.lit("a" if len(passes) == 1 else "new"))
+
+    rows = pl.LazyFrame({"p": np.linspace(0, 1, 50), "g": ["a"] * 50})
+    with pytest.raises(fairramp.FairrampError, match="changed while it was read"):
+        fairramp.fit_frame(rows.map_batches(growing), score="p", group="g")
 
 
 @pytest.mark.parametrize("engine", DISTRIBUTED[1:])

@@ -301,11 +301,13 @@ def test_the_example_says_what_the_page_says(tmp_path):
 # Behind a classifier --------------------------------------------------------------------------
 
 
-def own_model(shape=("rows", 2), kind=TensorProto.FLOAT, opset=17, name="probabilities", **more):
+def own_model(
+    shape=("rows", 2), kind=TensorProto.FLOAT, opset=17, name="probabilities", operator="Identity", **more
+):
     """A classifier that returns its input."""
     inputs = [helper.make_tensor_value_info("x", kind, shape)]
     outputs = [helper.make_tensor_value_info(name, kind, shape)]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], [name])], "own", inputs, outputs)
+    graph = helper.make_graph([helper.make_node(operator, ["x"], [name])], "own", inputs, outputs)
     versions = [helper.make_opsetid("", opset), *(helper.make_opsetid(*pair) for pair in more.items())]
     return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
@@ -395,6 +397,7 @@ def test_names_that_the_classifier_has_already_are_left_alone():
     ("model", "options", "said"),
     [
         (own_model(opset=12), {}, "version 13 or later"),
+        (own_model(operator="LabelEncoder", **{"ai.onnx.ml": 1}), {}, "LabelEncoder of ai.onnx.ml version 1"),
         (own_model(("rows", 3)), {}, "`column`"),
         (own_model(("rows", 3)), {"column": 3}, "no column 3"),
         (own_model(), {"score": "scores"}, "no output 'scores'"),
@@ -407,6 +410,20 @@ def test_names_that_the_classifier_has_already_are_left_alone():
 def test_classifiers_that_cannot_be_joined_are_refused(model, options, said):
     with pytest.raises(InputError, match=said):
         append_to(model, RULE, **options)
+
+
+def test_a_classifier_that_is_no_sound_model_is_refused():
+    with pytest.raises(FairrampError, match=r"do not fit together: .*NoSuchOperator"):
+        append_to(own_model(operator="NoSuchOperator"), RULE)
+
+
+def test_strata_without_names_come_in_beside_the_group():
+    cells = (("n", 1), ("n", 2), ("s", 1), ("s", 2))
+    ramps = tuple(map(Ramp, (0.2, 0.4, 0.6, 0.8)))
+    rule = Rule(cells, ramps, ramp_width=0.5, target_rate=None, criterion="covariance")
+    asked = {"score": np.full(4, 0.5), "stratum": texts(["s", "n", "s", "n"]), "group": np.array([2, 1, 1, 2])}
+    expected = rule.probabilities(asked["score"], asked["group"], strata=asked["stratum"])
+    np.testing.assert_allclose(run(to_onnx(rule), **asked)["probability"], expected, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])

@@ -244,6 +244,20 @@ def test_percents_next_to_0_do_not_underflow(db, width):
     _agree(db, _selected(db, rule), rule.probabilities(score, ["a"] * 6), decided)
 
 
+@on
+@pytest.mark.parametrize("groups", [(1, 2, None), (1, 2)])
+def test_nan_among_whole_numbers_is_a_missing_group(db, groups):
+    # As pandas keeps whole numbers of which some are missing.
+    ramps = (Ramp(0.2), Ramp(0.8), Ramp(0.6))[: len(groups)]
+    rule = Rule(groups, ramps, ramp_width=0.5, unseen_group="pooled", pooled=Ramp(0.4))
+    score, group, ids = [0.5] * 5, [1.0, 2.0, float("nan"), None, 3.0], list("abcde")
+    db.create("t", arrow(n=np.arange(5), p=score, g=pa.array(group), who=ids))
+    db.create("keys", arrow(key=[KEY]))
+    expected = rule.probabilities(score, group), rule.decide(score, group, ids=ids, key=KEY)
+    for make in (_selected, _pasted):
+        _agree(db, make(db, rule), *expected)
+
+
 @on_drawing
 @pytest.mark.parametrize("key", [None, KEY.upper(), KEY + "\n", KEY[:-1], "g" * 64])
 def test_without_a_sound_key_nothing_is_drawn(db, key):

@@ -258,6 +258,12 @@ RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
         (RULE, "bigquery", {"score": "a`"}, "BigQuery takes none"),
         (Rule(("a", 1), (Ramp(0.5),) * 2, 0.1), "duckdb", {}, "Groups of column 'g' are of several types"),
         (Rule((2**63,), (Ramp(0.5),), 0.1), "duckdb", {}, "does not fit into 64 bits"),
+        (
+            Rule((("n", "a"), ("n", "b")), (Ramp(0.5),) * 2, 0.1, target_rate=None, criterion="covariance"),
+            "duckdb",
+            {},
+            "Pass `strata`: the rule equalises within strata and does not know their columns",
+        ),
         (Rule(("\0",), (Ramp(0.5),), 0.1), "sqlite", {}, "The group '.x00' contains the character NUL"),
         (Rule(tuple(range(300)), (Ramp(0.5),) * 300, 0.1), "duckdb", {}, "up to 256, and the rule has 300"),
     ],

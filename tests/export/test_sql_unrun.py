@@ -23,6 +23,7 @@ SETTINGS = [
     {"ramp_width": 0.0, "scale": "logit"},
     {"labels": "whole", "unseen_group": "pooled"},
     {"missing_seen": True},
+    {"missing_seen": True, "labels": "whole"},
 ]
 
 
@@ -73,6 +74,13 @@ def _plain_value(node):
     return exp.Literal.string(node.this) if isinstance(node, exp.ByteString) else node
 
 
+def _is_nan(node):
+    """A function in some dialects, a comparison in others."""
+    if isinstance(node, exp.Paren) and isinstance(node.this, exp.EQ) and node.this.expression.name == "NaN":
+        return exp.IsNan(this=node.this.this)
+    return node
+
+
 def _any_type(node):
     return exp.DataType.build("INT") if isinstance(node, exp.DataType) else node
 
@@ -80,7 +88,7 @@ def _any_type(node):
 def _skeleton(text, dialect):
     """An expression without what dialects say differently: types, collations, forms of numbers, the hash."""
     tree = sqlglot.parse_one(text, dialect=dialect)
-    for replace in (_without_draw, _without_collation, _plain_value, _any_type):
+    for replace in (_without_draw, _without_collation, _is_nan, _plain_value, _any_type):
         tree = tree.transform(replace)
     for number in tree.find_all(exp.Literal):
         if not number.is_string:

@@ -40,6 +40,13 @@ class AdultScores:
         ``"Amer-Indian-Eskimo"``, ``"Asian-Pac-Islander"``, ``"Black"``, ``"Other"`` or ``"White"``.
     label : ndarray of int64
         1 if the income was above 50,000 dollars a year, else 0.
+
+    Examples
+    --------
+    >>> from fairramp.datasets import load_adult_scores
+    >>> adult = load_adult_scores()
+    >>> adult.id[0].item(), adult.score[0].item(), adult.sex[0].item(), adult.label[0].item()
+    ('A00004', 0.077442, 'Male', 0)
     """
 
     id: NDArray[np.str_]

@@ -143,6 +143,13 @@ class Adult(_Rows):
         As in the features.
     label : ndarray of int64, shape (n,)
         1 for an income above 50,000 dollars a year, else 0.
+
+    Examples
+    --------
+    >>> from fairramp.datasets import load_adult
+    >>> data = load_adult()  # doctest: +SKIP
+    >>> data.features.shape, data.label.mean().round(3).item()  # doctest: +SKIP
+    ((48842, 14), 0.239)
     """
 
     race: npt.NDArray[np.str_]
@@ -162,6 +169,13 @@ class Dccc(_Rows):
         "Female" or "Male".
     label : ndarray of int64, shape (n,)
         1 if the client did not pay in the next month, else 0.
+
+    Examples
+    --------
+    >>> from fairramp.datasets import load_dccc
+    >>> data = load_dccc()  # doctest: +SKIP
+    >>> data.features.shape, data.label.mean().round(3).item()  # doctest: +SKIP
+    ((30000, 23), 0.221)
     """
 
 
@@ -181,6 +195,13 @@ def load_adult(folder: str | Path | None = None, cache: str | Path | None = None
         If a file cannot be downloaded or is not the one expected.
     InputError
         If the folder's files are missing, cut off or of another form.
+
+    Examples
+    --------
+    >>> from fairramp.datasets import load_adult
+    >>> data = load_adult()  # doctest: +SKIP
+    >>> data.features.shape, data.label.mean().round(3).item()  # doctest: +SKIP
+    ((48842, 14), 0.239)
     """
     rows: list[Row] = []
     for source in ADULT:
@@ -215,6 +236,13 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
         If the file cannot be downloaded or is not the one expected.
     InputError
         If the folder's file is missing, cut off or of another form.
+
+    Examples
+    --------
+    >>> from fairramp.datasets import load_dccc
+    >>> data = load_dccc()  # doctest: +SKIP
+    >>> data.features.shape, data.label.mean().round(3).item()  # doctest: +SKIP
+    ((30000, 23), 0.221)
     """
     path = _dccc_file(_folder(folder)) if folder is not None else cached(DCCC, cache)
     header, rows = _dccc_table(path)

@@ -31,6 +31,7 @@ __all__ = [
     "identifier",
     "literal",
     "looks_like_key",
+    "without_nan",
 ]
 
 Part = str | int | bool | None
@@ -53,6 +54,8 @@ class Dialect(NamedTuple):
         A text, quoted.
     exactly : str
         What compares {text} letter by letter, whatever the collation of its column.
+    is_nan : str or None
+        Whether the double {x} is NaN; None if there is no NaN.
     draw : str or None
         The first 13 hexadecimal digits of SHA-256 of {message} as a whole number; None if there is no such hash.
     range_fails : bool
@@ -68,6 +71,7 @@ class Dialect(NamedTuple):
     number: Callable[[float], str]
     string: Callable[[str], str]
     exactly: str
+    is_nan: str | None
     draw: str | None
     range_fails: bool = False
 
@@ -127,6 +131,7 @@ DUCKDB = Dialect(
     _with_exponent,
     _doubled,
     "{text} COLLATE C",
+    "isnan({x})",
     "CAST('0x' || substr(sha256({message}), 1, 13) AS BIGINT)",
 )
 POSTGRES = Dialect(
@@ -139,6 +144,7 @@ POSTGRES = Dialect(
     _cast_from_text("float8"),
     _postgres_text,
     '{text} COLLATE "C"',
+    "({x} = 'NaN'::float8)",
     "CAST(CAST('x000' || substr(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 1, 13) AS BIT(64)) "
     "AS BIGINT)",
     range_fails=True,
@@ -153,6 +159,7 @@ SPARK = Dialect(
     _with_exponent,
     _spark_text,
     "{text}",
+    "isnan({x})",
     "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS BIGINT)",
 )
 SNOWFLAKE = Dialect(
@@ -165,6 +172,7 @@ SNOWFLAKE = Dialect(
     _cast_from_text("DOUBLE"),
     _escaped,
     "COLLATE({text}, 'utf8')",
+    "({x} = 'NaN'::DOUBLE)",
     "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
     range_fails=True,
 )
@@ -178,6 +186,7 @@ BIGQUERY = Dialect(
     _with_exponent,
     _escaped,
     "{text}",
+    "is_nan({x})",
     "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
     range_fails=True,
 )
@@ -192,6 +201,7 @@ SQLITE = Dialect(
     _doubled,
     "{text} COLLATE BINARY",
     None,
+    None,
 )
 #: What people call some of them.
 ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
@@ -203,16 +213,22 @@ def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
     return dialect.quote + name.replace(dialect.quote, dialect.quote * 2) + dialect.quote
 
 
-def literal(value: str | int | float | bool | None, dialect: Dialect = DUCKDB) -> str:
+def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
     """A value, quoted."""
-    if value is None:
-        return "NULL"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return dialect.string(value)
     text = dialect.number(value) if isinstance(value, float) else str(value)
     return f"({text})" if text.startswith("-") else text
+
+
+def without_nan(column: str, dialect: Dialect) -> str:
+    """A column of numbers, with NULL for NaN, which some libraries write where a label is missing."""
+    if dialect.is_nan is None:
+        return column
+    is_nan = dialect.is_nan.format(x=f"CAST({column} AS {dialect.double})")
+    return f"CASE WHEN NOT {is_nan} THEN {column} END"
 
 
 def check_text(role: str, text: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.columns import Columns, check_new, column_name, prefixed
+from fairramp.columns import Columns, check_new, column_name, label_type, prefixed
 from fairramp.exceptions import FairrampError, InputError
 from fairramp.export.dialects import (
     ALSO_CALLED,
@@ -21,13 +21,13 @@ from fairramp.export.dialects import (
     DIALECTS,
     SQLITE,
     Dialect,
-    Part,
     check_name,
     check_text,
     commented,
     identifier,
     literal,
     looks_like_key,
+    without_nan,
 )
 from fairramp.export.formula import Formula, decision
 from fairramp.inputs import check_option
@@ -105,7 +105,16 @@ def to_sql(
     key_column: str = "key",
     prefix: str = "",
 ) -> str:
-    """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`."""
+    """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`.
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> from fairramp.export.sql import to_sql
+    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
+    -- A fairramp rule in the SQL of DuckDB
+    """
     order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if replace and view is None:
@@ -141,7 +150,9 @@ class _Order:
         self.key: tuple[str, str, str] | None = None
         self.names: set[str] = set(columns.all)
         self.labels: list[tuple[Any, ...]] = [columns.parts(label) for label in rule.groups]
-        self.kinds = [_kind(name, parts) for name, parts in columns.labels(rule.groups)]
+        self.kinds = [label_type(name, parts) for name, parts in columns.labels(rule.groups)]
+        for part in (part for label in self.labels for part in label if isinstance(part, str)):
+            check_text("The group", part)
 
     @classmethod
     def of(
@@ -262,12 +273,18 @@ class _Order:
         return f"CAST({of}{identifier(name, self.dialect)} AS {self.dialect.text})"
 
     def _group_texts(self, of: str) -> list[str]:
-        return [
-            self.dialect.exactly.format(text=self._text(of, name))
-            if kind is str
-            else of + identifier(name, self.dialect)
-            for name, kind in zip(self.columns.grouped, self.kinds, strict=True)
-        ]
+        """The columns that make a group, as labels are compared with them."""
+        texts = []
+        for name, kind, parts in zip(
+            self.columns.grouped, self.kinds, zip(*self.labels, strict=True), strict=True
+        ):
+            if kind is str:
+                texts.append(self.dialect.exactly.format(text=self._text(of, name)))
+                continue
+            column = of + identifier(name, self.dialect)
+            # Whole numbers with gaps often travel as floats; elsewhere NaN is as unknown as NULL.
+            texts.append(without_nan(column, self.dialect) if kind is int and None in parts else column)
+        return texts
 
     def path(self, role: str, name: Any) -> str:
         """A table's name, quoted; a text is taken apart at its dots, a list of texts is not."""
@@ -347,7 +364,7 @@ class _Order:
 #: What the labels of a column are called in the header.
 _KINDS = {str: "text", int: "whole numbers", bool: "true or false"}
 _OWN_NAMES = re.compile(r"scored|ramps|secret|foot|low|high|tie_chance|(label|missing|column)\d+|C|BINARY")
-_OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|0123456789abcdef")
+_OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
 
 
 def _sqlglot() -> Any:
@@ -371,22 +388,6 @@ def _said(node: Any, exp: Any) -> str:
     if isinstance(node, exp.HexString):
         return bytes.fromhex(node.this).decode()
     return str(node.this) if not isinstance(node, exp.Literal) or node.is_string else ""
-
-
-def _kind(name: str, parts: Sequence[Part]) -> type:
-    """The type of the labels of one column."""
-    kinds = {type(part) for part in parts if part is not None}
-    if len(kinds) > 1:
-        shown = ", ".join(repr(next(p for p in parts if type(p) is kind)) for kind in kinds)
-        raise InputError(f"Groups of column {name!r} are of several types ({shown}); a SQL column has one.")
-    for part in parts:
-        if isinstance(part, str):
-            check_text("The group", part)
-        elif isinstance(part, int) and not -(2**63) <= part < 2**63:
-            raise InputError(
-                f"The group {part!r} does not fit into 64 bits, as whole numbers of SQL do; use text."
-            )
-    return kinds.pop() if kinds else str
 
 
 def _inline(columns: Sequence[str], rows: Sequence[Sequence[str]], dialect: Dialect) -> str:
