@@ -17,6 +17,9 @@ __all__ = ["map_blocks"]
 #: other more often, between NumPy calls; measured, this is where both costs are small.
 BLOCK = 1 << 18
 
+#: Asked once: the answer takes as long as a thread.
+CORES = os.cpu_count() or 1
+
 Result = TypeVar("Result")
 
 
@@ -40,7 +43,7 @@ def map_blocks(work: Callable[[int, int], Result], n_rows: int, size: int = 0) -
             except BaseException as failure:
                 failures[start] = failure
 
-    helpers = [threading.Thread(target=run) for _ in range(min(os.cpu_count() or 1, len(starts)) - 1)]
+    helpers = [threading.Thread(target=run) for _ in range(min(CORES, len(starts)) - 1)]
     for helper in helpers:
         helper.start()
     run()

@@ -40,6 +40,8 @@ Label = str | int | bool | None | tuple["Label", ...]
 
 #: Integer labels in so narrow a range are taken as codes, whether all of them occur or not.
 _DIRECT_RANGE = 1 << 4
+#: Rows per block where a pass is so short that starting a thread takes longer.
+_LONG_BLOCK = 1 << 21
 #: Integer labels in so narrow a range are coded by counting instead of by sorting.
 _DENSE_RANGE = 1 << 16
 
@@ -263,7 +265,7 @@ def _encode_integers(values: npt.NDArray[Any]) -> Codes:
     # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
     bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
     if bits.dtype.kind == "u":
-        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits))))
+        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
         if highest < _DIRECT_RANGE:
             return Codes(values, 0, tuple(range(highest + 1)))
     ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))

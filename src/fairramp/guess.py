@@ -99,17 +99,21 @@ def likely_ramps(curve: RoughCurve, shares: Floats, problem: ParityProblem) -> t
 
 
 def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -> float:
-    """Where a falling function is within the tolerance of 0 on [0, 1]: straight lines, kept honest by halves."""
+    """Where a falling function is within the tolerance of 0 on [0, 1]: straight lines between both sides of 0."""
     left, right, at_left, at_right = 0.0, 1.0, np.inf, -np.inf
-    place = start
+    place, before = start, 0.0
     for _ in range(_MOST_STEPS):
         value = f(place)
-        if abs(value) <= tolerance or right - left < 1e-9:
+        if abs(value) <= tolerance or right - left < tolerance / 64:
             break
+        twice = 0.5 if value * before > 0 else 1.0  # a side that stays where it is must not hold the other back
         if value > 0:
-            left, at_left, at_right = place, value, at_right / 2
+            left, at_left, at_right = place, value, at_right * twice
         else:
-            right, at_right, at_left = place, value, at_left / 2
-        both = np.isfinite(at_left) and np.isfinite(at_right)
-        place = left + (right - left) * at_left / (at_left - at_right) if both else (left + right) / 2
+            right, at_right, at_left = place, value, at_left * twice
+        before = value
+        if np.isfinite(at_left - at_right):
+            place = left + (right - left) * at_left / (at_left - at_right)
+        else:  # one side only: scores and rates both have a range of about 1
+            place = min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
     return place

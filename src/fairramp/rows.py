@@ -230,7 +230,7 @@ class ArrayRows:
             binned = to_bins[rows.point]
             return rows.take(~binned), finer.sums(rows.take(binned))
 
-        if chosen.rows.sum() <= few:
+        if chosen.rows.sum() <= 4 * SORTED_ROWS:
             results = [sort_out(_Rows.join(map_blocks(look, len(self.scores))))]
         else:
             results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
