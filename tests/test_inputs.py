@@ -700,3 +700,20 @@ def test_logits_below_saturation_are_not_warned_of():
     logits = np.log(SCORES / (1 - SCORES))
     logits[:4] = [36.7, -40, -700, 36]
     assert fit_rule(logits, GROUPS, scale="logit").scale == "logit"
+
+
+@pytest.mark.parametrize(
+    "value", [list(range(10**5)), np.arange(10**5).reshape(-1, 10), "x" * 10**5, {"a": "b" * 999}]
+)
+@pytest.mark.parametrize(
+    "name", ["max_gap", "ramp_width", "target_rate", "scale", "unseen_group", "date", "solver"]
+)
+def test_a_sentence_stays_one_however_long_what_came(name, value):
+    if name == "date" and isinstance(value, str):
+        return
+    with pytest.raises(fairramp.InputError) as caught:
+        fairramp.fit_rule([0.1, 0.9] * 50, [0, 1] * 50, **{name: value})
+    text = str(caught.value)
+    assert name in text
+    assert len(text) < 300
+    assert "\n" not in text

@@ -25,7 +25,7 @@ import numpy as np
 
 from fairramp import strict_json as strict
 from fairramp.binned import GroupScores
-from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError
+from fairramp.exceptions import InputError, RuleFormatError, SummaryFormatError, shown
 from fairramp.files import write_text
 from fairramp.grid import Grid
 from fairramp.groups import Label, canonical_label, label_key
@@ -134,7 +134,7 @@ def _read(content: Any) -> GroupScores:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise SummaryFormatError(
-            f"Summary version {strict.shown(version)} is not understood; this library reads version {VERSION}. "
+            f"Summary version {shown(version)} is not understood; this library reads version {VERSION}. "
             "Update fairramp or summarise the rows again."
         )
     strict.check_names(content, _FIELDS, "the summary")
@@ -167,7 +167,7 @@ def _read(content: Any) -> GroupScores:
 
 
 def _points(entry: dict[str, Any], group: int, grid: Grid, weighted: bool, label: Label) -> Points:
-    where = f"group {strict.shown(label)}"
+    where = f"group {shown(label)}"
 
     def numbers(name: str) -> Any:
         return np.array(strict.many(strict.number)(entry[name], f'"{name}" of {where}'), dtype=np.float64)

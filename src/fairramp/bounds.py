@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.distribution import Floats
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.inputs import as_column, as_weights, check_length, check_number, is_real
 
 __all__ = ["impossibility_bound", "proposition_1_bound", "theorem_1_bound", "theorem_2_bound"]
@@ -172,23 +172,23 @@ def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Flo
 
 def _rows(value: Any) -> float:
     if not is_real(value) or not _ONE_ROW <= value < math.inf:
-        raise InputError(f"`n_rows` must be a finite number from 1 on, got {value!r}.")
+        raise InputError(f"`n_rows` must be a finite number from 1 on, got {shown(value)}.")
     return float(value)
 
 
 def _whole(name: str, value: Any) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"`{name}` must be a whole number from 1 on, got {value!r}.")
+        raise InputError(f"`{name}` must be a whole number from 1 on, got {shown(value)}.")
     return int(value)
 
 
 def _positive(name: str, value: Any) -> float:
     if not is_real(value) or not 0 < value < math.inf:
-        raise InputError(f"`{name}` must be a positive number, got {value!r}.")
+        raise InputError(f"`{name}` must be a positive number, got {shown(value)}.")
     return float(value)
 
 
 def _delta(value: Any) -> float:
     if not is_real(value) or not 0 < value < 1:
-        raise InputError(f"`delta` must be a number between 0 and 1, got {value!r}.")
+        raise InputError(f"`delta` must be a number between 0 and 1, got {shown(value)}.")
     return float(value)

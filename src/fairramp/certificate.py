@@ -28,7 +28,7 @@ import numpy as np
 
 from fairramp.bounds import theorem_1_bound
 from fairramp.distribution import Floats
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.exceptions import FairrampError, InputError, shown
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.record import FitRecord
@@ -470,7 +470,7 @@ def rows_needed(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     check_number("rate", rate, 0.0, 1.0)
     if not isinstance(n_groups, int | np.integer) or isinstance(n_groups, bool) or n_groups < 1:
-        raise InputError(f"`n_groups` must be a whole number from 1 on, got {n_groups!r}.")
+        raise InputError(f"`n_groups` must be a whole number from 1 on, got {shown(n_groups)}.")
     bounds: dict[str, Callable[[_Sample, float], Certificate]] = {
         "beta": _beta,
         "kl": _kl,
@@ -478,7 +478,7 @@ def rows_needed(
         "theorem_1": lambda s, c: _theorem_1(s, c)[0],
     }
     if kind not in bounds:
-        raise InputError(f"`kind` must be one of {', '.join(map(repr, bounds))}, got {kind!r}.")
+        raise InputError(f"`kind` must be one of {', '.join(map(repr, bounds))}, got {shown(kind)}.")
 
     def certified(n: int) -> bool:
         rows = np.full(n_groups, float(n))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.groups import Label
 from fairramp.rule import Rule
 
@@ -86,7 +86,7 @@ class Columns(NamedTuple):
 def column_name(role: str, name: Any) -> str:
     """One name, after checking that it is one."""
     if not isinstance(name, str):
-        raise InputError(f"`{role}` must be the name of a column, got {name!r}.")
+        raise InputError(f"`{role}` must be the name of a column, got {shown(name)}.")
     return name
 
 
@@ -95,7 +95,7 @@ def column_names(role: str, names: Any) -> tuple[str, ...]:
     if isinstance(names, str):
         return (names,)
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"`{role}` must be the name of a column or a list of names, got {names!r}.")
+        raise InputError(f"`{role}` must be the name of a column or a list of names, got {shown(names)}.")
     if len(set(names)) < len(names):
         raise InputError(f"`{role}` names a column twice: {list(names)}.")
     return tuple(names)
@@ -114,7 +114,7 @@ def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str]
 def prefixed(prefix: Any, names: Iterable[str]) -> list[str]:
     """The names of new columns, after checking what they start with."""
     if not isinstance(prefix, str):
-        raise InputError(f"`prefix` must be text, got {prefix!r}.")
+        raise InputError(f"`prefix` must be text, got {shown(prefix)}.")
     return [f"{prefix}{name}" for name in names]
 
 

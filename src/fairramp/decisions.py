@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 
 __all__ = ["checked_key", "decide", "draws"]
 
@@ -53,7 +53,7 @@ def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
         try:
             state.update(identifier.encode())
         except UnicodeEncodeError:
-            raise InputError(f"An id must be valid Unicode text, got {identifier!r}.") from None
+            raise InputError(f"An id must be valid Unicode text, got {shown(identifier)}.") from None
         return int(state.hexdigest()[:13], 16) / 2**52
 
     return np.array([draw(text) for text in _texts(ids)], dtype=np.float64)
@@ -106,7 +106,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return np.random.default_rng(int(random_state))
     raise InputError(
-        f"`random_state` must be a whole number from 0 on or a numpy.random.Generator, got {random_state!r}."
+        f"`random_state` must be a whole number from 0 on or a numpy.random.Generator, got {shown(random_state)}."
     )
 
 
@@ -161,7 +161,7 @@ def _bad_id(value: Any) -> str:
         remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
     else:
         remedy = "convert them to strings"
-    return f"`ids` must be strings or integers, got {value!r} ({type(value).__name__}); {remedy}."
+    return f"`ids` must be strings or integers, got {shown(value)} ({type(value).__name__}); {remedy}."
 
 
 def _texts(ids: Any) -> list[str]:

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.groups import Codes, appended, check_columns
 from fairramp.scales import ROUNDING
 
@@ -163,7 +163,8 @@ def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     unknown = np.flatnonzero(~(positive | (y == classes[0])))
     if len(unknown):
         raise InputError(
-            f"`y` must hold the classes {classes.tolist()}, got {y[unknown].tolist()[0]!r} in row {unknown[0]}."
+            f"`y` must hold the classes {classes.tolist()}, got {shown(y[unknown].tolist()[0])} in row "
+            f"{unknown[0]}."
         )
     return positive.astype(np.float64)
 
@@ -173,7 +174,7 @@ def columns_of(X: Any, wanted: Any, argument: str) -> Any:
     single = isinstance(wanted, str | int | np.integer)
     chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
     if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError(f"`{argument}` must be names or positions of columns, got {wanted!r}.")
+        raise InputError(f"`{argument}` must be names or positions of columns, got {shown(wanted)}.")
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names, columns = frame.columns, list(frame.iter_columns())

@@ -4,6 +4,8 @@ Messages are written where they are raised. They name the argument, the rule and
 with the remedy if there is one.
 """
 
+from typing import Any
+
 __all__ = [
     "FairrampError",
     "FairrampWarning",
@@ -11,6 +13,7 @@ __all__ = [
     "RuleFormatError",
     "SummaryFormatError",
     "UnseenGroupError",
+    "shown",
 ]
 
 
@@ -36,3 +39,19 @@ class SummaryFormatError(FairrampError, ValueError):
 
 class FairrampWarning(UserWarning):
     """Something that is allowed and that a careful person would want to know."""
+
+
+def shown(value: Any) -> str:
+    """What came, for a sentence: NumPy's numbers as Python's, on one line, and cut where it gets long.
+
+    >>> print(shown(0.3), shown("x" * 100))
+    0.3 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
+    """
+    try:
+        text = repr(
+            value.item() if type(value).__module__ == "numpy" and not hasattr(value, "__len__") else value
+        )
+    except RecursionError:
+        text = f"a deeply nested {type(value).__name__}"
+    text = text.replace("\n", " ")
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -14,7 +14,7 @@ import numpy as np
 from fairramp.calibration import LabelledScores
 from fairramp.criteria.parity import ParityProblem, place_ramps
 from fairramp.distribution import Floats, Integers
-from fairramp.exceptions import InputError, UnseenGroupError
+from fairramp.exceptions import InputError, UnseenGroupError, shown
 from fairramp.groups import encode_groups, label_key
 from fairramp.inputs import (
     as_labels,
@@ -237,7 +237,7 @@ def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:
-        raise InputError(f"`max_gaps` must be a sequence of numbers in [0, 1], got {max_gaps!r}.") from None
+        raise InputError(f"`max_gaps` must be a sequence of numbers in [0, 1], got {shown(max_gaps)}.") from None
     if not gaps:
         raise InputError("`max_gaps` is empty; pass at least one tolerance.")
     return gaps

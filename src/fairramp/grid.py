@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.distribution import Floats, Integers
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.inputs import check_option
 from fairramp.scales import SCALES, Scale
 from fairramp.summary import Booleans, Points
@@ -134,6 +134,6 @@ def checked_resolution(resolution: Any) -> int:
     whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
     if not whole or not 2 <= resolution <= MOST_BINS or resolution & (resolution - 1):
         raise InputError(
-            f"`resolution` must be a power of two from 2 to {MOST_BINS:,}, such as 4096, got {resolution!r}."
+            f"`resolution` must be a power of two from 2 to {MOST_BINS:,}, such as 4096, got {shown(resolution)}."
         )
     return int(resolution)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 
 __all__ = [
     "Codes",
@@ -141,7 +141,7 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
 def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     """Take apart what the user passed: columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
-        raise InputError(f"`groups` must be a column with one label per row, got {groups!r}.")
+        raise InputError(f"`groups` must be a column with one label per row, got {shown(groups)}.")
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))
     if isinstance(groups, list | tuple):
@@ -346,7 +346,7 @@ def canonical_label(value: Any, depth: int = 0) -> Label:
     if isinstance(value, str):
         text = str.__str__(value)  # the text of an enumeration, not its name
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            raise InputError(f"A group label must be valid Unicode text, got {text!r}.")
+            raise InputError(f"A group label must be valid Unicode text, got {shown(text)}.")
         return text
     if isinstance(value, bool | np.bool_):
         return bool(value)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 
 __all__ = [
     "as_column",
@@ -39,7 +39,7 @@ def as_scores(values: Any) -> npt.NDArray[Any]:
             f"`scores` must be one column, got shape {column.shape}; from predict_proba pass [:, 1]."
         )
     if column.ndim == 0:
-        raise InputError(f"`scores` must be one column, got {values!r}; for one row pass a list of one.")
+        raise InputError(f"`scores` must be one column, got {shown(values)}; for one row pass a list of one.")
     if column.ndim != 1:
         raise InputError(f"`scores` must be one column, got shape {column.shape}.")
     if not len(column):
@@ -82,7 +82,7 @@ def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.fl
     labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
     if labels.ndim == 0:
         raise InputError(
-            f"`labels` must be one column of 0 and 1, got {values!r}; "
+            f"`labels` must be one column of 0 and 1, got {shown(values)}; "
             "settings are passed by name, like max_gap=0.05."
         )
     if labels.ndim != 1:
@@ -108,7 +108,7 @@ def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
     if column.dtype.kind == "O":
         bad = next(((i, v) for i, v in enumerate(column.ravel()) if not _is_number(v)), None)
         if bad is not None:
-            raise InputError(f"`{name}` must be numbers, got {bad[1]!r} in row {bad[0]}.")
+            raise InputError(f"`{name}` must be numbers, got {shown(bad[1])} in row {bad[0]}.")
         column = column.astype(np.float64)
     if column.dtype.kind not in "fiub":
         what = "text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}"
@@ -143,12 +143,8 @@ def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> Non
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
     if not is_real(value) or not low <= value <= high:
-        raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {_plain(value)!r}.")
+        raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {shown(value)}.")
     return float(value)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def is_real(value: Any) -> bool:
@@ -163,7 +159,7 @@ def checked_width(value: Any) -> float:
     if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
         return float(value)
     raise InputError(
-        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {_plain(value)!r}; "
+        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {shown(value)}; "
         "0 draws only among equal scores."
     )
 
@@ -173,7 +169,7 @@ def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[
     if not isinstance(value, str) or value not in allowed:
         near = meant(value, allowed, also)
         guess = f"; did you mean {near!r}?" if near else "."
-        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {value!r}{guess}")
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {shown(value)}{guess}")
     return value
 
 

@@ -9,7 +9,7 @@ from fairramp.criteria.covariance import Covariance
 from fairramp.criteria.parity import ParityProblem
 from fairramp.criteria.sgd import SGD
 from fairramp.distribution import Floats
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.groups import Codes
 from fairramp.inputs import check_number, check_option, checked_width
 from fairramp.rule import OFFSETS, TARGETS, UNSEEN_POLICIES
@@ -95,14 +95,14 @@ class Request:
             offset=OFFSETS[ramp],
         )
         if date is not None and not isinstance(date, str):
-            raise InputError(f"`date` must be text, got {date!r}; for example date.today().isoformat().")
+            raise InputError(f"`date` must be text, got {shown(date)}; for example date.today().isoformat().")
         sgd = checked_solver(solver)
         if sgd is not None:
             _check_sgd(problem, target, stratified)
         if stratified and target not in ("optimal", "accuracy"):
             raise InputError(
                 "With `criterion=Covariance(…)` each stratum has a target rate of its own: `target_rate` must be "
-                f"'optimal' or 'accuracy', got {target_rate!r}."
+                f"'optimal' or 'accuracy', got {shown(target_rate)}."
             )
         if stratified and unseen_group == "pooled":
             raise InputError(
@@ -150,7 +150,7 @@ def checked_solver(solver: Any) -> SGD | None:
     if isinstance(solver, SGD):
         return solver
     if not isinstance(solver, str) or solver not in ("exact", "sgd"):
-        raise InputError(f"`solver` must be 'exact', 'sgd' or a fairramp.SGD, got {solver!r}.")
+        raise InputError(f"`solver` must be 'exact', 'sgd' or a fairramp.SGD, got {shown(solver)}.")
     return SGD() if solver == "sgd" else None
 
 
@@ -159,7 +159,7 @@ def _checked_target(target: Any) -> str | float:
         return target
     if isinstance(target, str) or target is None:
         words = ", ".join(map(repr, TARGETS))
-        raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {target!r}.")
+        raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {shown(target)}.")
     return check_number("target_rate", target, 0.0, 1.0)
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from fairramp.blocks import map_blocks
 from fairramp.decisions import decide
-from fairramp.exceptions import FairrampError, InputError, UnseenGroupError
+from fairramp.exceptions import FairrampError, InputError, UnseenGroupError, shown
 from fairramp.groups import Codes, Label, canonical_label, label_key
 from fairramp.inputs import as_scores, check_length, check_number, check_option, checked_width, is_real
 from fairramp.record import FitRecord
@@ -71,7 +71,7 @@ class Ramp:
 
     def __post_init__(self) -> None:
         if not is_real(self.threshold) or not math.isfinite(self.threshold):
-            raise InputError(f"A threshold must be finite, got {self.threshold!r}.")
+            raise InputError(f"A threshold must be finite, got {shown(self.threshold)}.")
         object.__setattr__(self, "threshold", float(self.threshold))
         object.__setattr__(self, "tie_chance", check_number("tie chance", self.tie_chance, 0.0, 1.0))
 
@@ -143,9 +143,9 @@ class Rule:
             raise InputError("The groups of a rule must differ.")
         for ramp in (*self.ramps, *([] if self.pooled is None else [self.pooled])):
             if not isinstance(ramp, Ramp):
-                raise InputError(f"A ramp must be a fairramp.Ramp, got {ramp!r}.")
+                raise InputError(f"A ramp must be a fairramp.Ramp, got {shown(ramp)}.")
         if not isinstance(self.record, FitRecord | None):
-            raise InputError(f"A record must be a fairramp.FitRecord, got {self.record!r}.")
+            raise InputError(f"A record must be a fairramp.FitRecord, got {shown(self.record)}.")
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(map(str, self.columns)))
             if self.record is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from fairramp import strict_json as strict
-from fairramp.exceptions import InputError, RuleFormatError
+from fairramp.exceptions import InputError, RuleFormatError, shown
 from fairramp.files import write_text
 from fairramp.groups import Label
 from fairramp.record import FitRecord
@@ -103,7 +103,7 @@ def from_json(text: str) -> Rule:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise RuleFormatError(
-            f"Rule version {strict.shown(version)} is not understood; this library reads version "
+            f"Rule version {shown(version)} is not understood; this library reads version "
             f"{VERSION}. Update fairramp or fit the rule again."
         )
     fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns", "sha256")
@@ -173,7 +173,7 @@ def _target(value: Any, where: str) -> str | float:
 
 def _solver(value: Any, where: str) -> str:
     if value not in ("exact", "sgd"):
-        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {strict.shown(value)}.')
+        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {shown(value)}.')
     return str(value)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from fairramp.criteria.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.exceptions import FairrampError, InputError, shown
 from fairramp.groups import Label, check_columns, encode_groups, label_key, refuse_mixed
 from fairramp.inputs import as_scores, check_length, check_option, checked_width
 from fairramp.request import Request
@@ -66,7 +66,7 @@ class StreamingFit:
         iterate: str = "last",
     ) -> None:
         if isinstance(target_rate, str) or target_rate is None:
-            raise InputError(f"`target_rate` must be a number in [0, 1] for a stream, got {target_rate!r}.")
+            raise InputError(f"`target_rate` must be a number in [0, 1] for a stream, got {shown(target_rate)}.")
         if checked_width(ramp_width) == 0:
             raise InputError("`ramp_width` must be above 0 for a stream, got 0; fit_rule needs none.")
         check_option("unseen_group", unseen_group, ("error", "original"))
@@ -115,7 +115,7 @@ class StreamingFit:
         ('Female', 'Male')
         """
         if not isinstance(rule, Rule):
-            raise InputError(f"`rule` must be a fairramp.Rule, got {rule!r}.")
+            raise InputError(f"`rule` must be a fairramp.Rule, got {shown(rule)}.")
         if rule.target_rate is None:
             raise InputError("`rule` must equalise over all rows; a stream cannot go on within strata.")
         record = rule.record
@@ -135,7 +135,7 @@ class StreamingFit:
                 raise InputError("`rule` has no record of its fit: pass `steps`, how many rows it stands for.")
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
         elif not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
-            raise InputError(f"`steps` must be a whole number from 1 on, got {steps!r}.")
+            raise InputError(f"`steps` must be a whole number from 1 on, got {shown(steps)}.")
         request, average = stream._request, np.array([ramp.threshold for ramp in rule.ramps])
         last = average if record is None or record.trace is None else np.array(record.trace[-1])
         stream._names, stream._pooled = rule.group_columns, rule.pooled

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairramp.exceptions import FairrampError, RuleFormatError
+from fairramp.exceptions import FairrampError, RuleFormatError, shown
 from fairramp.groups import Label
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "plain",
     "read_file",
     "share",
-    "shown",
     "text",
     "truth",
     "unique_fields",
@@ -61,15 +60,6 @@ def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def shown(value: Any) -> str:
-    """A value as it came, cut where it gets long; nesting may be too deep to be shown at all."""
-    try:
-        text = repr(value)
-    except RecursionError:
-        text = f"a deeply nested {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def check_names(content: Any, names: tuple[str, ...], where: str) -> None:
     """Refuse an object with a field missing or one too many."""
     if not isinstance(content, dict):
@@ -99,7 +89,7 @@ def share(value: Any, where: str) -> float:
     """A number in [0, 1]."""
     found = number(value, where)
     if not 0 <= found <= 1:
-        raise RuleFormatError(f"{where} must be in [0, 1], got {found!r}.")
+        raise RuleFormatError(f"{where} must be in [0, 1], got {shown(found)}.")
     return found
 
 
@@ -107,7 +97,7 @@ def nonnegative(value: Any, where: str) -> float:
     """A number from 0 on."""
     found = number(value, where)
     if found < 0:
-        raise RuleFormatError(f"{where} must not be negative, got {found!r}.")
+        raise RuleFormatError(f"{where} must not be negative, got {shown(found)}.")
     return found
 
 

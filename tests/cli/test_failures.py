@@ -186,3 +186,15 @@ def test_unexpected_errors_are_short_unless_asked(fitted):
         assert done.returncode == 70
         assert "RuntimeError: a bug; please report it" in done.stderr
         assert ("Traceback" in done.stderr) is traced
+
+
+def test_a_failure_inside_duckdb_is_taken_for_a_damaged_file(capsys):
+    from fairramp.cli.running import _explain
+
+    error = duckdb.InternalException(
+        "INTERNAL Error: Information loss on integer cast: value -65\nStack Trace: …"
+    )
+    assert _explain(error) == 2
+    said = capsys.readouterr().err
+    assert "a file is damaged" in said
+    assert "Stack" not in said

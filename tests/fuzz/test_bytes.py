@@ -5,7 +5,7 @@ import json
 
 import pytest
 from harness import SEEDS, read_key_file, read_rule, read_summary, read_table
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.fuzz
@@ -173,6 +173,7 @@ def test_packed_tables(packed, ending):
     @given(
         st.lists(st.tuples(st.integers(0, len(sound) - 1), st.integers(0, 255)), max_size=4), st.integers(0, 40)
     )
+    @example([(252, 129)], 0)  # of Parquet: DuckDB failed inside itself
     def check(changes, lost):
         data = bytearray(sound)
         for at, byte in changes:

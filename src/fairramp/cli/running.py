@@ -138,6 +138,12 @@ def _explain(error: Exception) -> int:
             )
         if kind in ("InvalidInputException", "IOException", "ConversionException", "Error"):  # the last of Thrift
             return _fail(f"The data cannot be read: {first_sentence(error)}", 2)
+        if kind == "InternalException":  # what DuckDB makes of some damaged Parquet files
+            return _fail(
+                f"The data cannot be read, probably because a file is damaged: {first_sentence(error)} "
+                "Write the file again, or as CSV.",
+                2,
+            )
     return _fail(f"Unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}; {_ISSUES}.", 70)
 
 

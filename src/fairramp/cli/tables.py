@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairramp import files
-from fairramp.exceptions import FairrampError
+from fairramp.exceptions import FairrampError, shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -106,7 +106,7 @@ def connect() -> Iterator["DuckDBPyConnection"]:
     try:
         connection = duckdb.connect(":memory:", config=config)
     except duckdb.Error:
-        raise TableError(f"FAIRRAMP_MEMORY must be a size like 1GB or 500MB, got {limit!r}.") from None
+        raise TableError(f"FAIRRAMP_MEMORY must be a size like 1GB or 500MB, got {shown(limit)}.") from None
     try:
         # Progress is measured for `Screen.progress`; DuckDB's own bar would end up in the output.
         connection.execute("SET enable_progress_bar = true")
@@ -151,8 +151,6 @@ class Source:
 
     def find(self, name: str, option: str) -> str:
         """The internal name of the column that the user calls `name`."""
-        from fairramp.strict_json import shown
-
         at = [i for i, known in enumerate(self.names) if known == name]
         if len(at) == 1:
             return f"c{at[0]}"

@@ -36,7 +36,7 @@ import numpy as np
 
 from fairramp.criteria.parity import ParityProblem
 from fairramp.distribution import Floats, Integers
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.inputs import check_option, is_real
 
 __all__ = [
@@ -92,7 +92,7 @@ class SGD:
         for name, lowest in (("epochs", 1), ("batch_size", 1), ("random_state", 0)):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-                raise InputError(f"`{name}` must be a whole number from {lowest} on, got {value!r}.")
+                raise InputError(f"`{name}` must be a whole number from {lowest} on, got {shown(value)}.")
         check_option("iterate", self.iterate, ITERATES)
         checked_learning_rate(self.learning_rate)
 
@@ -100,7 +100,7 @@ class SGD:
 def checked_learning_rate(value: Any) -> float | None:
     """A positive number, or None."""
     if value is not None and not (is_real(value) and 0 < value < math.inf):
-        raise InputError(f"`learning_rate` must be a positive number or None, got {value!r}.")
+        raise InputError(f"`learning_rate` must be a positive number or None, got {shown(value)}.")
     return None if value is None else float(value)
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.exceptions import FairrampError, InputError, shown
 
 __all__ = ["Adult", "Dccc", "load_adult", "load_dccc"]
 
@@ -265,7 +265,7 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
     names = {male: "Male", female: "Female"}
     unknown = sorted(set(column["SEX"]) - set(names))
     if unknown:
-        raise InputError(f"`SEX` in `{path.name}` must be {male} or {female}, got {unknown[0]!r}.")
+        raise InputError(f"`SEX` in `{path.name}` must be {male} or {female}, got {shown(unknown[0])}.")
     column["SEX"] = tuple(names[value] for value in column["SEX"])
     for name in ("EDUCATION", "MARRIAGE"):
         column[name] = tuple(_whole(value) for value in column[name])
@@ -284,7 +284,7 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
 def _folder(folder: str | Path) -> Path:
     path = Path(folder).expanduser()
     if not path.is_dir():
-        raise InputError(f"`folder` must be a folder with UCI's files, got {str(folder)!r}.")
+        raise InputError(f"`folder` must be a folder with UCI's files, got {shown(str(folder))}.")
     return path
 
 
@@ -425,7 +425,7 @@ def _features(column: dict[str, tuple[str, ...]], kinds: dict[str, str]) -> npt.
             numbers = np.array(column[name], dtype=np.float64)
         except ValueError:
             bad = next(value for value in column[name] if not _parses(float, value))
-            raise InputError(f"Column {name!r} must hold numbers, got {bad!r}.") from None
+            raise InputError(f"Column {name!r} must hold numbers, got {shown(bad)}.") from None
         parts.append(numbers.astype(object))
     return np.column_stack(parts)
 
@@ -433,7 +433,7 @@ def _features(column: dict[str, tuple[str, ...]], kinds: dict[str, str]) -> npt.
 def _coded(name: str, values: Sequence[str], codes: dict[str, int]) -> npt.NDArray[np.int64]:
     unknown = sorted(set(values) - set(codes))
     if unknown:
-        raise InputError(f"Column {name!r} must hold {' or '.join(codes)}, got {unknown[0]!r}.")
+        raise InputError(f"Column {name!r} must hold {' or '.join(codes)}, got {shown(unknown[0])}.")
     return np.array([codes[value] for value in values], dtype=np.int64)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairramp.columns import Columns, label_type, prefixed
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.exceptions import FairrampError, InputError, shown
 from fairramp.export.plan import Plan
 from fairramp.rule import Rule
 from fairramp.scales import ROUNDING, SCALES
@@ -217,7 +217,7 @@ def _input(name: str, labels: list[Any], missing: Any) -> Input:
         fits = type(missing) is kind
         if (None in labels and not fits) or (fits and missing in labels):
             what = {str: "a text", int: "a whole number", bool: "a boolean"}[kind]
-            raise InputError(f"`missing` must be {what} that is no group of {name!r}, got {missing!r}.")
+            raise InputError(f"`missing` must be {what} that is no group of {name!r}, got {shown(missing)}.")
     keys = [missing if label is None else label if kind is str else operator.index(label) for label in labels]
     label_type(name, keys)  # also with `missing`
     return Input(name, {str: types.STRING, int: types.INT64, bool: types.BOOL}[kind], keys)

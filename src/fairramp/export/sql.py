@@ -14,7 +14,7 @@ from typing import Any
 
 from fairramp._version import __version__
 from fairramp.columns import Columns, check_new, column_name, label_type, prefixed
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.exceptions import FairrampError, InputError, shown
 from fairramp.export.dialects import (
     ALSO_CALLED,
     BIGQUERY,
@@ -291,7 +291,7 @@ class _Order:
         parts = name.split(".") if isinstance(name, str) else name
         if not isinstance(parts, list | tuple) or not parts or not all(isinstance(part, str) for part in parts):
             raise InputError(
-                f"`{role}` must be a name like 'scores' or 'schema.scores', or its parts, got {name!r}."
+                f"`{role}` must be a name like 'scores' or 'schema.scores', or its parts, got {shown(name)}."
             )
         for part in parts:
             check_name(f"`{role}`: the part", part, self.dialect)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.exceptions import InputError
+from fairramp.exceptions import InputError, shown
 from fairramp.export.plan import Plan, codes_of
 from fairramp.files import write_bytes
 from fairramp.rule import Rule
@@ -165,7 +165,7 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     fairramp.rule.json is the rule itself, whose groups give the codes.
     """
     if not os.fspath(path).lower().endswith(".pt2"):
-        raise InputError(f"`path` of a torch program must end in .pt2, got {os.fspath(path)!r}.")
+        raise InputError(f"`path` of a torch program must end in .pt2, got {shown(os.fspath(path))}.")
     module = to_torch(rule, decisions=decisions)
     example: list[Tensor] = [torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64)]
     expected = ["scores: float64, one per row", "groups: int64 codes"]

@@ -20,7 +20,7 @@ from fairramp._version import __version__
 from fairramp.audit import Selection
 from fairramp.calibration import LabelledScores
 from fairramp.distribution import Floats, Integers
-from fairramp.exceptions import FairrampWarning, InputError
+from fairramp.exceptions import FairrampWarning, InputError, shown
 from fairramp.fitting import SMALL_GROUP, fit_rows
 from fairramp.groups import show_label
 from fairramp.inputs import check_number
@@ -249,7 +249,7 @@ def make_content(
     """Compute the content of a report; see `Rule.report`."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if not isinstance(title, str | None):
-        raise InputError(f"`title` must be text, got {title!r}.")
+        raise InputError(f"`title` must be text, got {shown(title)}.")
     sample = Sample.of(rule, scores, groups, labels, strata, sample_weight)
     n_groups, cell_strata = len(sample.labels), sample.strata
     with warnings.catch_warnings():
@@ -289,7 +289,7 @@ def make_content(
     in_sample = sentences.is_in_sample(rule, fingerprint, measured.rows, before.rate, outcomes[own].rates)
     notes = (*sample.notes, *sentences.notes(rule, names, measured.rows, in_sample))
     histograms = measured.histograms(sample)
-    shown = sample.scale.shown_per_unit
+    units = sample.scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
         group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
@@ -297,12 +297,12 @@ def make_content(
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
         confidence=confidence,
-        score_range=(sample.scale.lowest * shown, sample.scale.highest * shown),
+        score_range=(sample.scale.lowest * units, sample.scale.highest * units),
         cutoff=sample.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
             "target_rate": rule.record.target if rule.record else rule.target_rate,
-            "ramp_width": (rule.record.ramp_width if rule.record else rule.ramp_width) * shown,
+            "ramp_width": (rule.record.ramp_width if rule.record else rule.ramp_width) * units,
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
@@ -407,17 +407,17 @@ def _outcome(
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     drawn = ((chances > 0) & (chances < 1)).astype(np.float64)
     stands = not (more.any() or less.any())
-    shown = SCALES[rule.scale].shown_per_unit
+    units = SCALES[rule.scale].shown_per_unit
     may_certify = is_own or len(names) <= MOST_CERTIFIED
     return Outcome(
         max_gap=rule.max_gap,
         is_own=is_own,
         stands=stands,
-        ramp_width=ramps.width * shown,
+        ramp_width=ramps.width * units,
         target_rate=rule.target_rate,
-        thresholds=_floats(ramps.thresholds * shown),
-        ramp_from=_floats(ramps.feet * shown),
-        ramp_to=_floats((ramps.feet + ramps.width) * shown),
+        thresholds=_floats(ramps.thresholds * units),
+        ramp_from=_floats(ramps.feet * units),
+        ramp_to=_floats((ramps.feet + ramps.width) * units),
         tie_chances=_floats(ramps.tie_chances),
         rates=after.rate,
         lower=after.lower,
