@@ -315,3 +315,28 @@ def test_messages_are_wrapped_for_those_who_watch(monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert max(map(len, for_stderr(text).split("\n"))) <= 80
     assert for_stderr(text).split() == text.split()
+
+
+# Groups stored as floats --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("group", "labels"), [("'nan'::DOUBLE", [0, 1, None]), ("NULL", [0, 1, None]), ("7.0", [0, 1, 7])]
+)
+def test_whole_numbers_with_gaps_are_groups_and_the_gaps_are_missing(shell, group, labels):
+    query = f"SELECT CASE i % 3 WHEN 2 THEN {group} ELSE (i % 3)::DOUBLE END AS g, (i * 37 % 101) / 101 AS p"
+    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{shell.folder / 'floats.parquet'}'")
+    shell("fit", "floats.parquet", *COLUMNS, "-o", "rule.json")
+    rule = fairramp.Rule.load(shell.folder / "rule.json")
+    assert list(rule.groups) == labels
+    table = duckdb.read_parquet(str(shell.folder / "floats.parquet")).arrow().read_all()
+    expected = fairramp.fit_rule(table["p"].to_numpy(), table["g"].to_pandas())
+    assert list(expected.groups) == labels
+    assert rule.ramps == expected.ramps
+
+
+@pytest.mark.parametrize("group", ["0.5", "'inf'::DOUBLE"])
+def test_numbers_with_decimals_are_no_groups(shell, group):
+    query = f"SELECT CASE i % 3 WHEN 2 THEN {group} ELSE (i % 3)::DOUBLE END AS g, (i * 37 % 101) / 101 AS p"
+    duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{shell.folder / 'floats.parquet'}'")
+    assert "numbers with decimals" in shell.error("fit", "floats.parquet", *COLUMNS, "-o", "rule.json")

@@ -272,12 +272,13 @@ def _label_sql(source: Source, column: str, name: str) -> str:
     if kind.endswith(("INT", "INTEGER")):
         return column if kind in ("HUGEINT", "UHUGEINT", "UBIGINT") else f"CAST({column} AS BIGINT)"
     if kind in ("DOUBLE", "FLOAT") or kind.startswith("DECIMAL"):
-        # Whole numbers with gaps are often stored as floats.
+        # Whole numbers with gaps are often stored as floats, the gaps as NaN.
+        known = column if kind.startswith("DECIMAL") else f"CASE WHEN NOT isnan({column}) THEN {column} END"
         query = (
-            f"SELECT count(*) FROM ({source.query}) WHERE {column} <> floor({column}) OR NOT isfinite({column})"
+            f"SELECT count(*) FROM (SELECT {known} AS x FROM ({source.query})) WHERE x <> floor(x) OR isinf(x)"
         )
         if source.connection.execute(query).fetchall() == [(0,)]:
-            return f"CAST({column} AS BIGINT)"
+            return f"CAST({known} AS BIGINT)"
         raise TableError(
             f"--group {name!r} of {source.shown} holds numbers with decimals; groups are text or whole numbers."
         )

@@ -4,7 +4,6 @@ Imports of anything heavy stand inside the functions.
 """
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -24,7 +23,6 @@ __all__ = [
     "PICTURES",
     "WIDE",
     "check_output",
-    "check_target",
     "columns_of",
     "dash",
     "drawing",
@@ -190,22 +188,9 @@ def need_rows(job: "Job") -> None:
         raise TableError(f"{job.source.shown} has a header and no rows.")
 
 
-def check_target(path: str) -> None:
-    """Refuse a bad place before the work, not after it."""
-    from fairramp.cli.tables import TableError
-
-    folder = Path(path).resolve().parent
-    if os.path.isdir(path):
-        raise TableError(f"Cannot write {path}: it is a folder.")
-    if not folder.is_dir():
-        raise TableError(f"Cannot write {path}: the folder {folder} does not exist.")
-    if not os.access(folder, os.W_OK):
-        raise TableError(f"Cannot write {path}: the folder {folder} is write-protected.")
-
-
 def check_output(path: str, *, pictures: bool = False) -> None:
     """Refuse an output that cannot be written, before the work."""
-    from fairramp.cli.tables import is_stream, writable_format
+    from fairramp.cli.tables import check_target, is_stream, writable_format
 
     if is_stream(path):
         return

@@ -40,6 +40,7 @@ __all__ = [
     "STDOUT",
     "Source",
     "TableError",
+    "check_target",
     "connect",
     "first_sentence",
     "format_of",
@@ -375,18 +376,25 @@ def first_sentence(error: Exception) -> str:
 # Writing ----------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[str]:
-    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+def check_target(path: str) -> None:
+    """Refuse a bad place; before the work, not after it."""
     target = Path(path).resolve()
     if target.is_dir():
         raise TableError(f"Cannot write {path}: it is a folder.")
     if not target.parent.is_dir():
         raise TableError(f"Cannot write {path}: the folder {target.parent} does not exist.")
+    if not os.access(target.parent, os.W_OK):
+        raise TableError(f"Cannot write {path}: the folder {target.parent} is write-protected.")
     if target.exists() and not os.access(target, os.W_OK):
         raise TableError(f"Cannot write {path}: it is write-protected.")
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+    check_target(path)
     try:
-        with files.replacing(target) as temporary:
+        with files.replacing(Path(path).resolve()) as temporary:
             yield str(temporary)
     except OSError as error:
         raise TableError(f"Cannot write {path}: {error.strerror or error}.") from None

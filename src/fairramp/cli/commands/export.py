@@ -67,7 +67,7 @@ def export(
     """
     from fairramp.cli import exporting
     from fairramp.cli.render import Screen, count
-    from fairramp.cli.tables import STDOUT, is_stream
+    from fairramp.cli.tables import STDOUT, check_target, is_stream
 
     piped = output is None or output == STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=piped)
@@ -93,7 +93,7 @@ def export(
     known = steps.load_rule(rule)
     exporting.check(to, output, rule, given)
     if output is not None and not is_stream(output):
-        steps.check_target(output)
+        check_target(output)
     notes = exporting.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
     where = "stdout" if piped else output

@@ -75,13 +75,13 @@ def fit(
     """
     from fairramp.cli import engine, guards, showing
     from fairramp.cli.render import Screen, count, typed
-    from fairramp.cli.tables import STDIN, STDOUT
+    from fairramp.cli.tables import STDIN, STDOUT, check_target
     from fairramp.groups import show_label
     from fairramp.scales import SCALES
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output != STDOUT:
-        steps.check_target(output)
+        check_target(output)
         guards.keep_inputs(output, data)
         guards.keep_others(output)
     columns = steps.columns_of(None, score, group, label=label, weight=weight, strata=strata)

@@ -56,14 +56,14 @@ def report(
     """
     from fairramp.cli import guards
     from fairramp.cli.render import Screen
-    from fairramp.cli.tables import STDOUT, TableError, is_stream
+    from fairramp.cli.tables import STDOUT, TableError, check_target, is_stream
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = steps.load_rule(rule)
     if not is_stream(output):
         if not output.lower().endswith((".html", ".htm")):
             raise TableError(f"A report is a web page: end {output} in .html.")
-        steps.check_target(output)
+        check_target(output)
         guards.keep_inputs(output, data, {"the rule": rule})
     columns = steps.columns_of(known, score, group, label=label, weight=weight, strata=strata)
     with steps.opened(screen, data, columns, scale, decimal, delimiter, known, positive=positive) as (
