@@ -89,7 +89,7 @@ def bare(session: nox.Session) -> None:
 def everything(session: nox.Session) -> None:
     """All extras and all tools of the tests, in their newest versions."""
     session.install("--upgrade", "pip")
-    session.install(".[all]")
+    session.install("--editable", ".[all]")  # doctests are read where the modules are imported from
     session.run("python", "-m", "pip", "install", "--quiet", "--group", "dev")
     session.run("pip", "check")
     session.run("pytest", "-q", *session.posargs)
