@@ -7,10 +7,11 @@
 The bins are the scale's range cut into a power of two, so that their edges are exact floats and 0.5 is
 one of them; the highest score has a bin of its own. Before anything is solved, `ahead` refines the bins in
 which the ramps will probably stand (see `guess`) and joins all others to a few wide ones. `refine` opens a
-wide bin into the narrow ones that were counted, which needs no pass. A crowded narrow bin is cut again along the order of the floats themselves (their bit patterns), which reaches single scores in
-a few rounds wherever they crowd. Few rows are not binned at all: sorting them is cheaper.
+wide bin into the narrow ones that were counted, which needs no pass. A crowded narrow bin is cut again
+along the order of the floats themselves (their bit patterns), which reaches single scores in a few rounds
+wherever they crowd. Few rows are not binned at all: sorting them is cheaper.
 
-Another kind of table takes part in the fit by offering the same two methods.
+Another kind of table takes part in the fit by offering the same methods.
 """
 
 from collections.abc import Iterable
