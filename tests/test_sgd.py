@@ -230,6 +230,13 @@ def test_pooled_and_original_policies_work_with_sgd():
     np.testing.assert_array_equal(original.probabilities([0.4, 0.6], [9, 9]), [0, 1])
 
 
+def test_what_is_done_with_unseen_groups_does_not_change_the_record(binned):
+    scores, codes = sample(3000)
+    settings = {"target_rate": 0.3, "ramp_width": 0.02, "solver": SGD(epochs=1)}
+    records = [fairramp.fit_rule(scores, codes, unseen_group=p, **settings).record for p in ("error", "pooled")]
+    assert records[0] == records[1]
+
+
 # Rows from a stream
 
 

@@ -195,7 +195,8 @@ def fit_rows(
         summary, solution, trace = _descend(rows, summary, request)
         pooled = None
         if request.unseen_group == "pooled":
-            summary, _, pooled = _solve(rows, summary, problem, None, None, pool=True)
+            # Its summary is fine where the exact solver's ramps stand; the record is about the others.
+            _, _, pooled = _solve(rows, summary, problem, None, None, pool=True)
     else:
         summary, solution, pooled = _solve(
             rows, summary, problem, rates, strata, pool=request.unseen_group == "pooled"
