@@ -114,13 +114,13 @@ class Certificate:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
         >>> print(rule.certificate().table())
-        kind                     gap  proven
-        --------------------  ------  ------
-        beta                  0.0107  no
-        kl                    0.0225  yes
-        dkw                   0.0280  yes
-        theorem_1_as_printed  0.2604  no
-        theorem_1             0.4302  yes
+        kind                     gap  proven  from
+        --------------------  ------  ------  ------------------------------
+        beta                  0.0107  no      law of the threshold's rank
+        kl                    0.0225  yes     Chernoff's bound per group
+        dkw                   0.0280  yes     Dvoretzky-Kiefer-Wolfowitz
+        theorem_1_as_printed  0.2604  no      the paper as printed, all rows
+        theorem_1             0.4302  yes     the paper, smallest group
         """
         every = (self, *self.others)
         return Table(
