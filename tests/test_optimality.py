@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import fairramp
+from fairramp.criteria.parity import ParityProblem, solve_parity
+from fairramp.distribution import ScoreDistribution
 from fairramp.guess import RoughCurve, likely_ramps
 from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
 
@@ -170,6 +172,22 @@ def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(
     monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 10**6)
     exact = fairramp.fit_rule(scores, groups, **options).probabilities(scores, groups)
     np.testing.assert_allclose(binned, exact, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-6, -1e-6, 0.1])
+@pytest.mark.parametrize(("cutoff", "offset"), [(0.42, 0.0), (0.6, 1.0)])
+def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
+    # Every target that leaves all groups on the cut-off is free; the nearest to the classifier's own rate, 1 or 0,
+    # is where the lighter group begins to move. Its share of the sum looked like rounding.
+    scores, rows = np.array([0.42, 0.51, 0.42, 0.51]), np.array([50.0, 50, 50, 50])
+    rows[2:] += 10 if cutoff < 0.5 else -10, 0
+    distribution = ScoreDistribution(np.array([2, 2]), scores, rows)
+    problem = ParityProblem(max_gap=1.0, target_rate=None, cutoff=cutoff, ramp_width=2.5, offset=offset)
+    on_cutoff = distribution.rates(np.full(2, problem.own_foot), problem.ramp_width)
+    expected = on_cutoff[1] + (0.5 if cutoff < 0.5 else -0.5)
+    found = solve_parity(distribution, np.array([1 - 1e-9, 1e-9]), problem, expected + error)
+    assert found.target_rate == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(found.feet, problem.own_foot, rtol=0, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:Groups below")
