@@ -368,7 +368,7 @@ def test_a_rule_fitted_on_cross_fitted_scores_has_no_certificate_and_says_why():
 
 @pytest.mark.parametrize("confidence", [0.2, 1.0, 95, None, True])
 def test_confidence_must_be_a_number_from_a_half_to_below_one(confidence):
-    with pytest.raises(InputError, match=r"^`confidence` must be a number in \[0\.5, 1\]"):
+    with pytest.raises(InputError, match=r"^`confidence` must be a number in \[0\.5, 0\.999999999\]"):
         fitted().certificate(confidence)
 
 

@@ -177,8 +177,8 @@ def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(
 @pytest.mark.parametrize("error", [0.0, 1e-6, -1e-6, 0.1])
 @pytest.mark.parametrize(("cutoff", "offset"), [(0.42, 0.0), (0.6, 1.0)])
 def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
-    # Every target that leaves all groups on the cut-off is free; the nearest to the classifier's own rate, 1 or 0,
-    # is where the lighter group begins to move. Its share of the sum looked like rounding.
+    # Every target that leaves all groups on the cut-off is free; the nearest to the classifier's own rate, 1 or
+    # 0, is where the lighter group begins to move. Its share of the sum looked like rounding.
     scores, rows = np.array([0.42, 0.51, 0.42, 0.51]), np.array([50.0, 50, 50, 50])
     rows[2:] += 10 if cutoff < 0.5 else -10, 0
     distribution = ScoreDistribution(np.array([2, 2]), scores, rows)

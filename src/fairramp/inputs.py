@@ -143,7 +143,7 @@ def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> Non
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
     if not is_real(value) or not low <= value <= high:
-        raise InputError(f"`{name}` must be a number in [{low:g}, {high:g}], got {shown(value)}.")
+        raise InputError(f"`{name}` must be a number in [{low:.10g}, {high:.10g}], got {shown(value)}.")
     return float(value)
 
 

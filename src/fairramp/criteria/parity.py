@@ -248,8 +248,8 @@ def _best_target(
                 t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
             total = t[0] @ shares
-            moved = (t[0] != 0) @ shares  # a light group's sum is small without being rounding
-            sums.append(np.where(np.abs(total) <= rounding * moved, 0.0, total))
+            moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
+            sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total))
         return sums[0], sums[1]
 
     breakpoints = curve.breakpoints()
