@@ -573,6 +573,15 @@ def test_a_long_label_is_cut_in_the_sentence():
 
 
 @pytest.mark.parametrize(
+    ("value", "words"),
+    [(np.str_("half"), "got 'half'"), (np.array("half"), "got 'half'"), (10**5000, "got a very long int")],
+    ids=["scalar", "array", "int"],  # pytest could not write the last one
+)
+def test_what_came_is_repeated_as_python_writes_it_if_it_can(value, words):
+    refused(lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", words)
+
+
+@pytest.mark.parametrize(
     "pair",
     [(True, 1), (False, 0), (True, 0), (True, 1.0), (np.True_, np.int64(1)), (True, np.int8(1)), (True, 2)],
     ids=repr,

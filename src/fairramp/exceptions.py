@@ -47,11 +47,13 @@ def shown(value: Any) -> str:
     >>> print(shown(0.3), shown("x" * 100))
     0.3 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
     """
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
     try:
-        text = repr(
-            value.item() if type(value).__module__ == "numpy" and not hasattr(value, "__len__") else value
-        )
+        text = repr(value)
     except RecursionError:
         text = f"a deeply nested {type(value).__name__}"
+    except ValueError:  # a whole number of thousands of digits
+        text = f"a very long {type(value).__name__}"
     text = text.replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
