@@ -247,6 +247,7 @@ def _best_target(
                 # outside [0, 1] cannot bind.
                 t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
+                t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cut-off
             total = t[0] @ shares
             moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
             sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total))
