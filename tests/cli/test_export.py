@@ -1,5 +1,6 @@
 """`fairramp export`: every form gives the decisions of `fairramp apply`, and no file is lost or half-written."""
 
+import contextlib
 import csv
 import json
 import sqlite3
@@ -55,7 +56,7 @@ def test_sql_goes_to_stdout_and_the_rest_to_stderr(inside, applied):
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
     assert done.stdout.startswith("-- A fairramp rule")
     assert "written to stdout" in done.stderr
-    with sqlite3.connect(":memory:") as connection:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE scores (id TEXT, p REAL, g TEXT, y INTEGER)")
         with open(inside.folder / "scores.csv") as file:
             rows = [tuple(row.values()) for row in csv.DictReader(file)]

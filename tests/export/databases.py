@@ -89,6 +89,7 @@ class SQLite(Database):
         return self.connection.execute(text).fetchall()
 
     def clear(self):
+        self.connection.close()  # Python 3.13 warns of one that is left open
         self.connection = sqlite3.connect(":memory:")
 
 
