@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import databases
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -278,8 +277,8 @@ def test_two_keys_are_an_error_and_none_draws_nothing(db):
         db.rows(rule.to_sql(db.dialect, table="t", **NAMES, id="who", key_table="two"))
 
 
-def test_sqlite_takes_no_text_for_a_number():
-    db = databases.SQLite()
+@pytest.mark.parametrize("db", ["sqlite"], indirect=True)
+def test_sqlite_takes_no_text_for_a_number(db):
     rule = Rule(("a",), (Ramp(-1.0),), ramp_width=0.5)
     db.rows("CREATE TABLE t (n, p, g)")
     db.rows("INSERT INTO t VALUES (0, '0.7', 'a'), (1, 'yes', 'a'), (2, x'00', 'a'), (3, 0.7, 'a'), (4, 1, 'a')")
