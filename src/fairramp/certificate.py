@@ -191,13 +191,10 @@ class Certificate:
         text = f"Widest for group {with_rows([self.widest_for])}."
         if self.rest is not None:
             proven = self.rest.proven
-            text += f" Without {self.left_out_words()}, at most {self.rest.gap:.4f} between the others"
+            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
+            text += f" Without {which}, at most {self.rest.gap:.4f} between the others"
             text += f"; proven is {proven.gap:.4f}." if proven and not self.rest.is_theorem else "."
         return text
-
-    def left_out_words(self) -> str:
-        """Which groups `rest` leaves out, after a sentence that names the smallest."""
-        return "that group" if self.left_out == (self.widest_for,) else with_rows(self.left_out)
 
 
 def certifiable(rule: Rule) -> FitRecord:

@@ -142,7 +142,7 @@ class Check:
             parts.append(f"The promise is widest for group {with_rows([self.widest_for])} in the fit.")
         each = others = ""
         if rest is not None:
-            which = "that group" if self.left_out == (self.widest_for,) else with_rows(self.left_out)
+            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
             parts[-1] += f" Without {which}, between the others, the {rest._finding()}"
             each, others = " each", f", and one of {rest.detectable_gap:.3f} between the others"
         parts.append(

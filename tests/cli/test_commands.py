@@ -349,6 +349,7 @@ def test_json_has_the_fields_that_are_documented(fitted):
         "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
         "fit": ("fit", *columns, "-o", "r.json"),
         "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
+        "check": ("check", "rule.json", "scores.csv"),
         "frontier": ("frontier", *columns, "--max-gap", "0.1"),
         "report": ("report", "rule.json", "scores.csv", "-o", "report.html"),
     }
