@@ -137,8 +137,8 @@ def test_a_report_says_whether_its_rows_keep_the_promise():
     assert content.is_kept is False
     assert content.drift == (
         "On these rows the reported rule does not keep its promise: the gap between groups is "
-        f"{points(found.gap)}, at least {points(found.gap_interval[0])} with 95\u00a0% confidence, and promised were at most "
-        f"{points(rule.certificate().proven.gap)}."
+        f"{points(found.gap)}, at least {points(found.gap_interval[0])} with 95\u00a0% confidence, and promised "
+        f"were at most {points(rule.certificate().proven.gap)}."
     )
     page = rule.report(others, new_group).html
     first, second, *more = (place.start() for place in re.finditer(re.escape(content.drift), page))
