@@ -224,9 +224,10 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     named = list(zip(rule.groups, record.rows, strict=True))
     found = replace(found, widest_for=named[int(sample.rows.argmin())])
     small = _small_groups(sample)
-    if not len(small):
+    others = sample.without(small)
+    if not len(small) or _dkw(others, confidence).gap > _dkw(sample, confidence).gap / 2:  # quick to tell
         return found
-    rest = _bounded(sample.without(small), record.solver, confidence)
+    rest = _bounded(others, record.solver, confidence)
     if rest.gap > found.gap / 2:
         return found
     return replace(found, left_out=tuple(named[k] for k in small.tolist()), rest=rest)

@@ -107,6 +107,26 @@ def test_columns_may_be_named_and_weighted_and_files_be_several(inside):
     assert inside.error("check", "rule.json", "new") == inside.error("audit", "new", "--rule", "rule.json")
 
 
+def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):
+    rule = quiet_fit(SCORES[BIG], {"unit": GROUPS[BIG]}, unseen_group="pooled")
+    rule.save(inside.folder / "rule.json")
+    save(inside, "new.csv", SCORES)
+    done = inside("check", "rule.json", "new.csv", "--score", "p")
+    assert "40 rows left out: of groups that the fit did not see, or without weight." in done.stdout
+    assert repr(rule.check(SCORES[BIG], GROUPS[BIG])) in done.stdout
+
+
+def test_names_cannot_steer_a_terminal(inside):
+    groups = np.where(GROUPS == "", "\x1b[31m", GROUPS)
+    rule = quiet_fit(SCORES, {"unit": groups})
+    rule.save(inside.folder / "rule.json")
+    save(inside, "new.csv", drifted(0.3), groups)
+    assert "\x1b" not in repr(rule.certificate()) + repr(rule.check(drifted(0.3), groups))
+    done = inside("check", "rule.json", "new.csv", "--score", "p", code=1)
+    assert "[31m with 40 rows" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
 def test_strata_are_compared_each_with_its_own_promise(inside):
     groups, strata = np.arange(4040) % 2, np.arange(4040) % 3
     rule = quiet_fit(SCORES, {"unit": groups}, criterion=Covariance(strata={"site": strata}))

@@ -285,6 +285,7 @@ def test_quiet_is_quiet(fitted):
         ("audit", "scores.csv", "--rule", "rule.json"),
         ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json"),
         ("apply", "rule.json", "scores.csv", "-o", "o.csv"),
+        ("check", "rule.json", "scores.csv"),
         ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"),
         ("report", "rule.json", "scores.csv", "-o", "report.html"),
     ):

@@ -46,7 +46,7 @@ def check(
     from fairramp.certificate import certifiable
     from fairramp.checking import check as compare
     from fairramp.cli import guards, showing
-    from fairramp.cli.render import Screen
+    from fairramp.cli.render import Screen, count
 
     screen = Screen(json=json, quiet=quiet)
     known = steps.load_rule(rule)
@@ -61,6 +61,9 @@ def check(
     found = compare(known, **arrays, confidence=confidence)
     steps.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
+    left_out = job.rows - sum(found.rows)
+    if left_out:
+        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     screen.text(f"\n{found!r}\n")
     if quiet and not found.is_kept:  # the reason for an exit code of 1
         screen.warn(f"check failed: {found.verdict}")
