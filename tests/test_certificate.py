@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 import fairramp
@@ -136,7 +138,8 @@ def test_the_words_say_what_is_promised_how_surely_and_on_what_it_rests():
     assert said(exact).startswith(
         f"With 95% confidence no two groups' selection rates differ by more than {gap},"
     )
-    assert "This is a theorem (method beta). It assumes that each group's fit rows" in said(exact)
+    least = f"Widest for group {np.argmin(SIZES)} with {min(SIZES):,} rows."
+    assert f"This is a theorem (method beta). {least} It assumes that each group's fit rows" in said(exact)
     assert said(exact).endswith("No two people may share a score.")
     approximate = fitted(target_rate="optimal").certificate(0.9)
     assert said(approximate).startswith("With 90% confidence")
@@ -580,6 +583,114 @@ def test_a_check_of_one_group_finds_no_gap():
     scores, groups = scores_and_groups((500, 500), seed=100)
     check = MIDDLE.check(scores[groups == 0], groups[groups == 0])
     assert (check.has_drifted, check.gap, check.gap_interval) == (False, 0.0, (0.0, 0.0))
+
+
+# A few small groups -------------------------------------------------------------------------------
+
+FEW = (40, 3_000, 5_000)
+
+
+def test_without_a_small_group_the_others_are_promised_what_their_own_rows_are_worth():
+    rule = fitted(FEW)
+    found = rule.certificate()
+    assert found.widest_for == (0, 40)
+    assert found.left_out == ((0, 40),)
+    record = rule.record
+    m, n = np.array(record.rows_above[1:]) + record.rows_inside[1:], np.array(FEW[1:])
+    draws = np.random.default_rng(0).beta(m, n + 1 - m, (200_000, 2))
+    assert found.rest.gap == pytest.approx(np.quantile(np.ptp(draws, axis=1), 0.95), rel=0.01)
+    dkw = next(c for c in (found.rest, *found.rest.others) if c.kind == "dkw")
+    half = np.sqrt(np.log(2 * 2 / 0.05) / (2 * n))
+    assert dkw.gap == pytest.approx(half.sum() + np.ptp(record.rate_after[1:]))
+    assert f"Without that group, at most {found.rest.gap:.4f} between the others" in said(found)
+
+
+def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
+    groups = np.repeat(np.arange(3), (20, 400, 500))
+
+    def fit(seed):
+        return quiet_fit(np.random.default_rng(seed).random(920), groups, target_rate=0.3, ramp_width=0)
+
+    found = fit(0).certificate()
+    assert found.left_out == ((0, 20),)
+    assert fit(1).certificate().rest == found.rest  # it knows ranks alone, which are the same for all
+    thresholds = np.array([[ramp.threshold for ramp in fit(seed).ramps] for seed in range(1_000)])
+    gaps = np.abs(thresholds[:, 1] - thresholds[:, 2])  # scores are uniform
+    # Exactly 95 %, so of 1,000 between 925 and 975 but for four times in ten thousand.
+    assert 0.925 <= np.mean(gaps <= found.rest.gap) <= 0.975
+
+
+@given(sizes=st.lists(st.integers(1, 3_000), min_size=2, max_size=6), seed=st.integers(0, 3))
+@example(sizes=[40, 5_000, 10, 4_000, 40], seed=0)
+@example(sizes=[10, 40, 40, 90_000], seed=0)
+@settings(max_examples=40)
+def test_what_is_left_out_depends_on_rows_alone_is_small_and_halves_the_promise(sizes, seed):
+    rows = scores_and_groups(sizes, seed=seed)
+    found = quiet_fit(*rows, target_rate=0.4, ramp_width=0).certificate()
+    if found.rest is None:
+        assert found.left_out == ()
+        return
+    left = [n for _, n in found.left_out]
+    assert found.left_out == tuple((k, n) for k, n in enumerate(sizes) if n in left)
+    assert sum(left) <= sum(sizes) / 10
+    assert len(left) <= len(sizes) - 2
+    assert max(left) <= min(n for n in sizes if n not in left)
+    assert found.rest.gap <= found.gap / 2
+    other = quiet_fit(1 - rows[0], rows[1], target_rate=0.4, ramp_width=0).certificate()
+    assert other.rest is None or other.left_out == found.left_out
+
+
+def test_groups_of_like_size_and_strata_have_no_rest():
+    assert fitted((300, 400)).certificate().rest is None
+    assert fitted((300, 400, 500)).certificate().rest is None
+    rng = np.random.default_rng(3)
+    strata = np.where(np.arange(4_000) < 40, 0, 1 + np.arange(4_000) % 2)
+    rule = quiet_fit(rng.random(4_000), rng.integers(0, 2, 4_000), criterion=fairramp.Covariance(strata=strata))
+    found = rule.certificate()
+    assert found.rest is None
+    assert found.widest_for == (min(zip(rule.groups, rule.record.rows, strict=True), key=lambda pair: pair[1]))
+
+
+def test_small_groups_do_not_hide_the_drift_of_the_others():
+    rule = fitted(FEW)
+    scores, groups = scores_and_groups(FEW, seed=100)
+    fine = rule.check(scores, groups)
+    assert fine.is_kept
+    scores[groups == 2] = np.minimum(scores[groups == 2] + 0.1, 1)
+    found = rule.check(scores, groups)
+    assert not found.has_drifted
+    assert found.rest.has_drifted
+    assert not found.is_kept
+    assert found.left_out == ((0, 40),)
+    # The rest is the check of a rule that never knew the group, held to the certificate of the others.
+    alone = rule.check(scores[groups > 0], groups[groups > 0])
+    assert found.rest.gap_interval == alone.gap_interval
+    assert (found.rest.groups, found.rest.rows, found.rest.pair) == ((1, 2), FEW[1:], (2, 1))
+    assert found.rest.promised == rule.certificate().rest.proven.gap
+    text = " ".join(repr(found).split())
+    assert "The promise is widest for group 0 with 40 rows in the fit. Without that group, between the" in text
+    assert "between the others, the gap has left what was promised" in text
+    assert found.verdict.startswith("Without 0 with 40 rows, the gap has left what was promised: ")
+
+
+def test_a_check_names_the_groups_furthest_apart_and_what_their_rates_were():
+    scores, groups = scores_and_groups((3_000, 4_000), seed=100)
+    found = MIDDLE.check(scores, groups)
+    high, low = (int(f(found.rates)) for f in (np.argmax, np.argmin))
+    assert found.pair == (high, low)
+    assert found.rates_then == MIDDLE.record.rate_after
+    for rate, n, *limits in zip(found.rates, found.rows, found.lower, found.upper, strict=True):
+        assert limits == pytest.approx(kl_limits(rate, n, 0.05 / 4))
+    sizes = (3_000, 4_000)
+    expected = f"Furthest apart are {high} with {sizes[high]:,} rows and {low} with {sizes[low]:,} rows."
+    assert expected in " ".join(repr(found).split())
+    assert found.verdict == "Nothing shows that the gap has left what was promised."
+
+
+def test_a_check_of_intersections_has_no_stratum():
+    scores, groups = scores_and_groups((500, 500), seed=100)
+    rule = quiet_fit(scores, {"a": groups, "b": groups})
+    assert "stratum" not in repr(rule.check(scores, {"a": groups, "b": groups}))
 
 
 def test_certificates_and_checks_are_public():

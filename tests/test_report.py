@@ -123,6 +123,51 @@ def test_binned_rows_give_the_same_numbers(binned):
     np.testing.assert_allclose(content.chosen.changed_to_yes, found.changed_to_yes, atol=1e-12)
 
 
+def test_a_report_says_whether_its_rows_keep_the_promise():
+    scores, group, *_ = rows(n=6000)
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03)
+    assert make_content(rule, scores, group).drift is None
+    others, new_group, *_ = rows(n=6000, seed=1)
+    fine = make_content(rule, others, new_group)
+    assert fine.is_kept
+    assert fine.drift.startswith("These rows do not show that the reported rule breaks its promise: ")
+    others[new_group == 2] = np.minimum(others[new_group == 2] + 0.3, 1)
+    found, content = rule.check(others, new_group), make_content(rule, others, new_group)
+    assert found.has_drifted
+    assert content.is_kept is False
+    assert content.drift == (
+        "On these rows the reported rule does not keep its promise: the gap between groups is "
+        f"{points(found.gap)}, at least {points(found.gap_interval[0])} with 95\u00a0% confidence, and promised "
+        f"were at most {points(rule.certificate().proven.gap)}."
+    )
+    page = rule.report(others, new_group).html
+    first, second, *more = (place.start() for place in re.finditer(re.escape(content.drift), page))
+    assert not more
+    assert page.index('class="figures"') < first < page.index('class="promise"')
+    assert page.index('class="sign"') < second < page.index("Signature")
+    assert make_content(replace(rule, record=None), others, new_group).is_kept is None
+
+
+def test_a_report_names_what_makes_its_promise_wide():
+    scores, group, *_ = rows(n=6000)
+    group[:40], group[40:] = 9, group[40:] % 2
+    rule = fairramp.fit_rule(scores, group, max_gap=0.03)
+    certificate, content = rule.certificate(), make_content(rule, scores, group)
+    assert certificate.left_out == ((9, 40),)
+    wide = f"without that group, at most {points(certificate.rest.gap)} between the others."
+    assert content.chosen.promise.sentence.endswith(
+        f"Widest for group \u20689\u2069 (40 rows) in the fit; {wide}"
+    )
+    others, new_group, *_ = rows(n=6000, seed=1)
+    new_group[:40], new_group[40:] = 9, new_group[40:] % 2
+    others[new_group == 1] = np.minimum(others[new_group == 1] + 0.12, 1)
+    assert not rule.check(others, new_group).has_drifted
+    assert (
+        "the gap between groups other than group \u20689\u2069 (40 rows) is"
+        in make_content(rule, others, new_group).drift
+    )
+
+
 def test_within_strata():
     scores, group, labels, _ = rows(groups=2)
     strata = np.random.default_rng(5).integers(0, 3, len(scores))

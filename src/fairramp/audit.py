@@ -345,6 +345,15 @@ class MeanChances:
     rates: Floats
     effective_rows: Floats
 
+    def of(self, places: list[int]) -> "MeanChances":
+        """The same of some of the groups."""
+        return MeanChances(
+            tuple(self.groups[k] for k in places),
+            tuple(self.rows[k] for k in places),
+            self.rates[places],
+            self.effective_rows[places],
+        )
+
 
 def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
     """What a rule does to each group of new rows; rows of groups that it does not know are left out."""

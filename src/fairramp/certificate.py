@@ -15,6 +15,10 @@ A rule fitted to bins knows its sample rates only up to e_k: each bound then tak
 r_k + e_k for its upper limit. dkw and theorem_1 hold for all thresholds at once, hence also then; beta and kl fix
 the sample rate beforehand, and with an e_k that depends on the rows are good approximations.
 
+A few small groups make the whole promise wide. Each bound is one on limits per group, so it also holds for any
+part of the groups that is chosen by rows alone, with K the groups of the part: the j smallest groups, of a tenth
+of the rows at most, are left out where that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest left.
+
 Each says whether it is a theorem in the case at hand. Independent fit rows that the model was not trained on are
 always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massart 1990 for dkw.
 """
@@ -27,16 +31,22 @@ from functools import partial
 import numpy as np
 
 from fairramp.bounds import theorem_1_bound
-from fairramp.distribution import Floats
+from fairramp.distribution import Floats, Integers
 from fairramp.exceptions import FairrampError, InputError, shown
+from fairramp.groups import Label
 from fairramp.inputs import check_number
 from fairramp.intervals import kl_interval
 from fairramp.record import FitRecord
 from fairramp.rule import Rule
 from fairramp.strata import strata_slices, widest, worst_stratum
-from fairramp.table import Table, notebook_html, percentage
+from fairramp.table import Table, notebook_html, percentage, with_rows
 
-__all__ = ["Certificate", "certify", "promised_gaps", "rows_needed"]
+__all__ = ["WIDE", "Certificate", "certifiable", "certify", "promised_gaps", "rows_needed"]
+
+#: A certificate so much wider than what was asked for is explained.
+WIDE = 0.05
+#: Groups that are left out to see what is promised between the others have this share of the rows at most.
+_FEW = 0.1
 
 #: What every bound rests on.
 _ALWAYS = (
@@ -81,6 +91,11 @@ class Certificate:
         The other bounds for the same rule, smallest first.
     within_strata : bool
         Whether the gap is one within strata.
+    widest_for : tuple of label and int, or None
+        Where the gap is much larger than `max_gap`, the group with the fewest fit rows, and how many.
+    left_out, rest : tuple of tuples of label and int, and Certificate or None
+        The smallest groups with their fit rows, chosen by rows alone, and what is certified between the others,
+        where that is at most half of `gap`.
 
     Examples
     --------
@@ -98,6 +113,9 @@ class Certificate:
     assumptions: str
     others: "tuple[Certificate, ...]" = ()
     within_strata: bool = False
+    widest_for: tuple[Label, int] | None = None
+    left_out: tuple[tuple[Label, int], ...] = ()
+    rest: "Certificate | None" = None
 
     @property
     def proven(self) -> "Certificate | None":
@@ -134,11 +152,14 @@ class Certificate:
 
     def __repr__(self) -> str:
         return "\n".join(
-            textwrap.fill(part, 80) for part in (self._promise(), self._standing(), self.assumptions)
+            textwrap.fill(part, 80)
+            for part in (self._promise(), self._standing(), self._width(), self.assumptions)
+            if part
         )
 
     def _repr_html_(self) -> str:
-        return notebook_html(self._promise(), self._standing(), self.assumptions, self.table())
+        parts = [self._promise(), self._standing(), self._width(), self.assumptions]
+        return notebook_html(*filter(None, parts), self.table())
 
     def _promise(self) -> str:
         """What is promised, in words."""
@@ -163,10 +184,21 @@ class Certificate:
             return f"{text}; for a proof the fit rows are too few."
         return f"{text}; proven, with the same confidence, is {proven.gap:.4f} (method {proven.kind})."
 
+    def _width(self) -> str:
+        """What makes it wide, and what is promised without that; empty if it is not wide."""
+        if self.widest_for is None:
+            return ""
+        text = f"Widest for group {with_rows([self.widest_for])}."
+        if self.rest is not None:
+            proven = self.rest.proven
+            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
+            text += f" Without {which}, at most {self.rest.gap:.4f} between the others"
+            text += f"; proven is {proven.gap:.4f}." if proven and not self.rest.is_theorem else "."
+        return text
 
-def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
-    """Bound the gap of a fitted rule in the population its fit rows came from."""
-    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+
+def certifiable(rule: Rule) -> FitRecord:
+    """The record that a certificate rests on."""
     record = rule.record
     if record is None:
         raise FairrampError(
@@ -178,8 +210,46 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
             "No certificate: the rule was fitted on cross-fitted scores, and the model that decides was refitted "
             "on other rows; freeze a trained model and fit the rule on fresh rows to get one."
         )
+    return record
+
+
+def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
+    """Bound the gap of a fitted rule in the population its fit rows came from."""
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    record = certifiable(rule)
     sample = _Sample.of(rule, record)
-    if record.solver == "sgd":
+    found = _bounded(sample, record.solver, confidence)
+    if len(rule.groups) == 1 or found.gap <= rule.max_gap + WIDE:
+        return found
+    named = list(zip(rule.groups, record.rows, strict=True))
+    found = replace(found, widest_for=named[int(sample.rows.argmin())])
+    small = _small_groups(sample)
+    others = sample.without(small)
+    if not len(small) or _dkw(others, confidence).gap > _dkw(sample, confidence).gap / 2:  # quick to tell
+        return found
+    rest = _bounded(others, record.solver, confidence)
+    if rest.gap > found.gap / 2:
+        return found
+    return replace(found, left_out=tuple(named[k] for k in small.tolist()), rest=rest)
+
+
+def _small_groups(s: "_Sample") -> Integers:
+    """The smallest groups without which limits are half as wide, as far as rows tell; none within strata."""
+    none: Integers = np.zeros(0, dtype=np.intp)
+    if s.strata is not None or len(s.rows) < 3:
+        return none
+    order = np.argsort(s.rows)
+    rows = s.rows[order]
+    half = 1 / np.sqrt(rows)
+    width = half[:-1] + half[1:]  # of the groups from each place on
+    few = np.cumsum(rows)[:-2] <= _FEW * rows.sum()
+    apart = rows[:-2] < rows[1:-1]  # of groups of one size, all or none are left out
+    enough = np.flatnonzero(few & apart & (width[1:] <= width[0] / 2))
+    return np.sort(order[: enough[0] + 1]) if len(enough) else none
+
+
+def _bounded(sample: "_Sample", solver: str, confidence: float) -> Certificate:
+    if solver == "sgd":
         found = [_dkw(sample, confidence)]  # the others need thresholds that meet the target exactly
     elif sample.strata is not None:
         found = [_beta(sample, confidence), _kl(sample, confidence), _dkw(sample, confidence)]
@@ -195,16 +265,15 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     return replace(main, others=others, within_strata=sample.strata is not None)
 
 
-def promised_gaps(rule: Rule, confidence: float) -> list[float]:
+def promised_gaps(rule: Rule, certificate: Certificate) -> list[float]:
     """What is promised of each stratum's gap, all at once, or of the one gap there is: proven where possible."""
-    certificate = certify(rule, confidence)
     assert rule.record is not None
     sample = _Sample.of(rule, rule.record)
     if sample.strata is None:
         return [(certificate.proven or certificate).gap]
     if not sample.plain:
         return [certificate.gap] * (sample.strata[-1] + 1)
-    lower, upper = _dkw_limits(sample, confidence)
+    lower, upper = _dkw_limits(sample, certificate.confidence)
     parts = strata_slices(sample.strata, len(lower))
     return [min(widest(lower[part], upper[part]), 1.0) for part in parts]
 
@@ -252,6 +321,17 @@ class _Sample:
             inexact=tuple(reason for reason, holds in reasons.items() if holds),
             strata=record.strata,
             errors=errors,
+        )
+
+    def without(self, groups: Integers) -> "_Sample":
+        """The same of the other groups."""
+        return replace(
+            self,
+            rows=np.delete(self.rows, groups),
+            rates=np.delete(self.rates, groups),
+            from_threshold=np.delete(self.from_threshold, groups),
+            on_a_score=np.delete(self.on_a_score, groups),
+            errors=None if self.errors is None else np.delete(self.errors, groups),
         )
 
     def limits(self) -> tuple[Floats, Floats]:

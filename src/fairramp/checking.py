@@ -9,23 +9,25 @@ side. So the true gap is, with probability 1 − δ, at least
 and if lower > g, the gap has left what was promised. While nothing has changed, that happens with probability
 2δ at most: the certificate may be wrong (δ), or the new limits (δ). Within strata each gap is compared with its
 own stratum's promise, at the same δ for all together. Rows of groups that the rule does not know are left out.
+
+Where a few small groups make the promise wide, the others are held to what is promised between them, too.
 """
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairramp.audit import mean_chances
-from fairramp.certificate import promised_gaps
+from fairramp.audit import MeanChances, mean_chances
+from fairramp.certificate import certify, promised_gaps
 from fairramp.distribution import Floats
 from fairramp.groups import Label, label_key, show_label
 from fairramp.intervals import kl_interval
 from fairramp.rule import Rule
-from fairramp.strata import largest_gap, strata_slices, stratum_index, widest
-from fairramp.table import percentage
+from fairramp.strata import cell_columns, largest_gap, strata_slices, stratum_index, widest
+from fairramp.table import Table, one_line, percentage, with_rows
 
 __all__ = ["Check", "check"]
 
@@ -44,15 +46,27 @@ class Check:
         Its limits at the given confidence.
     promised : float
         The certified gap: the smallest proven one, or the approximate one where weights leave nothing proven.
-    groups, rows, rates : tuple
-        What the new rows show, group by group.
+    groups, rows, rates, lower, upper : tuple
+        What the new rows show, group by group: rows, expected rates and the rates' limits, which hold together.
+    rates_then : tuple
+        The rates on the fit rows.
+    pair : tuple of label, or None
+        The groups with the highest and the lowest rate, whose difference is `gap`.
     stratum : label or None
         For rules that equalise within strata, the one that is furthest from its promise: `gap`, `gap_interval`,
         `promised` and `detectable_gap` are those of it.
+    within_strata : bool
+        Whether the rule does.
     false_alarm_rate : float
         Probability at most of `has_drifted` while nothing has changed.
     detectable_gap : float
         True gap from which rows as many as these raise the alarm nine times in ten.
+    widest_for : tuple of label and int, or None
+        The group that makes the promise wide, and its fit rows, as in `fairramp.Certificate`.
+    left_out, rest : tuple of tuples of label and int, and Check or None
+        Groups with so few fit rows that they hide a drift, and the check of the others alone, whose promise is
+        that of the certificate's `rest`. It may raise the alarm where the whole does not, and has false alarms
+        of its own.
 
     Examples
     --------
@@ -72,21 +86,89 @@ class Check:
     rates: tuple[float, ...]
     false_alarm_rate: float
     detectable_gap: float
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    rates_then: tuple[float, ...]
+    pair: tuple[Label, Label] | None
     stratum: Label = None
+    within_strata: bool = False
+    widest_for: tuple[Label, int] | None = None
+    left_out: tuple[tuple[Label, int], ...] = ()
+    rest: "Check | None" = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether nothing that was promised is left, neither of all groups nor of the `rest`."""
+        return not (self.has_drifted or (self.rest is not None and self.rest.has_drifted))
+
+    def table(self) -> Table:
+        """One row per group: its rows, and its expected rate on the fit rows and on these.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> print(rule.check(data.score[12000:], data.sex[12000:]).table())
+        group       n    rate    rate     now     now
+                         then     now    from      to
+        ------  -----  ------  ------  ------  ------
+        Female  4,118  0.2000  0.2051  0.1869  0.2242
+        Male    8,303  0.2000  0.2075  0.1945  0.2208
+        """
+        return Table(
+            cell_columns(self.groups, stratified=self.within_strata)
+            | {
+                "n": self.rows,
+                "rate_then": self.rates_then,
+                "rate_now": self.rates,
+                "now_from": self.lower,
+                "now_to": self.upper,
+            }
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What is left of the promise, in a sentence."""
+        if self.has_drifted:
+            return f"The {self._measured()}"
+        if self.rest is not None and self.rest.has_drifted:
+            return f"Without {with_rows(self.left_out)}, the {self.rest._measured()}"
+        return "Nothing shows that the gap has left what was promised."
 
     def __repr__(self) -> str:
+        parts, rest = [f"The {self._finding()}"], self.rest
+        if self.widest_for is not None:
+            parts.append(f"The promise is widest for group {with_rows([self.widest_for])} in the fit.")
+        each = others = ""
+        if rest is not None:
+            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
+            parts[-1] += f" Without {which}, between the others, the {rest._finding()}"
+            each, others = " each", f", and one of {rest.detectable_gap:.3f} between the others"
+        parts.append(
+            f"False alarms: at most {percentage(self.false_alarm_rate)}{each}. Rows as many as these find a gap "
+            f"of {self.detectable_gap:.3f} nine times in ten{others}."
+        )
+        return "\n".join(textwrap.fill(part, 80) for part in parts)
+
+    def _measured(self) -> str:
+        """The gap beside what was promised."""
         low, high = self.gap_interval
-        verdict = "has left" if self.has_drifted else "is within"
-        found = (
-            f"The gap {verdict} what was promised: {self.gap:.4f} ({low:.4f} to {high:.4f}) on the new rows, "
-            f"promised {self.promised:.4f}."
-            + (f" It is that of stratum {show_label(self.stratum)}." if isinstance(self.groups[0], tuple) else "")
+        return (
+            f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self.gap:.4f} "
+            f"({low:.4f} to {high:.4f}) on the new rows, promised {self.promised:.4f}."
         )
-        power = (
-            f"False alarms: at most {percentage(self.false_alarm_rate)}. Rows as many as these find a gap of "
-            f"{self.detectable_gap:.3f} nine times in ten."
-        )
-        return "\n".join(textwrap.fill(part, 80) for part in (found, power))
+
+    def _finding(self) -> str:
+        """The same, and whose gap it is."""
+        text = self._measured()
+        if self.within_strata:
+            text += f" It is that of stratum {one_line(show_label(self.stratum))}."
+        if self.pair is None:
+            return text
+        sizes = dict(zip(map(label_key, self.groups), self.rows, strict=True))
+        one, other = (with_rows([(label, sizes[label_key(label)])]) for label in self.pair)
+        return f"{text} Furthest apart are {one} and {other}."
 
 
 def check(
@@ -99,8 +181,22 @@ def check(
     confidence: float = 0.95,
 ) -> Check:
     """Compare a rule's gap on new rows with its certificate."""
-    promises = promised_gaps(rule, confidence)
+    certificate = certify(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
+    found = _compared(rule, seen, promised_gaps(rule, certificate), confidence)
+    found = replace(found, widest_for=certificate.widest_for)
+    if certificate.rest is None:
+        return found
+    small = {label_key(label) for label, _ in certificate.left_out}
+    others = seen.of([k for k, label in enumerate(seen.groups) if label_key(label) not in small])
+    if len(others.groups) < 2:
+        return found
+    promised = (certificate.rest.proven or certificate.rest).gap
+    return replace(found, left_out=certificate.left_out, rest=_compared(rule, others, [promised], confidence))
+
+
+def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
+    """The gap of the groups that were seen, beside what was promised of it."""
     delta = 1 - confidence
     lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
     worst: tuple[float, slice, float] | None = None
@@ -112,9 +208,12 @@ def check(
     _, part, promised = worst
     low = max(narrowest(lower[part], upper[part]), 0.0)
     cell = seen.groups[part.start]
+    rates, record = seen.rates[part], rule.record
+    assert record is not None
+    then = dict(zip(map(label_key, rule.groups), record.rate_after, strict=True))
     return Check(
         has_drifted=low > promised,
-        gap=largest_gap(seen.rates[part]),
+        gap=largest_gap(rates),
         gap_interval=(low, widest(lower[part], upper[part])),
         promised=promised,
         groups=seen.groups,
@@ -122,7 +221,16 @@ def check(
         rates=tuple(seen.rates.tolist()),
         false_alarm_rate=2 * delta,
         detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seen.rates)),
+        lower=tuple(lower.tolist()),
+        upper=tuple(upper.tolist()),
+        rates_then=tuple(then[label_key(label)] for label in seen.groups),
+        pair=(
+            (seen.groups[part.start + int(rates.argmax())], seen.groups[part.start + int(rates.argmin())])
+            if len(rates) > 1
+            else None
+        ),
         stratum=cell[0] if rule.criterion == "covariance" and isinstance(cell, tuple) else None,
+        within_strata=rule.criterion == "covariance",
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table", "name_column", "notebook_html", "one_line", "percentage"]
+__all__ = ["Table", "name_column", "notebook_html", "one_line", "percentage", "with_rows"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
@@ -263,6 +263,14 @@ def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
 def one_line(text: str) -> str:
     """A text without line ends and other controls, which a terminal might obey."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def with_rows(groups: Sequence[tuple[Any, int]], most: int = 5) -> str:
+    """Groups and their rows, for a sentence."""
+    shown = ", ".join(
+        f"{one_line(show_label(label))} with {n:,} row{'' if n == 1 else 's'}" for label, n in groups[:most]
+    )
+    return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
 
 
 def _shortened(text: str, longest: int) -> str:

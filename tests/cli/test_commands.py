@@ -285,6 +285,7 @@ def test_quiet_is_quiet(fitted):
         ("audit", "scores.csv", "--rule", "rule.json"),
         ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "r.json"),
         ("apply", "rule.json", "scores.csv", "-o", "o.csv"),
+        ("check", "rule.json", "scores.csv"),
         ("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"),
         ("report", "rule.json", "scores.csv", "-o", "report.html"),
     ):
@@ -349,6 +350,7 @@ def test_json_has_the_fields_that_are_documented(fitted):
         "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
         "fit": ("fit", *columns, "-o", "r.json"),
         "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
+        "check": ("check", "rule.json", "scores.csv"),
         "frontier": ("frontier", *columns, "--max-gap", "0.1"),
         "report": ("report", "rule.json", "scores.csv", "-o", "report.html"),
     }

@@ -207,6 +207,16 @@ def test_a_gate_claims_no_more_than_the_data_show(inside):
     assert "--fail-unless-below" in inside.error(*gate, "--fail-unless-below", "2")
 
 
+def test_a_gate_that_can_hardly_fail_names_the_group_that_makes_it_so(inside):
+    gate = ("audit", "s.csv", *COLUMNS, "--fail-above", "0.4")
+    inside.write("s.csv", rows(4000))
+    assert "widest" not in inside(*gate).stdout
+    inside.write("s.csv", rows(4000) + "".join(f"x{i},0.{i},,1\n" for i in range(30, 70)))
+    text = " ".join(inside(*gate).stdout.split())
+    assert "Gate passed: the data neither show nor rule out a gap" in text
+    assert text.endswith("; the limits are widest for group (blank) with 40 rows.")
+
+
 def test_one_single_group_is_nothing_to_compare(shell):
     shell.write("s.csv", rows(groups=("a",)))
     assert "one single group, a" in shell("audit", "s.csv", *COLUMNS).stderr

@@ -41,6 +41,7 @@ def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
         " ".join(repr(rule.certificate()).split()),
         "about 95% keep such a promise",
         "Not promised are equal error rates",
+        "ask new rows now and then, with fairramp check.",
     ):
         assert part in text, part
     assert rule.table().text(80) in fitted("show", "rule.json").stdout
@@ -58,6 +59,28 @@ def test_for_machines_it_says_what_the_library_says(fitted):
     assert content["certificate"]["assumptions"] == certificate.assumptions
     assert content["why_no_certificate"] is None
     assert content["rule_fingerprint"] == rule.fingerprint
+
+
+def test_small_groups_are_named_with_what_is_promised_without_them(inside):
+    groups = np.repeat(["a", "b", "c", "d"], (25, 29, 2946, 3000))
+    rule = saved(inside, quiet_fit(SCORES, groups, max_gap=0.01))
+    certificate, text = rule.certificate(), said(inside)
+    assert "Groups below 30 fit rows, whose rates are mostly chance: a with 25 rows, b with 29 rows." in text
+    rest = f"Without a with 25 rows, b with 29 rows, at most {certificate.rest.gap:.4f} between the others"
+    assert f"Widest for group a with 25 rows. {rest}" in text
+    content = json.loads(inside("show", "rule.json", "--json").stdout)["certificate"]
+    assert content["widest_for"] == {"group": "a", "rows": 25}
+    assert [one["group"] for one in content["left_out"]] == ["a", "b"]
+    assert content["rest"]["gap"] == certificate.rest.gap
+
+
+@pytest.mark.parametrize(("max_gap", "helps"), [(0.0, False), (0.02, True), (0.9, False)])
+def test_a_certificate_above_what_was_asked_for_says_what_helps(inside, max_gap, helps):
+    rule = saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=max_gap))
+    assert (0 < max_gap < rule.certificate().gap) == helps
+    text = "The certified gap is larger than the 0.02 asked for: a smaller --max-gap or more rows per group help"
+    assert (text in said(inside)) == helps
+    assert ("rows_needed" in said(inside)) == helps
 
 
 def test_without_a_record_it_says_what_is_missing(inside):

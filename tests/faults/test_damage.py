@@ -113,7 +113,7 @@ def test_another_number_of_the_same_kind_is_refused(name, tmp_path):
         fairramp.Rule.from_json(text.replace(threshold, '"threshold": 0.125', 1))
 
 
-@pytest.mark.parametrize("command", ["audit", "apply", "report"])
+@pytest.mark.parametrize("command", ["audit", "apply", "check", "report"])
 def test_commands_refuse_a_damaged_rule_in_one_line(fitted, command):
     shell = Inside(fitted.folder)
     shell.write("rule.json", shell.read("rule.json").replace('"threshold": 0.', '"threshold": 0.1', 1))
@@ -121,6 +121,7 @@ def test_commands_refuse_a_damaged_rule_in_one_line(fitted, command):
     more = {
         "audit": ("audit", data, "--rule", rule),
         "apply": ("apply", rule, data, "-o", "out.csv"),
+        "check": ("check", rule, data),
         "report": ("report", rule, data, "-o", "out.html"),
     }[command]
     before = shell.files()

@@ -8,6 +8,7 @@ from cyclopts import App
 from fairramp._version import __version__
 from fairramp.cli.commands.apply import apply
 from fairramp.cli.commands.audit import audit
+from fairramp.cli.commands.check import check
 from fairramp.cli.commands.demo import demo
 from fairramp.cli.commands.export import export
 from fairramp.cli.commands.fit import fit
@@ -27,6 +28,6 @@ app = App(
     help_format="plaintext",
     version_flags=["--version"],
 )
-_COMMANDS: list[Callable[..., Any]] = [audit, fit, keygen, apply, frontier, demo, show, report, export]
+_COMMANDS: list[Callable[..., Any]] = [audit, fit, keygen, apply, check, frontier, demo, show, report, export]
 for _place, _command in enumerate(_COMMANDS):
     app.command(_command, sort_key=_place)

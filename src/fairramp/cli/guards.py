@@ -6,6 +6,7 @@ import unicodedata
 from typing import Any
 
 from fairramp.audit import Audit
+from fairramp.certificate import WIDE
 from fairramp.cli.engine import Job, duplicate_ids, group_label, mean_scores, unseen
 from fairramp.cli.render import count
 from fairramp.cli.tables import STDIN, TableError, input_files, is_stream
@@ -13,7 +14,7 @@ from fairramp.fitting import SMALL_GROUP
 from fairramp.groups import label_key, show_label
 from fairramp.rule import Rule
 from fairramp.rule_format import FORMAT
-from fairramp.table import percentage
+from fairramp.table import percentage, with_rows
 
 __all__ = [
     "is_decided",
@@ -148,6 +149,7 @@ def judge(
             shown = f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
             if found.gap > limit:
                 shown += "; more rows would tell"
+            shown += _why_wide(found)
         if is_failed and screen.is_quiet:  # the reason for an exit code of 1
             screen.warn(f"gate failed: {shown}.")
         else:
@@ -161,6 +163,16 @@ def judge(
         "upper_limit": upper,
         "failed": failed,
     }
+
+
+def _why_wide(found: Audit) -> str:
+    """Which group makes the limits of a gap so wide that hardly anything is above or below them."""
+    lower, upper = found.selection.gap_interval
+    if upper - lower <= WIDE:
+        return ""
+    widths = [high - low for low, high in zip(found.selection.lower, found.selection.upper, strict=True)]
+    k = widths.index(max(widths))
+    return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"
 
 
 def is_decided(scores: Any) -> bool:

@@ -4,20 +4,23 @@ All of it is in the rule's file, and no rows are read. What a rule without its r
 """
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fairramp.cli import steps
 from fairramp.cli.render import WIDTH, Screen, count
 from fairramp.exceptions import FairrampError
+from fairramp.fitting import SMALL_GROUP
 from fairramp.rule import Ramp, Rule
 from fairramp.scales import SCALES
-from fairramp.table import one_line, percentage
+from fairramp.table import one_line, percentage, with_rows
 
 if TYPE_CHECKING:
     from fairramp.certificate import Certificate
+    from fairramp.checking import Check
 
-__all__ = ["certificate_of", "certified", "content", "show"]
+__all__ = ["certificate_of", "certified", "checked", "content", "show", "show_way_out"]
 
 _SCALES = {
     "probability": "a probability from 0 to 1",
@@ -33,8 +36,8 @@ _UNSEEN = {
 #: What no certificate is about.
 _NOT_PROMISED = (
     "Not promised are equal error rates, equal rates in parts of these groups or in groups that the rule does "
-    "not know, and anything about a population that has changed: look at new rows now and then, with fairramp "
-    "audit --rule. Decisions that are drawn scatter a little around their rates."
+    "not know, and anything about a population that has changed: ask new rows now and then, with fairramp check. "
+    "Decisions that are drawn scatter a little around their rates."
 )
 
 
@@ -66,6 +69,9 @@ def show(screen: Screen, rule: Rule, found: "Certificate | str", *, every: bool)
             f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
             "expectation"
         )
+        small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
+        if small:
+            screen.say(f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}.")
         screen.text()
     if isinstance(found, str):
         screen.say(found)
@@ -73,10 +79,21 @@ def show(screen: Screen, rule: Rule, found: "Certificate | str", *, every: bool)
     if len(rule.groups) == 1:
         screen.say("There is one single group, so there is no gap to bound.")
         return
-    screen.text(f"{found!r}\n")
+    screen.text(repr(found))
+    show_way_out(screen, rule, found)
+    screen.text()
     often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
     screen.say(f"Confidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n")
     screen.say(_NOT_PROMISED)
+
+
+def show_way_out(screen: Screen, rule: Rule, found: "Certificate") -> None:
+    """What helps where less is certified than was asked for."""
+    if 0 < rule.max_gap < found.gap and len(rule.groups) > 1:
+        screen.say(
+            f"The certified gap is larger than the {rule.max_gap:g} asked for: a smaller --max-gap or more rows "
+            "per group help; fairramp.rows_needed says how many rows."
+        )
 
 
 def certificate_of(rule: Rule, confidence: float) -> "Certificate | str":
@@ -155,6 +172,36 @@ def certified(certificate: "Certificate") -> dict[str, Any]:
         "confidence": certificate.confidence,
         "proven_gap": certificate.proven.gap if certificate.proven else None,
         "assumptions": certificate.assumptions,
+        "widest_for": _sizes([certificate.widest_for])[0] if certificate.widest_for else None,
+        "left_out": _sizes(certificate.left_out),
+        "rest": certified(certificate.rest) if certificate.rest else None,
+    }
+
+
+def _sizes(groups: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
+    return [{"group": _plain(label), "rows": rows} for label, rows in groups]
+
+
+def _plain(label: Any) -> Any:
+    return list(label) if isinstance(label, tuple) else label
+
+
+def checked(found: "Check") -> dict[str, Any]:
+    """A check for machines."""
+    return {
+        "has_drifted": found.has_drifted,
+        "is_kept": found.is_kept,
+        "gap": found.gap,
+        "gap_interval": found.gap_interval,
+        "promised": found.promised,
+        "groups": [{k: _plain(v) for k, v in row.items()} for row in found.table().rows()],
+        "pair": found.pair and [_plain(label) for label in found.pair],
+        "stratum": _plain(found.stratum),
+        "false_alarm_rate": found.false_alarm_rate,
+        "detectable_gap": found.detectable_gap,
+        "widest_for": _sizes([found.widest_for])[0] if found.widest_for else None,
+        "left_out": _sizes(found.left_out),
+        "rest": checked(found.rest) if found.rest else None,
     }
 
 

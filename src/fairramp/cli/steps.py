@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PICTURES",
-    "WIDE",
     "check_output",
     "columns_of",
     "dash",
@@ -36,6 +35,7 @@ __all__ = [
     "plain",
     "rows_of",
     "show_audit",
+    "show_heading",
     "stamp",
     "width_of",
     "write_picture",
@@ -45,8 +45,6 @@ __all__ = [
 
 #: Pictures that a frontier can be written as.
 PICTURES = (".svg", ".png", ".html")
-#: A certificate so much wider than what was asked for is explained.
-WIDE = 0.05
 #: Version of what --json prints.
 _JSON = 1
 
@@ -246,15 +244,21 @@ def rows_of(rule: "Rule") -> list[dict[str, Any]]:
     return [{k: list(v) if isinstance(v, tuple) else v for k, v in row.items()} for row in rows]
 
 
-def show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, decided: bool) -> None:
-    """Show what was measured."""
+def show_heading(screen: Any, rows: tuple[int, ...], columns: "Columns", data: str) -> None:
+    """Say which rows a table is about."""
     from fairramp.cli.render import count
     from fairramp.cli.tables import STDIN
-    from fairramp.table import Table, percentage
 
     by = " / ".join([*columns.strata, *columns.group])
-    screen.heading(f"{count(sum(found.rows), 'row')} of {'stdin' if data == STDIN else data}, by {by}")
+    screen.heading(f"{count(sum(rows), 'row')} of {'stdin' if data == STDIN else data}, by {by}")
     screen.text()
+
+
+def show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, decided: bool) -> None:
+    """Show what was measured."""
+    from fairramp.table import Table, percentage
+
+    show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
     if found.selection.accuracy is not None:
         screen.text()

@@ -180,6 +180,10 @@ class Content:
         By ascending max_gap.
     own : int
         Which of them is the reported rule.
+    is_kept : bool or None
+        Whether these rows leave what was promised standing, as `Rule.check` says; None without a certificate.
+    drift : str or None
+        The same in words; None where it is no question, on the rows of the fit.
     notes, limits : tuple of str
         What to mind about these rows, and about any such report.
     data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
@@ -208,6 +212,8 @@ class Content:
     sentence: str
     outcomes: tuple[Outcome, ...]
     own: int
+    is_kept: bool | None
+    drift: str | None
     notes: tuple[str, ...]
     limits: tuple[str, ...]
     data_fingerprint: str
@@ -287,6 +293,9 @@ def make_content(
     fingerprint = refit.record.fingerprint
     fitted = rule.record.fingerprint if rule.record else None
     in_sample = sentences.is_in_sample(rule, fingerprint, measured.rows, before.rate, outcomes[own].rates)
+    checked = None
+    if refused is None:
+        checked = rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
     notes = (*sample.notes, *sentences.notes(rule, names, measured.rows, in_sample))
     histograms = measured.histograms(sample)
     units = sample.scale.shown_per_unit
@@ -334,6 +343,8 @@ def make_content(
         sentence=sentences.comparison(before.rate, names, cell_strata),
         outcomes=tuple(outcomes),
         own=own,
+        is_kept=None if checked is None else checked.is_kept,
+        drift=None if checked is None else sentences.drift(checked, in_sample, confidence),
         notes=notes,
         limits=sentences.LIMITS,
         data_fingerprint=fingerprint,

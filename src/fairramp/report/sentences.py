@@ -6,14 +6,27 @@ import numpy as np
 
 from fairramp.audit import Selection
 from fairramp.certificate import Certificate, certify
+from fairramp.checking import Check
 from fairramp.distribution import Integers
 from fairramp.exceptions import FairrampError
 from fairramp.fitting import SMALL_GROUP
-from fairramp.report.words import isolated, level, percent, points, times
+from fairramp.groups import Label, show_label
+from fairramp.report.words import isolated, level, percent, plain_name, points, times
 from fairramp.rule import Rule
 from fairramp.strata import strata_slices
 
-__all__ = ["LIMITS", "Promise", "also", "comparison", "is_in_sample", "notes", "promise", "refusal", "verdict"]
+__all__ = [
+    "LIMITS",
+    "Promise",
+    "also",
+    "comparison",
+    "drift",
+    "is_in_sample",
+    "notes",
+    "promise",
+    "refusal",
+    "verdict",
+]
 
 LIMITS = (
     "Equal selection rates are one narrow notion of fairness. Equal error rates, or equal treatment of people "
@@ -136,9 +149,44 @@ def promise(rule: Rule, confidence: float, may_certify: bool, n_groups: int, ref
         text += ". This is an approximation; for a proof the fit rows are too few"
     else:
         text += f". This is an approximation; proven, with the same confidence, are {points(proven.gap)}"
+    text += _width(found)
     return Promise(
         found.gap, found.kind, found.is_theorem, proven.gap if proven else None, f"{text}.", found.assumptions
     )
+
+
+def _width(found: Certificate) -> str:
+    """Which group makes a promise wide, and what is promised without it."""
+    if found.widest_for is None:
+        return ""
+    text = f". Widest for {_with_rows((found.widest_for,))} in the fit"
+    if found.rest is None:
+        return text
+    which = "that group" if len(found.left_out) == 1 else _with_rows(found.left_out)
+    return f"{text}; without {which}, at most {points(found.rest.gap)} between the others"
+
+
+def _with_rows(groups: tuple[tuple[Label, int], ...]) -> str:
+    shown = ", ".join(
+        f"{isolated(plain_name(show_label(label)))} ({n:,} row{'' if n == 1 else 's'})" for label, n in groups[:5]
+    )
+    return shown + (f" and {len(groups) - 5:,} more" if len(groups) > 5 else "")
+
+
+def drift(found: Check, in_sample: bool | None, confidence: float) -> str | None:
+    """Whether these rows keep the promise; None where that is no question, on the rows of the fit."""
+    judged, which = found, "between groups"
+    if not found.has_drifted and found.rest is not None and found.rest.has_drifted:
+        judged, which = found.rest, f"between groups other than {_with_rows(found.left_out)}"
+    if found.is_kept and (in_sample or len(found.groups) == 1):
+        return None
+    measured = (
+        f"the gap {which} is {points(judged.gap)}, at least {points(judged.gap_interval[0])} with "
+        f"{level(confidence)} confidence, and promised were at most {points(judged.promised)}"
+    )
+    if found.is_kept:
+        return f"These rows do not show that the reported rule breaks its promise: {measured}."
+    return f"On these rows the reported rule does not keep its promise: {measured}."
 
 
 def is_in_sample(

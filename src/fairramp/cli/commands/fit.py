@@ -74,9 +74,8 @@ def fit(
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import engine, guards, showing
-    from fairramp.cli.render import Screen, count, typed
+    from fairramp.cli.render import Screen, typed
     from fairramp.cli.tables import STDIN, STDOUT, check_target
-    from fairramp.groups import show_label
     from fairramp.scales import SCALES
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
@@ -131,9 +130,7 @@ def fit(
         screen.say("accuracy: unknown without --label; the rule itself needed no labels")
     screen.text()
     screen.text(repr(certificate))
-    if certificate.gap > found.max_gap + steps.WIDE and len(found.groups) > 1:
-        least = min(range(len(found.groups)), key=lambda i: record.rows[i])
-        screen.say(f"Widest for group {show_label(found.groups[least])} with {count(record.rows[least], 'row')}.")
+    showing.show_way_out(screen, found, certificate)
     screen.text()
     shown = "stdout" if output == STDOUT else output
     screen.say(f"Saved to {shown}. Next (replace ID by the name of your id column):")

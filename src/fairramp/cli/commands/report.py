@@ -85,8 +85,10 @@ def report(
     for word, text in (("Before", before), ("After", after)):
         screen.say(f"{word}: {steps.plain(text)}")
     screen.text()
-    for note in content.notes:
+    for note in filter(None, (content.drift, *content.notes)):
         screen.say(steps.plain(note))
+    if quiet and content.is_kept is False:
+        screen.warn(steps.plain(content.drift or ""))
     screen.say(
         f"\nSaved to {'stdout' if output == STDOUT else output}; open it in a browser, no network is needed."
     )

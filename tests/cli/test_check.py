@@ -1,0 +1,152 @@
+"""`fairramp check`: what `Rule.check` says, on the command line, with an exit code to act on."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairramp import Covariance, Rule
+from samples import quiet_fit
+from shell import Inside
+
+RNG = np.random.default_rng(0)
+SIZES = (40, 1500, 2500)
+GROUPS = np.repeat(["", "men", "women"], SIZES)
+SCORES = RNG.beta(2, 3, sum(SIZES)).round(4)
+
+
+@pytest.fixture
+def inside(tmp_path):
+    return Inside(tmp_path)
+
+
+def save(shell, name, scores, groups=GROUPS, **more):
+    columns = {"p": scores, "unit": groups} | more
+    lines = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    return shell.write(name, "\n".join([",".join(columns), *lines]) + "\n")
+
+
+def rule_of(shell, keep=slice(None)):
+    save(shell, "fit.csv", SCORES[keep], GROUPS[keep])
+    shell("fit", "fit.csv", "--score", "p", "--group", "unit", "-o", "rule.json", "-q")
+    return Rule.load(shell.folder / "rule.json")
+
+
+def drifted(by, group="women"):
+    return np.where(group == GROUPS, np.minimum(SCORES + by, 1), SCORES).round(4)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+BIG = GROUPS != ""
+
+
+@pytest.mark.parametrize(("by", "code"), [(0.0, 0), (0.2, 1)])
+def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, by, code):
+    rule = rule_of(inside, BIG)
+    new = drifted(by)[BIG]
+    save(inside, "new.csv", new, GROUPS[BIG])
+    done = inside("check", "rule.json", "new.csv", code=code)
+    found = rule.check(new, GROUPS[BIG])
+    assert found.has_drifted == bool(code)
+    assert repr(found) in done.stdout
+    assert found.table().text(80) in done.stdout
+    assert done.stdout.startswith("4,000 rows of new.csv, by unit\n")
+    assert f"Check {'FAILED' if code else 'passed'}: {found.verdict}" in words(done.stdout)
+    assert all(len(line) <= 80 for line in done.stdout.split("\n"))
+    content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
+    assert (content["command"], content["has_drifted"], content["is_kept"]) == ("check", bool(code), not code)
+    assert content["gap"] == pytest.approx(found.gap, abs=1e-12)  # rows are summed up in another order
+    assert content["promised"] == found.promised
+    assert [row["rate_then"] for row in content["groups"]] == list(rule.record.rate_after)
+    assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
+    assert set(content["pair"]) == set(found.pair)
+    assert content["rest"] is None
+
+
+def test_quietly_only_a_left_promise_is_told(inside):
+    rule_of(inside, BIG)
+    save(inside, "new.csv", drifted(0.2)[BIG], GROUPS[BIG])
+    done = inside("check", "rule.json", "new.csv", "-q", code=1)
+    assert done.stdout == ""
+    assert done.stderr.startswith("warning: check failed: The gap has left what was promised: ")
+    done = inside("check", "rule.json", "fit.csv", "-q")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_few_blank_cells_do_not_hide_the_drift_of_the_others(inside):
+    rule = rule_of(inside)
+    new = drifted(0.1)
+    save(inside, "new.csv", new)
+    found = rule.check(new, GROUPS)
+    assert (found.has_drifted, found.rest.has_drifted) == (False, True)
+    text = words(inside("check", "rule.json", "new.csv", code=1).stdout)
+    assert "Check FAILED: Without (blank) with 40 rows, the gap has left what was promised" in text
+    content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=1).stdout)
+    assert (content["has_drifted"], content["rest"]["has_drifted"]) == (False, True)
+    assert content["left_out"] == [content["widest_for"]] == [{"group": "", "rows": 40}]
+    assert content["rest"]["promised"] == rule.certificate().rest.proven.gap
+
+
+def test_columns_may_be_named_and_weighted_and_files_be_several(inside):
+    rule = rule_of(inside)
+    weights = RNG.integers(1, 4, len(SCORES))
+    (inside.folder / "new").mkdir()
+    for i, part in enumerate((slice(0, 2000), slice(2000, None))):
+        lines = zip(SCORES[part], GROUPS[part], weights[part], strict=True)
+        inside.write(f"new/{i}.csv", "s,g,w\n" + "".join(f"{s},{g},{w}\n" for s, g, w in lines))
+    named = ("--score", "s", "--group", "g", "--weight", "w", "--confidence", "0.9", "--json")
+    content = json.loads(inside("check", "rule.json", "new", *named).stdout)
+    found = rule.check(SCORES, GROUPS, sample_weight=weights, confidence=0.9)
+    assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
+    assert content["gap_interval"] == pytest.approx(list(found.gap_interval), abs=1e-9)
+    assert content["promised"] == rule.certificate(0.9).proven.gap
+    assert inside.error("check", "rule.json", "new") == inside.error("audit", "new", "--rule", "rule.json")
+
+
+def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):
+    rule = quiet_fit(SCORES[BIG], {"unit": GROUPS[BIG]}, unseen_group="pooled")
+    rule.save(inside.folder / "rule.json")
+    save(inside, "new.csv", SCORES)
+    done = inside("check", "rule.json", "new.csv", "--score", "p")
+    assert "40 rows left out: of groups that the fit did not see, or without weight." in done.stdout
+    assert repr(rule.check(SCORES[BIG], GROUPS[BIG])) in done.stdout
+
+
+def test_names_cannot_steer_a_terminal(inside):
+    groups = np.where(GROUPS == "", "\x1b[31m", GROUPS)
+    rule = quiet_fit(SCORES, {"unit": groups})
+    rule.save(inside.folder / "rule.json")
+    save(inside, "new.csv", drifted(0.3), groups)
+    assert "\x1b" not in repr(rule.certificate()) + repr(rule.check(drifted(0.3), groups))
+    done = inside("check", "rule.json", "new.csv", "--score", "p", code=1)
+    assert "[31m with 40 rows" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_strata_are_compared_each_with_its_own_promise(inside):
+    groups, strata = np.arange(4040) % 2, np.arange(4040) % 3
+    rule = quiet_fit(SCORES, {"unit": groups}, criterion=Covariance(strata={"site": strata}))
+    rule.save(inside.folder / "rule.json")
+    new = np.where((strata == 1) & (groups == 1), np.minimum(SCORES + 0.3, 1), SCORES).round(4)
+    save(inside, "new.csv", new, groups, site=strata)
+    content = json.loads(inside("check", "rule.json", "new.csv", "--score", "p", "--json", code=1).stdout)
+    assert (content["stratum"], content["pair"][0]) == (1, [1, 1])
+    assert len(content["groups"]) == 6
+    assert "It is that of stratum 1." in words(
+        inside("check", "rule.json", "new.csv", "--score", "p", code=1).stdout
+    )
+
+
+def test_what_cannot_be_checked_gets_a_sentence(inside):
+    rule = rule_of(inside, BIG)
+    replace(rule, record=None).save(inside.folder / "bare.json")
+    assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")
+    replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
+    assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
+    assert inside.error("check", "none.json", "fit.csv").startswith("There is no rule none.json")
+    assert "--confidence" in inside.error("check", "rule.json", "fit.csv", "--confidence", "2")
+    assert "the rule comes first" in inside.error("check", "fit.csv", "rule.json")
