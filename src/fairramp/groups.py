@@ -199,7 +199,11 @@ def _encode_column(column: Any) -> Codes:
         if values.ndim != 1:
             raise InputError(
                 "`groups` must be a list, array or column with one label per row, "
-                f"got {type(column).__name__} of shape {values.shape}."
+                + (
+                    f"got {type(column).__name__} of shape {values.shape}."
+                    if values.ndim
+                    else f"got {shown(column)}; for one row pass a list of one."
+                )
             )
         if values.dtype.kind not in "biufOUT" and len(values):
             raise InputError(_bad_label(values[0]))

@@ -90,6 +90,8 @@ def from_json(text: str) -> Rule:
     except RuleFormatError:
         raise
     except ValueError as error:
+        if not text.strip():
+            raise RuleFormatError("The rule is empty; copy it again, or fit it again.") from None
         if _is_cut(text, error):
             raise RuleFormatError(
                 f"The rule is cut short, as by an interrupted copy: not valid JSON, {error}; copy it again, or "

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 __all__ = [
     "OUTPUT",
+    "All",
     "Confidence",
     "Cutoff",
     "Data",
@@ -21,6 +22,7 @@ __all__ = [
     "Quiet",
     "RampWidth",
     "RuleFile",
+    "RuleScale",
     "Scale",
     "Score",
     "Strata",
@@ -44,9 +46,13 @@ Positive = Annotated[
 ]
 Weight = Annotated[str | None, Parameter(help="Column with the weights of the rows.")]
 Strata = Annotated[Names, Parameter(help="Column within whose values two groups are compared; may be repeated.")]
+_Scale = Literal["probability", "percent", "signed", "logit"] | None
 Scale = Annotated[
-    Literal["probability", "percent", "signed", "logit"] | None,
-    Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number."),
+    _Scale, Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number.")
+]
+RuleScale = Annotated[
+    _Scale,
+    Parameter(help="What the scores are: as in the fit of the rule, which takes no other; need not be given."),
 ]
 Cutoff = Annotated[
     float | None,
@@ -72,5 +78,9 @@ Quiet = Annotated[
     Parameter(
         help="Say nothing but warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False
     ),
+]
+All = Annotated[
+    bool,
+    Parameter(name="--all", help="Show all groups, also if they are many.", negative="", show_default=False),
 ]
 OUTPUT = ["--output", "-o"]

@@ -332,7 +332,7 @@ class _Order:
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
         lines = [
             f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
-            f"rule: sha256 {rule.fingerprint}",
+            f"rule: fingerprint {rule.fingerprint}",
             f"score: column {columns.score}, {rule.scale}, {span}",
         ]
         blank = columns.blank(rule.groups)

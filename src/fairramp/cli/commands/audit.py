@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from fairramp.cli import steps
 from fairramp.cli.options import (
+    All,
     Confidence,
     Cutoff,
     Data,
@@ -44,6 +45,7 @@ def audit(
         float | None,
         Parameter(help="Exit with 1 unless the upper confidence limit of the gap is at most this."),
     ] = None,
+    every: All = False,
     cutoff: Cutoff = None,
     scale: Scale = None,
     confidence: Confidence = 0.95,
@@ -78,7 +80,7 @@ def audit(
             arrays = job.arrays()
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
     decided = known is None and guards.is_decided(arrays["scores"])
-    steps.show_audit(screen, found, columns, data, decided=decided)
+    steps.show_audit(screen, found, columns, data, decided=decided, every=every)
     gate = None
     if fail_above is not None or fail_unless_below is not None:
         gate = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)

@@ -36,7 +36,7 @@ def fit(
     group: NeededGroup,
     output: Annotated[str, Parameter(name=OUTPUT, help="Where the rule goes: a JSON file, or - for stdout.")],
     max_gap: Annotated[
-        float, Parameter(help="Largest allowed difference between two groups' selection rates.")
+        float, Parameter(help="Largest allowed difference between two groups' selection rates; 0.02 is 2 points.")
     ] = 0.0,
     label: Label = None,
     positive: Positive = None,
@@ -108,13 +108,16 @@ def fit(
     if output == STDOUT:
         sys.stdout.write(found.to_json())
     else:
+        earlier = guards.earlier_rule(output)
         found.save(output)
+        if earlier is not None and earlier != found:
+            screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")
 
     record = found.record
     assert record is not None
     screen.heading(repr(found).split("\n", 1)[0])
     screen.text()
-    screen.table(found.table())
+    screen.table(found.table(), more=f"with: fairramp show {'rule.json' if output == STDOUT else output} --all")
     if found.pooled:
         threshold = found.pooled.threshold * SCALES[found.scale].shown_per_unit
         screen.say(f"\ngroups not seen in the fit: threshold {threshold:.4f}")

@@ -107,7 +107,7 @@ def frontier(
     head, _, last = repr(curve).split("\n\n")
     screen.heading(head)
     screen.text()
-    screen.table(table)
+    screen.table(table, more="in a file, with -o frontier.csv")
     screen.text()
     screen.text(last)
     screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")
