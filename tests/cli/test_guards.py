@@ -463,7 +463,10 @@ def test_cut_tables_say_how_to_see_all(shell):
         (("audit", "scores.csv", *COLUMNS, "--fail-above", "5"), "2 percentage points are 0.02"),
         (("show", "scores.csv"), "not a rule; name a file that fairramp fit has written."),
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
-        (("show", "empty.json"), "empty.json: The rule is empty; copy it again, or fit it again."),
+        (
+            ("show", "empty.json"),
+            "cut short, as by an interrupted copy: not valid JSON, for it is empty; copy it again",
+        ),
         (("nonsense", "--help"), "See: fairramp --help"),
         (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),
         (

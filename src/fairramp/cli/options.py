@@ -40,7 +40,9 @@ Score = Annotated[str | None, _SCORE]
 Group = Annotated[Names, _GROUP]
 NeededScore = Annotated[str, _SCORE]
 NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative=""), _GROUP]
-Label = Annotated[str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")]
+Label = Annotated[
+    str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
+]
 Positive = Annotated[
     str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")
 ]

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairramp._version import __version__
 from fairramp.columns import Columns, check_new, column_name, label_type, prefixed
-from fairramp.exceptions import FairrampError, InputError, shown
+from fairramp.exceptions import FairrampError, InputError, installing, shown
 from fairramp.export.dialects import (
     ALSO_CALLED,
     BIGQUERY,
@@ -373,7 +373,7 @@ def _sqlglot() -> Any:
     except ImportError:
         raise FairrampError(
             "sqlglot, which checks SQL that leaves the house, is not installed; install it with: "
-            "pip install 'fairramp[export]'"
+            f"{installing('export')}"
         ) from None
     return sqlglot
 

@@ -31,7 +31,9 @@ def frontier(
     *,
     score: NeededScore,
     group: NeededGroup,
-    label: Annotated[str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")],
+    label: Annotated[
+        str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
+    ],
     output: Annotated[
         str | None,
         Parameter(name=OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html."),
