@@ -142,7 +142,8 @@ def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     """Take apart what the user passed: columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
         raise InputError(
-            f"`groups` must be a column with one label per row, got {shown(groups)}; for one row pass a list of one."
+            f"`groups` must be a column with one label per row, got {shown(groups)}; for one row pass a list of "
+            "one."
         )
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))

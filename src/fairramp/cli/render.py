@@ -96,7 +96,7 @@ class Screen:
         """A table that fits the page, and how to see the middle of one that is cut."""
         self.text(table.text(WIDTH, every=every))
         if table.is_cut and not every and more is not None:
-            self.say(f"\nThe first and last of {len(table):,} lines; all of them {more}.")
+            self.say(f"\nThe first and last of {len(table):,} lines; all of them {more}")
 
     def warn(self, text: str) -> None:
         """A warning, which also the quiet want to see."""

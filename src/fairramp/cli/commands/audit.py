@@ -47,7 +47,13 @@ def audit(
     ] = None,
     every: All = False,
     cutoff: Cutoff = None,
-    scale: Scale = None,
+    scale: Annotated[
+        Scale,
+        Parameter(
+            help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number; with "
+            "--rule, as in its fit.",
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,

@@ -117,7 +117,8 @@ def fit(
     assert record is not None
     screen.heading(repr(found).split("\n", 1)[0])
     screen.text()
-    screen.table(found.table(), more=f"with: fairramp show {'rule.json' if output == STDOUT else output} --all")
+    saved = "rule.json" if output == STDOUT else output
+    screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     if found.pooled:
         threshold = found.pooled.threshold * SCALES[found.scale].shown_per_unit
         screen.say(f"\ngroups not seen in the fit: threshold {threshold:.4f}")
@@ -141,7 +142,7 @@ def fit(
     shown = "stdout" if output == STDOUT else output
     screen.say(f"Saved to {shown}. Next (replace ID by the name of your id column):")
     screen.text(typed(["keygen", "key.txt"]))
-    saved, rows = "rule.json" if output == STDOUT else output, "DATA" if data == STDIN else data
+    rows = "DATA" if data == STDIN else data
     screen.text(typed(["apply", saved, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
     screen.result(
         steps.stamp("fit")
