@@ -654,7 +654,9 @@ def test_plain_data_warn_of_nothing():
 
 
 def test_one_single_group_is_warned_of_by_name():
-    rule = warned(lambda: fit_rule(SCORES, ["only"] * N), "one single group", "'only'", "nothing to equalise")
+    rule = warned(
+        lambda: fit_rule(SCORES, ["only"] * N), "one single group", "group, only: ", "nothing to equalise"
+    )
     assert rule.groups == ("only",)
 
 
@@ -665,7 +667,7 @@ def test_one_single_group_keeps_the_classifiers_own_decisions():
 
 def test_a_group_below_30_rows_is_warned_of_with_its_size():
     groups = np.where(np.arange(N) < 29, "few", "many")
-    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "'few'", "n = 29")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "few (29 rows)")
 
 
 def test_a_group_of_30_rows_is_not_warned_of():
@@ -676,12 +678,12 @@ def test_a_group_of_30_rows_is_not_warned_of():
 def test_rows_of_weight_0_do_not_make_a_group_large():
     groups = np.where(np.arange(N) < 40, "few", "many")
     weights = (np.arange(N) >= 30).astype(float)
-    warned(lambda: fit_rule(SCORES, groups, max_gap=1, sample_weight=weights), "'few'", "n = 10")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1, sample_weight=weights), "few (10 rows)")
 
 
 def test_many_small_groups_are_warned_of_once_and_counted():
     groups = np.arange(N) // 4
-    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "0 (n = 4)", "95 more")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "0 (4 rows)", "95 more")
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,11 @@ def test_groups_the_rule_does_not_know_are_left_out_and_counted():
     rule = fairramp.fit_rule(scores[group < 2], group[group < 2], unseen_group="original")
     content = make_content(rule, scores, group)
     assert content.rows == (group < 2).sum()
-    assert any(f"{(group == 2).sum():,} rows of 1 groups" in note for note in content.notes)
+    assert (
+        f"{(group == 2).sum():,} rows of 1 group that the rule was not fitted on are left out" in content.notes[0]
+    )
+    one = np.append(np.flatnonzero(group < 2), np.flatnonzero(group == 2)[0])
+    assert make_content(rule, scores[one], group[one]).notes[0].startswith("1 row of 1 group that")
     with pytest.raises(fairramp.UnseenGroupError):
         make_content(fairramp.fit_rule(scores[group < 2], group[group < 2]), scores, group)
     with pytest.raises(fairramp.InputError, match="None of the rows"):

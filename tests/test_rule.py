@@ -374,6 +374,19 @@ def test_a_table_is_not_tied_to_the_data_it_was_made_of():
     assert table["x"].tolist() == [1, 2]
 
 
+def test_what_is_not_nothing_is_not_shown_as_0():
+    table = Table({"x": [2e-5, -2e-5, 1e-12, -1e-12, 0.25]})
+    assert str(table).split()[2:] == ["<0.0001", ">-0.0001", "0.0000", "0.0000", "0.2500"]
+    assert str(Table({"x": [2e-5]}, decimals=2)).split()[-1] == "<0.01"
+
+
+@pytest.mark.parametrize("group", ["A", None, 1])
+def test_one_row_is_a_list_of_one(group):
+    for scores, groups in ((0.5, ["A"]), ([0.5], group)):
+        with pytest.raises(InputError, match=r"for one row pass a list of one\."):
+            RULE.probabilities(scores, groups)
+
+
 def test_columns_of_different_length_make_no_table():
     with pytest.raises(ValueError, match="one length"):
         Table({"x": [1, 2], "y": [1]})

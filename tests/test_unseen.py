@@ -59,6 +59,27 @@ def test_unseen_labels_of_every_kind_are_named(fitted, asked, named):
     assert named in str(caught.value)
 
 
+@pytest.mark.parametrize("missing", MISSING)
+@pytest.mark.parametrize("crossed", [False, True])
+def test_missing_values_and_blank_texts_are_told_apart(missing, crossed):
+    def column(label):
+        return [(label, "x")] if crossed else pd.Series([label], dtype=object)
+
+    labels = [("", "x"), ("A", "x")] if crossed else ["", "A"]
+    blank = Rule(tuple(labels), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    with pytest.raises(UnseenGroupError, match=r"knows the blank text '', and None .* keep_default_na=False\."):
+        blank.probabilities([0.5], column(missing))
+    gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    with pytest.raises(
+        UnseenGroupError, match=r"knows None \(a missing value\), and the blank text '' is another"
+    ):
+        gone.probabilities([0.5], column(""))
+    for rule in (blank, gone):
+        with pytest.raises(UnseenGroupError) as caught:
+            rule.probabilities([0.5], column("B"))
+        assert "blank" not in str(caught.value)
+
+
 def test_integers_between_fitted_ones_are_unseen():
     rule = fit_rule(SCORES, np.array([0, 2, 4])[CODES])
     with pytest.raises(UnseenGroupError, match=r"\[1, 3\]"):

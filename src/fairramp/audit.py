@@ -99,6 +99,8 @@ class Audit:
         Of every interval.
     within_strata : bool
         Whether groups were compared within strata; then `groups` are (stratum, group).
+    cutoff : float
+        The classifier's own decision is yes from this score on.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Audit:
     calibration_error: tuple[float, ...] | None
     confidence: float
     within_strata: bool = False
+    cutoff: float = 0.5
 
     @property
     def selection(self) -> Selection:
@@ -229,8 +232,8 @@ class Audit:
         """What its text consists of."""
         parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
-            parts.append(self.errors())
-        last = f"limits at {percentage(self.confidence)} confidence"
+            parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
+        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence"
         if self.randomised is not None:
             last += f"; {self.randomised:.2%} of the decisions are drawn"
         return [*parts, self.gaps(), last]
@@ -333,6 +336,7 @@ def audit(
         ),
         confidence=confidence,
         within_strata=strata is not None,
+        cutoff=cut,
     )
 
 

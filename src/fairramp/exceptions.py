@@ -13,6 +13,7 @@ __all__ = [
     "RuleFormatError",
     "SummaryFormatError",
     "UnseenGroupError",
+    "installing",
     "shown",
 ]
 
@@ -39,6 +40,15 @@ class SummaryFormatError(FairrampError, ValueError):
 
 class FairrampWarning(UserWarning):
     """Something that is allowed and that a careful person would want to know."""
+
+
+def installing(extra: str) -> str:
+    """The command that brings an extra: of the package, or of a clone.
+
+    >>> installing("cli")
+    "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
+    """
+    return f"pip install 'fairramp[{extra}]' (in a clone: pip install '.[{extra}]')"
 
 
 def shown(value: Any) -> str:

@@ -20,7 +20,7 @@ from fairramp.criteria.parity import ParityProblem, ParitySolution, place_ramps,
 from fairramp.criteria.sgd import SGD, descend
 from fairramp.distribution import RATE_TOLERANCE, Floats, Integers
 from fairramp.exceptions import FairrampWarning, InputError
-from fairramp.groups import Label, column_name, label_key
+from fairramp.groups import Label, column_name, label_key, show_label
 from fairramp.inputs import as_labels, as_scores, as_weights, check_length
 from fairramp.record import FitRecord
 from fairramp.request import Names, Request, checked_strata, counting_rows
@@ -30,7 +30,7 @@ from fairramp.scales import SATURATION
 from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.summary import Points, Summary
 
-__all__ = ["SMALL_GROUP", "Rows", "fit_rows", "fit_rule", "warn_saturated"]
+__all__ = ["SMALL_GROUP", "Rows", "doubt", "fit_rows", "fit_rule", "warn_saturated"]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
@@ -419,17 +419,26 @@ def _outside() -> int:
     return level
 
 
+def doubt(n_groups: int, n_rows: int) -> str:
+    """A question about groups that are so many that the column is probably another one."""
+    if n_groups <= 100 or n_groups * 10 <= n_rows:
+        return ""
+    return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?"
+
+
 def _warn(summary: Summary, solution: ParitySolution, request: Request) -> None:
     optimal = request.target == "optimal"
     if len(summary.labels) == 1:
-        _warn_user(f"There is one single group, {summary.labels[0]!r}: nothing to equalise.")
+        _warn_user(f"There is one single group, {show_label(summary.labels[0])}: nothing to equalise.")
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
-        shown = ", ".join(f"{summary.labels[i]!r} (n = {summary.rows[i]})" for i in small[:5])
+        n_rows = int(summary.rows.sum())
+        rows = [f"{summary.rows[i]:,} row{'' if summary.rows[i] == 1 else 's'}" for i in small[:5]]
+        shown = ", ".join(f"{show_label(summary.labels[i])} ({n})" for i, n in zip(small, rows, strict=False))
         more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
         _warn_user(
             f"Groups below {SMALL_GROUP} rows: {shown}{more}. Their selection rates on new rows can be "
-            "far from those on the fit rows."
+            f"far from those on the fit rows.{doubt(len(summary.labels), n_rows)}"
         )
     if isinstance(solution, CovarianceSolution):
         n_empty = int(np.isin(solution.targets, (0.0, 1.0)).sum())

@@ -141,7 +141,10 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
 def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     """Take apart what the user passed: columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
-        raise InputError(f"`groups` must be a column with one label per row, got {shown(groups)}.")
+        raise InputError(
+            f"`groups` must be a column with one label per row, got {shown(groups)}; for one row pass a list of "
+            "one."
+        )
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))
     if isinstance(groups, list | tuple):
@@ -199,7 +202,11 @@ def _encode_column(column: Any) -> Codes:
         if values.ndim != 1:
             raise InputError(
                 "`groups` must be a list, array or column with one label per row, "
-                f"got {type(column).__name__} of shape {values.shape}."
+                + (
+                    f"got {type(column).__name__} of shape {values.shape}."
+                    if values.ndim
+                    else f"got {shown(column)}; for one row pass a list of one."
+                )
             )
         if values.dtype.kind not in "biufOUT" and len(values):
             raise InputError(_bad_label(values[0]))

@@ -29,6 +29,8 @@ __all__ = [
 MIN_RAMP_WIDTH = 1e-6
 #: Wider ones are a slip of the keyboard.
 MAX_RAMP_WIDTH = 1e6
+#: Differences of rates, which some people have in percentage points.
+_GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
 
 
 def as_scores(values: Any) -> npt.NDArray[Any]:
@@ -143,7 +145,8 @@ def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> Non
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
     if not is_real(value) or not low <= value <= high:
-        raise InputError(f"`{name}` must be a number in [{low:.10g}, {high:.10g}], got {shown(value)}.")
+        unit = "; 2 percentage points are 0.02" if name in _GAPS else ""
+        raise InputError(f"`{name}` must be a number in [{low:.10g}, {high:.10g}], got {shown(value)}{unit}.")
     return float(value)
 
 

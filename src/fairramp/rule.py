@@ -231,6 +231,14 @@ class Rule:
         -------
         numpy.ndarray of float64, shape (n,)
 
+        Raises
+        ------
+        UnseenGroupError
+            If a row's group was not in the fit and `unseen_group` is "error".
+        InputError
+            If a score is missing or out of the range of the rule's scale, or if columns do not fit together; an
+            `UnseenGroupError` is one, too.
+
         Examples
         --------
         >>> from fairramp import Ramp, Rule
@@ -296,6 +304,11 @@ class Rule:
             64 lowercase hexadecimal characters, kept secret.
         random_state : int or numpy.random.Generator
             Instead of ids and key: ordinary random draws.
+
+        Raises
+        ------
+        UnseenGroupError, InputError
+            As for `probabilities`; also without ids and key, or one of them, unless `random_state` is given.
 
         Examples
         --------
@@ -439,12 +452,13 @@ class Rule:
             labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
             policies = "'pooled' or 'original'" if self.criterion == "parity" else "'original'"
             remedy = (
-                f"Fit with unseen_group={policies} to decide them too"
+                f"Fit again on rows that have them, or with unseen_group={policies} to decide them too"
                 if any(ramps)
                 else "None of them is known: check the column, the spelling and the type"
             )
             raise UnseenGroupError(
-                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. {remedy}."
+                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. "
+                f"{_blank(labels, self.groups)}{remedy}."
             )
         other = self.pooled or Ramp(0.0)
         own = unseen if unseen.any() and self.unseen_group == "original" else None
@@ -770,6 +784,27 @@ class Rule:
         from fairramp import rule_format
 
         return rule_format.fingerprint(self)
+
+
+def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
+    """A sentence about missing values where the fit had empty texts, or the other way round."""
+    new, fitted = (set(map(label_key, _flat(labels))) for labels in (unseen, known))
+    text, missing = label_key(""), label_key(None)
+    if missing in new and text in fitted and missing not in fitted:
+        return (
+            "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass "
+            "fillna(''), or read with keep_default_na=False. "
+        )
+    if text in new and missing in fitted and text not in fitted:
+        return (
+            "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
+            "replace({'': None}). "
+        )
+    return ""
+
+
+def _flat(labels: Sequence[Label]) -> list[Label]:
+    return [part for label in labels for part in (_flat(label) if isinstance(label, tuple) else [label])]
 
 
 def _some(labels: Any) -> str:

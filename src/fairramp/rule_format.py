@@ -91,8 +91,9 @@ def from_json(text: str) -> Rule:
         raise
     except ValueError as error:
         if _is_cut(text, error):
+            why = error if text.strip() else "for it is empty"
             raise RuleFormatError(
-                f"The rule is cut short, as by an interrupted copy: not valid JSON, {error}; copy it again, or "
+                f"The rule is cut short, as by an interrupted copy: not valid JSON, {why}; copy it again, or "
                 "fit it again."
             ) from None
         raise RuleFormatError(f"Not a rule, because not valid JSON: {error}.") from None

@@ -179,7 +179,10 @@ class Table:
             rounded = f"{value:,.{self._decimals}f}"
             if float(rounded.replace(",", "")) != 0:
                 return rounded
-            return f"{value:.1g}" if abs(value) > _NOTHING else rounded.lstrip("-")
+            if abs(value) <= _NOTHING:
+                return rounded.lstrip("-")
+            least = f"{10.0**-self._decimals:.{self._decimals}f}"
+            return f"<{least}" if value > 0 else f">-{least}"
         if isinstance(value, np.integer):
             return f"{value:,}"
         # What stands in a column of objects is a name, also if it is a number.

@@ -340,7 +340,8 @@ def test_without_the_extra_one_line_installs_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "The command line needs cyclopts, duckdb; install with: pip install 'fairramp[cli]'\n"
+    install = "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
+    assert done.stderr == f"The command line needs cyclopts, duckdb; install with: {install}\n"
 
 
 def test_json_has_the_fields_that_are_documented(fitted):

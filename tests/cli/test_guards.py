@@ -183,8 +183,11 @@ def test_scores_that_run_against_the_labels_are_warned_of(shell):
     shell.write("risk.csv", "id,p,g,y\n" + "\n".join(lines) + "\n")
     for command in (("audit",), ("fit", "-o", "r.json"), ("frontier", "--max-gap", "0.1")):
         columns = (*COLUMNS, "--label", "y", *command[1:])
-        assert "pass 1 - score" in shell(command[0], "risk.csv", *columns).stderr
-        assert shell(command[0], "s.csv", *columns).stderr == ""
+        warned = shell(command[0], "risk.csv", *columns).stderr
+        assert "pass 1 - score" in warned
+        assert warned.endswith("is the bad outcome (a default), pass --positive 0.\n")
+        assert "warning" not in shell(command[0], "risk.csv", *columns, "--positive", "0").stderr
+        assert "warning" not in shell(command[0], "s.csv", *columns).stderr
     assert "If a high score is bad" in shell("fit", "--help").stdout
     assert "a higher score means yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
 
@@ -350,3 +353,141 @@ def test_numbers_with_decimals_are_no_groups(shell, group):
     query = f"SELECT CASE i % 3 WHEN 2 THEN {group} ELSE (i % 3)::DOUBLE END AS g, (i * 37 % 101) / 101 AS p"
     duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{shell.folder / 'floats.parquet'}'")
     assert "numbers with decimals" in shell.error("fit", "floats.parquet", *COLUMNS, "-o", "rule.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (("paid", "default"), "paid"),
+        (("no default", "default"), "'no default'"),
+        (("paid", "default", "late"), "the good one"),
+    ],
+)
+def test_labels_that_mean_the_bad_outcome_get_their_own_remedy(shell, words, remedy):
+    lines = [
+        f"{i / 300},{'ab'[i % 2]},{words[1] if i < 150 else words[::2][i % len(words[::2])]}" for i in range(300)
+    ]
+    shell.write("s.csv", "p,g,y\n" + "\n".join(lines) + "\n")
+    columns = (*COLUMNS, "--label", "y", "--positive")
+    assert f"pass --positive {remedy}." in shell("audit", "s.csv", *columns, "default").stderr
+    assert "against" not in shell("audit", "s.csv", *columns, words[0]).stderr
+
+
+# What strangers tripped over ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fitted_on", "given", "line", "said"),
+    [
+        ("probability", "percent", "{}", "divide the scores by 100, or fit again with --scale percent"),
+        ("probability", "logit", "-{}", "pass 1/(1 + exp(-score)), or fit again with --scale logit"),
+        ("probability", "signed", "-0.{}", "pass scores of that scale, or fit again with --scale signed"),
+        ("percent", "logit", "-{}", "pass 100/(1 + exp(-score)), or fit again with --scale logit"),
+        ("percent", "probability", None, "multiply the scores by 100, or fit again with --scale probability"),
+    ],
+)
+def test_a_rule_says_how_scores_of_another_scale_become_its_own(shell, fitted_on, given, line, said):
+    shell.write("s.csv", rows())
+    shell("fit", "s.csv", *COLUMNS, "--scale", fitted_on, "-o", "r.json", "-q")
+    if line is not None:
+        shell.write("new.csv", "p,g\n" + "".join(f"{line.format(10 + i)},{'ab'[i % 2]}\n" for i in range(60)))
+        assert said in shell.error("apply", "r.json", "new.csv", "-o", "o.csv")
+    assert said in shell.error("apply", "r.json", "s.csv", "-o", "o.csv", "--scale", given)
+
+
+def test_commands_with_a_rule_have_its_scale(inside):
+    for command in ("apply", "report"):
+        told = " ".join(inside(command, "--help").stdout.replace("│", " ").split())
+        assert "as in the fit of the rule" in told
+        assert "the default" not in told
+
+
+def test_rows_without_a_number_are_counted(shell):
+    lines = rows().splitlines()
+    for at, cell in ((66, ""), (70, " "), (90, "NA")):
+        lines[at] = re.sub(r"^(\d+),[^,]*", rf"\1,{cell}", lines[at])
+    shell.write("s.csv", "\n".join(lines) + "\n")
+    said = shell.error("audit", "s.csv", *COLUMNS)
+    assert "has nothing in 3 rows, the first is row 66 (the header not counted);" in said
+    assert "fill them in or drop the rows" in said
+
+
+def test_an_audit_tells_the_cutoff_and_who_is_selected_more_often(inside):
+    for given, cutoff in (((), 0.5), (("--cutoff", "0.6"), 0.6)):
+        found = json.loads(inside("audit", "scores.csv", *COLUMNS, *given, "--json").stdout)
+        assert found["cutoff"] == cutoff
+        said = " ".join(inside("audit", "scores.csv", *COLUMNS, *given).stdout.split())
+        low, high = (100 * rate for rate in found["before"]["rate"])
+        assert f"before, yes from {cutoff:g} on (--cutoff): b were selected " in said
+        assert f"as often as a: {high:.1f} % against {low:.1f} %, of 200 and 200 rows." in said
+    both = inside("audit", "scores.csv", "--rule", "rule.json", "--label", "y").stdout
+    assert "before, yes from 0.5 on (as in the rule): b were" in both
+    assert "\nafter: " in both
+    assert both.count("\nerrors after the rule:\n") == 1
+    assert "errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
+
+
+def test_columns_that_hold_no_groups_are_refused_or_doubted(shell):
+    shell.write("s.csv", rows())
+    for command in (("audit",), ("fit", "-o", "r.json")):
+        said = shell.error(command[0], "s.csv", "--score", "p", "--group", "p", *command[1:])
+        assert said == "--group 'p' is the column of the scores; name one that holds groups."
+        doubted = shell(command[0], "s.csv", "--score", "p", "--group", "id", *command[1:]).stderr
+        assert "400 groups in 400 rows: is this a group column?" in doubted
+        assert "00000 (1 row), 00001 (1 row)" in doubted
+        assert "is this" not in shell(command[0], "s.csv", *COLUMNS, *command[1:]).stderr
+
+
+def test_fit_tells_which_rule_it_replaced(shell):
+    shell.write("s.csv", rows())
+    fit = ("fit", "s.csv", *COLUMNS, "-o", "r.json")
+    assert shell(*fit).stderr == ""
+    earlier = fairramp.Rule.load(shell.folder / "r.json").fingerprint
+    assert shell(*fit).stderr == ""
+    said = f"r.json replaced an earlier rule, fingerprint {earlier}\n"
+    assert shell(*fit, "--max-gap", "0.1").stderr == said
+    assert shell(*fit, "-q").stderr == ""
+
+
+def test_cut_tables_say_how_to_see_all(shell):
+    shell.write("s.csv", rows(800, tuple(f"g{i:02}" for i in range(20))))
+    assert (
+        "all of them with: fairramp show r.json --all\n" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+    )
+    for command in (("audit", "s.csv", *COLUMNS), ("apply", "r.json", "s.csv", "-o", "o.csv")):
+        cut, whole = shell(*command).stdout, shell(*command, "--all").stdout
+        assert "of 20 lines; all of them with --all\n" in cut
+        assert "\ng10 " not in cut
+        assert "…" not in whole
+        assert "\ng10 " in whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "2"),
+            "got 2.0; 2 percentage points are 0.02.",
+        ),
+        (("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "2%"), "2% is not a number; write 0.02."),
+        (("audit", "scores.csv", *COLUMNS, "--fail-above", "5"), "2 percentage points are 0.02"),
+        (("show", "scores.csv"), "not a rule; name a file that fairramp fit has written."),
+        (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
+        (
+            ("show", "empty.json"),
+            "cut short, as by an interrupted copy: not valid JSON, for it is empty; copy it again",
+        ),
+        (("nonsense", "--help"), "See: fairramp --help"),
+        (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),
+        (
+            ("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--id", "id", "--key-table", "key.txt"),
+            "name a table there, with one row that holds the key.",
+        ),
+    ],
+)
+def test_slips_are_named_and_their_remedy(inside, arguments, said):
+    inside.write("empty.json", "")
+    inside.write("sheet.csv", b"PK\x03\x04\x14\x00\xff\xfe")
+    told = inside.error(*arguments)
+    assert said in told
+    assert not told.endswith("--help --help")

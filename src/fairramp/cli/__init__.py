@@ -16,9 +16,9 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     missing = [name for name in ("cyclopts", "duckdb", "rich") if find_spec(name) is None]
     if missing:
-        sys.stderr.write(
-            f"The command line needs {', '.join(missing)}; install with: pip install 'fairramp[cli]'\n"
-        )
+        from fairramp.exceptions import installing
+
+        sys.stderr.write(f"The command line needs {', '.join(missing)}; install with: {installing('cli')}\n")
         sys.exit(2)
     from fairramp.cli.running import run
 

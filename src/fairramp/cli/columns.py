@@ -18,6 +18,8 @@ _TEXT = "VARCHAR"
 #: Words for yes and no in columns of labels, whatever their case.
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
 _NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
+#: What programs write for a number that is not there.
+_MISSING = ("na", "nan", "null", "none")
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def scan(
         blank_row = _first_row(source, f"{column} IS NULL{blank}")
         raise TableError(
             f"{nobody:,} row{' has' if nobody == 1 else 's have'} no id in {id!r} of {source.shown}, the first "
-            f"is row {blank_row}; give every row an id of its own."
+            f"is {_place(source, blank_row)}; give every row an id of its own."
         )
     resolved = {}
     for i, (option, column) in enumerate(found.items()):
@@ -232,14 +234,21 @@ def _refuse_number(source: Source, number: Number) -> None:
     e = number.expression
     row, value = _first_row(source, f"({e}) IS NULL OR NOT isfinite({e})", number.column)
     where = f"{number.option} {number.name!r} of {source.shown}"
+    row = _place(source, row)
     text = "" if value is None else str(value).strip()
-    if text == "" or text.lower() in ("na", "nan", "null", "none"):
+    if text == "" or text.lower() in _MISSING:
+        blank = f"lower(trim(CAST({number.column} AS VARCHAR))) IN ('', {', '.join(map(literal, _MISSING))})"
+        n = source.connection.execute(
+            f"SELECT count(*) FROM ({source.query}) WHERE {number.column} IS NULL OR {blank}"
+        ).fetchall()[0][0]
         what = repr(value) if text else "nothing"
+        many = f"{'no number' if text else 'nothing'} in {n:,} rows, the first is" if n > 1 else f"{what} in"
         raise TableError(
-            f"{where} has {what} in row {row}; every row needs a number: fill it in or drop the row."
+            f"{where} has {many} {row}; every row needs a number: "
+            f"{'fill it in or drop the row' if n == 1 else 'fill them in or drop the rows'}."
         )
     if text.endswith("%") and number.option == "--score":
-        raise TableError(f"{where} is in percent ({text!r} in row {row}); pass --scale percent.")
+        raise TableError(f"{where} is in percent ({text!r} in {row}); pass --scale percent.")
     if "," in text and "." in text:
         remedy = "write decimals one way, and no mark between thousands"
     elif number.option == "--label":
@@ -252,7 +261,12 @@ def _refuse_number(source: Source, number: Number) -> None:
             if "," in text
             else "write it as a number"
         )
-    raise TableError(f"{where} has {text[:40]!r} in row {row}, which is not a number; {remedy}.")
+    raise TableError(f"{where} has {text[:40]!r} in {row}, which is not a number; {remedy}.")
+
+
+def _place(source: Source, row: int) -> str:
+    """How messages name a row; lines of a CSV file are one more, where no cell has a line end."""
+    return f"row {row:,} (the header not counted)" if source.format == "csv" else f"row {row:,}"
 
 
 def _first_row(source: Source, condition: str, column: str | None = None) -> Any:

@@ -123,17 +123,30 @@ def prepare(
     groups = [*(("--group", name) for name in columns.group), *(("--strata", name) for name in columns.strata)]
     if len(set(groups)) < len(groups):
         raise TableError("A column is named twice by --group or --strata; name each once.")
+    for option, name in groups:
+        if name == columns.score:
+            raise TableError(f"{option} {name!r} is the column of the scores; name one that holds groups.")
     found = scan(
         source, numbers, groups, id=columns.id, decimal=decimal, percent=scale == "percent", positive=positive
     )
     job = Job(source, columns, found)
     if found.rows:
-        _check_range(job, scale)
+        _check_range(job, scale, fitted=rule is not None)
     return adapted(job, rule) if rule is not None else job
 
 
-def _check_range(job: Job, scale: str) -> None:
-    """Refuse scores on another scale than they are said to be, and name the likely one."""
+def conversion(found: str, wanted: str) -> str:
+    """How scores become those of a rule on another scale."""
+    return {
+        ("percent", "probability"): "divide the scores by 100",
+        ("probability", "percent"): "multiply the scores by 100",
+        ("logit", "probability"): "pass 1/(1 + exp(-score))",
+        ("logit", "percent"): "pass 100/(1 + exp(-score))",
+    }.get((found, wanted), "pass scores of that scale")
+
+
+def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
+    """Refuse scores on another scale than they are said to be, or than the rule's, and name the likely one."""
     number = job.score
     low, high = number.lowest, number.highest
     assert low is not None
@@ -141,16 +154,21 @@ def _check_range(job: Job, scale: str) -> None:
     bottom, top = SCALES[scale].score_range
     if low >= bottom and high <= top:
         return
-    if low >= 0 and high <= 100 and scale == "signed":
-        advice = "pass --scale percent if they are percentages"
-    elif low >= 0 and high <= 100:
-        advice = "that looks like percent: pass --scale percent"
+    if low >= 0 and high <= 100:
+        likely, looks = "percent", "percent"
     elif low >= -1 and high <= 1:
-        advice = "that looks like signed scores from −1 to 1: pass --scale signed"
+        likely, looks = "signed", "signed scores from −1 to 1"
     else:
-        advice = "that looks like logits: pass --scale logit if it is"
+        likely, looks = "logit", "logits"
+    if fitted:
+        advice = f"if that is {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}"
+    elif likely == "logit" or scale == "signed":
+        advice = f"if that is {looks}, pass --scale {likely}"
+    else:
+        advice = f"that looks like {looks}: pass --scale {likely}"
+    whose = "the rule's scale" if fitted else "the scale"
     raise TableError(
-        f"--score {number.name!r} of {job.source.shown} goes from {low:g} to {high:g}, but scores of the scale "
+        f"--score {number.name!r} of {job.source.shown} goes from {low:g} to {high:g}, but scores of {whose} "
         f"{scale!r} lie from {bottom:g} to {top:g}; {advice}."
     )
 
@@ -389,6 +407,16 @@ def mean_scores(job: Job) -> tuple[float | None, float | None]:
         f"FROM (SELECT ({score}) AS x, ({label}) AS y FROM ({job.source.query}))"
     ).fetchall()
     return found[0][0], found[0][1]
+
+
+def label_of_no(job: Job) -> str | None:
+    """The one label that means no, as the file has it; None if there are several."""
+    number = job.found.numbers["--label"]
+    found = job.source.connection.execute(
+        f"SELECT DISTINCT trim(CAST({number.column} AS VARCHAR)) FROM ({job.source.query}) "
+        f"WHERE ({number.expression}) = 0 LIMIT 2"
+    ).fetchall()
+    return str(found[0][0]) if len(found) == 1 else None
 
 
 def group_label(job: Job, values: tuple[Any, ...]) -> Label:

@@ -54,6 +54,12 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
                 f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
                 "It may now stand in the history of your shell."
             )
+    table = given.get("key_table")
+    if isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")):
+        raise TableError(
+            f"--key-table {table} is a file, and the key is read in the database: name a table there, with "
+            "one row that holds the key."
+        )
     if to == "onnx" and "model" in given and "score_type" in given:
         raise TableError("--score-type is for a rule alone; with --model the scores are the model's own.")
     if to == "onnx" and "column" in given and "model" not in given:

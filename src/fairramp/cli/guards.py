@@ -2,21 +2,24 @@
 
 import json
 import os
+import shlex
 import unicodedata
 from typing import Any
 
 from fairramp.audit import Audit
 from fairramp.certificate import WIDE
-from fairramp.cli.engine import Job, duplicate_ids, group_label, mean_scores, unseen
+from fairramp.cli.engine import Job, duplicate_ids, group_label, label_of_no, mean_scores, unseen
 from fairramp.cli.render import count
 from fairramp.cli.tables import STDIN, TableError, input_files, is_stream
-from fairramp.fitting import SMALL_GROUP
+from fairramp.exceptions import FairrampError
+from fairramp.fitting import SMALL_GROUP, doubt
 from fairramp.groups import label_key, show_label
 from fairramp.rule import Rule
 from fairramp.rule_format import FORMAT
 from fairramp.table import percentage, with_rows
 
 __all__ = [
+    "earlier_rule",
     "is_decided",
     "judge",
     "keep_inputs",
@@ -57,6 +60,14 @@ def keep_others(path: str) -> None:
         )
 
 
+def earlier_rule(path: str) -> Rule | None:
+    """The rule that a file holds, if it holds one that can be read."""
+    try:
+        return Rule.load(path) if os.path.isfile(path) else None
+    except (OSError, FairrampError):
+        return None
+
+
 def turned(scale: str | None) -> str:
     """What to pass instead of scores that mean no when they are high."""
     return {"percent": "100 - score", "signed": "-score", "logit": "-score"}.get(scale or "", "1 - score")
@@ -68,10 +79,13 @@ def warn_direction(screen: Any, job: Job, scale: str | None) -> None:
         return
     yes, no = mean_scores(job)
     if yes is not None and no is not None and yes < no:
+        good = label_of_no(job)
+        instead = "the good one" if good is None else shlex.quote(good)
         screen.warn(
             f"the scores run against the labels: their mean is {yes:.4g} where the label is yes and {no:.4g} "
             "where it is no, but a higher score must mean yes; if a high score is bad (a risk), pass "
-            f"{turned(scale)}."
+            f"{turned(scale)}; or, if the label that counts as yes is the bad outcome (a default), pass "
+            f"--positive {instead}."
         )
 
 
@@ -97,7 +111,8 @@ def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = Fa
             policies = "pooled or original" if rule.criterion == "parity" else "original"
             raise TableError(
                 f"Groups not seen in the fit: {_listed(unknown)}; the rule knows {known}.{guess} Correct them, "
-                f"or fit again with --unseen-group {policies} to decide them too."
+                "or fit again on rows that have them, or fit again with --unseen-group "
+                f"{policies} to decide them too."
             )
         if unknown:
             how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
@@ -112,7 +127,10 @@ def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = Fa
         screen.warn(f"there is one single group, {show_label(found[0][0])}: nothing to compare.")
     small = [pair for pair in found if pair[1] < SMALL_GROUP]
     if small:
-        screen.warn(f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}.")
+        screen.warn(
+            f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."
+            + doubt(len(found), job.rows)
+        )
 
 
 def _composed(label: str) -> str:

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 __all__ = [
     "OUTPUT",
+    "All",
     "Confidence",
     "Cutoff",
     "Data",
@@ -21,6 +22,7 @@ __all__ = [
     "Quiet",
     "RampWidth",
     "RuleFile",
+    "RuleScale",
     "Scale",
     "Score",
     "Strata",
@@ -38,15 +40,21 @@ Score = Annotated[str | None, _SCORE]
 Group = Annotated[Names, _GROUP]
 NeededScore = Annotated[str, _SCORE]
 NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative=""), _GROUP]
-Label = Annotated[str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")]
+Label = Annotated[
+    str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
+]
 Positive = Annotated[
     str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")
 ]
 Weight = Annotated[str | None, Parameter(help="Column with the weights of the rows.")]
 Strata = Annotated[Names, Parameter(help="Column within whose values two groups are compared; may be repeated.")]
+_Scale = Literal["probability", "percent", "signed", "logit"] | None
 Scale = Annotated[
-    Literal["probability", "percent", "signed", "logit"] | None,
-    Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number."),
+    _Scale, Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number.")
+]
+RuleScale = Annotated[
+    _Scale,
+    Parameter(help="What the scores are: as in the fit of the rule, which takes no other; need not be given."),
 ]
 Cutoff = Annotated[
     float | None,
@@ -72,5 +80,9 @@ Quiet = Annotated[
     Parameter(
         help="Say nothing but warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False
     ),
+]
+All = Annotated[
+    bool,
+    Parameter(name="--all", help="Show all groups, also if they are many.", negative="", show_default=False),
 ]
 OUTPUT = ["--output", "-o"]

@@ -92,13 +92,20 @@ class Screen:
         """A sentence, wrapped."""
         self.text(wrapped(text))
 
-    def table(self, table: "Table") -> None:
-        """A table that fits the page."""
-        self.text(table.text(WIDTH))
+    def table(self, table: "Table", *, every: bool = False, more: str | None = None) -> None:
+        """A table that fits the page, and how to see the middle of one that is cut."""
+        self.text(table.text(WIDTH, every=every))
+        if table.is_cut and not every and more is not None:
+            self.say(f"\nThe first and last of {len(table):,} lines; all of them {more}")
 
     def warn(self, text: str) -> None:
         """A warning, which also the quiet want to see."""
         sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
+
+    def note(self, text: str) -> None:
+        """A remark beside the results, for those who want any."""
+        if not self.is_quiet:
+            sys.stderr.write(for_stderr(text) + "\n")
 
     def result(self, content: dict[str, Any]) -> None:
         """The same for machines."""

@@ -96,7 +96,7 @@ def _dispatch(arguments: Sequence[str]) -> int:
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        command = next((a for a in arguments if a in app), None)
+        command = next((a for a in arguments if a in app and not a.startswith("-")), None)
         see = f"fairramp {command} --help" if command else "fairramp --help"
         return _fail(f"{_usage(error, arguments)} See: {see}", 2)
     return result if isinstance(result, int) else 0
@@ -117,6 +117,9 @@ def _usage(error: Any, arguments: Sequence[str]) -> str:
     comma = re.search(r'for (\S+): unable to convert "(-?\d*),(\d+)" into float', text)
     if isinstance(error, CoercionError) and comma:
         return f"{comma[1]} {comma[2]},{comma[3]} is not a number; write {comma[2] or 0}.{comma[3]} with a point."
+    percent = re.search(r'for (\S+): unable to convert "(-?[\d.]+) ?%" into float', text)
+    if isinstance(error, CoercionError) and percent:
+        return f"{percent[1]} {percent[2]}% is not a number; write {float(percent[2]) / 100:.12g}."
     return text
 
 

@@ -136,9 +136,9 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         lot = "only for a score equal to the threshold"
     facts.append(("by lot", lot))
     facts.append(("fitted", _fitted(rule)))
-    facts.append(("rule", f"sha256 {rule.fingerprint}"))
+    facts.append(("rule", f"fingerprint {rule.fingerprint}"))
     if record:
-        facts.append(("data", f"sha256 {record.fingerprint}"))
+        facts.append(("data", f"fingerprint {record.fingerprint}"))
     return facts
 
 

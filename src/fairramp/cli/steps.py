@@ -89,8 +89,8 @@ def number_or_word(text: str) -> str | float:
         return text.strip()
 
 
-def load_rule(path: str) -> "Rule":
-    """A rule from its file."""
+def load_rule(path: str, command: str | None = None) -> "Rule":
+    """A rule from its file; `command` is one that takes data behind it."""
     from fairramp.cli.tables import TableError, format_of
     from fairramp.exceptions import RuleFormatError
     from fairramp.rule import Rule
@@ -100,7 +100,10 @@ def load_rule(path: str) -> "Rule":
     except RuleFormatError:
         if format_of(path) in ("json", None) and not path.lower().endswith((".xlsx", ".xls")):
             raise
-        raise TableError(f"{path} is not a rule; the rule comes first, as in: fairramp apply RULE DATA") from None
+        usage = f"the rule comes first, as in: fairramp {command} RULE DATA"
+        raise TableError(
+            f"{path} is not a rule; {usage if command else 'name a file that fairramp fit has written.'}"
+        ) from None
     except FileNotFoundError:
         raise TableError(f"There is no rule {path}; make one with: fairramp fit") from None
     except OSError as error:
@@ -145,7 +148,7 @@ def opened(
     positive: str | None = None,
 ) -> "Iterator[tuple[DuckDBPyConnection, Job]]":
     """DATA, read through once and found sound."""
-    from fairramp.cli.engine import prepare
+    from fairramp.cli.engine import conversion, prepare
     from fairramp.cli.tables import TableError, connect, open_table
 
     if delimiter is not None:
@@ -155,7 +158,7 @@ def opened(
     if rule is not None and scale not in (None, rule.scale):
         raise TableError(
             f"--scale {scale} does not fit the rule, which was fitted on the scale {rule.scale!r}; leave it out "
-            "and pass scores of that scale."
+            f"and {conversion(str(scale), rule.scale)}, or fit again with --scale {scale}."
         )
     if positive is not None and columns.label is None:
         raise TableError("--positive needs --label, the column with the true outcomes.")
@@ -254,18 +257,34 @@ def show_heading(screen: Any, rows: tuple[int, ...], columns: "Columns", data: s
     screen.text()
 
 
-def show_audit(screen: Any, found: "Audit", columns: "Columns", data: str, *, decided: bool) -> None:
+def show_audit(
+    screen: Any, found: "Audit", columns: "Columns", data: str, *, decided: bool, every: bool = False
+) -> None:
     """Show what was measured."""
+    from fairramp.cli.render import wrapped
+    from fairramp.groups import show_label
+    from fairramp.report.sentences import comparison
+    from fairramp.report.words import plain_name
+    from fairramp.strata import stratum_index
     from fairramp.table import Table, percentage
 
     show_heading(screen, found.rows, columns, data)
-    screen.table(found.table())
+    screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
         screen.text()
-        screen.table(found.errors())
+        if found.after:
+            screen.text("errors after the rule:")
+        screen.table(found.errors(), every=every)
     screen.text()
     gaps = found.gaps()
     screen.table(Table(gaps.to_dict() | {"decisions": ["as given"]}) if decided else gaps)
+    screen.text()
+    names = tuple(plain_name(show_label(label)) for label in found.groups)
+    strata = stratum_index(found.groups) if found.within_strata else None
+    own = f"before, yes from {found.cutoff:g} on ({'as in the rule' if found.after else '--cutoff'})"
+    for word, chosen in (("as given" if decided else own, found.before), ("after", found.after)):
+        if chosen:
+            screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
     screen.text()
     last = f"limits at {percentage(found.confidence)} confidence"
     if found.randomised is not None:

@@ -263,9 +263,13 @@ def _head(path: str) -> bytes:
         raise TableError(f"{path} is not a sound gzip file: {error}.") from None
 
 
+def _spreadsheet(shown: str) -> TableError:
+    return TableError(f"{shown} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that.")
+
+
 def _sniffed(path: str) -> str:
     if path.lower().endswith((".xlsx", ".xls", ".xlsm", ".ods")):
-        raise TableError(f"{path} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that.")
+        raise _spreadsheet(path)
     start = _head(path)[:1024]
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -298,6 +302,8 @@ def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, de
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
     """Names, delimiter, and whether all line ends of the header are of one kind."""
     head = _head(path)
+    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):  # what .xlsx and .ods, and .xls, begin with
+        raise _spreadsheet(shown)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{shown} is UTF-16 text; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8').")
     try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fairramp.columns import Columns, label_type, prefixed
-from fairramp.exceptions import FairrampError, InputError, shown
+from fairramp.exceptions import FairrampError, InputError, installing, shown
 from fairramp.export.plan import Plan
 from fairramp.rule import Rule
 from fairramp.scales import ROUNDING, SCALES
@@ -236,5 +236,5 @@ def load_onnx() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise FairrampError("onnx is not installed; install it with: pip install 'fairramp[export]'") from None
+        raise FairrampError(f"onnx is not installed; install it with: {installing('export')}") from None
     return onnx

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairramp._version import __version__
 from fairramp.columns import Columns, check_new, column_name, label_type, prefixed
-from fairramp.exceptions import FairrampError, InputError, shown
+from fairramp.exceptions import FairrampError, InputError, installing, shown
 from fairramp.export.dialects import (
     ALSO_CALLED,
     BIGQUERY,
@@ -332,7 +332,7 @@ class _Order:
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
         lines = [
             f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
-            f"rule: sha256 {rule.fingerprint}",
+            f"rule: fingerprint {rule.fingerprint}",
             f"score: column {columns.score}, {rule.scale}, {span}",
         ]
         blank = columns.blank(rule.groups)
@@ -373,7 +373,7 @@ def _sqlglot() -> Any:
     except ImportError:
         raise FairrampError(
             "sqlglot, which checks SQL that leaves the house, is not installed; install it with: "
-            "pip install 'fairramp[export]'"
+            f"{installing('export')}"
         ) from None
     return sqlglot
 

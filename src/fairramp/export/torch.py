@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.exceptions import InputError, shown
+from fairramp.exceptions import InputError, installing, shown
 from fairramp.export.plan import Plan, codes_of
 from fairramp.files import write_bytes
 from fairramp.rule import Rule
@@ -31,7 +31,7 @@ try:
     import torch
     from torch import Tensor
 except ImportError:
-    raise ImportError("torch is not installed; install it with: pip install 'fairramp[torch]'") from None
+    raise ImportError(f"torch is not installed; install it with: {installing('torch')}") from None
 
 __all__ = ["DecidingModule", "RampModule", "save", "to_torch"]
 

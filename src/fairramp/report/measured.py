@@ -79,10 +79,10 @@ class Sample:
             raise InputError("None of the rows is of a group that the rule was fitted on.")
         keep = known[codes.block(0, len(codes))]
         if not keep.all():
-            left_out = int((~keep).sum())
+            left_out, others = int((~keep).sum()), int((occurring & ~known).sum())
             notes.append(
-                f"{left_out:,} rows of {int((occurring & ~known).sum()):,} groups that the rule was not fitted "
-                "on are left out of this page."
+                f"{left_out:,} row{'s' if left_out > 1 else ''} of {others:,} group{'s' if others > 1 else ''} "
+                f"that the rule was not fitted on {'are' if left_out > 1 else 'is'} left out of this page."
             )
             column, codes = column[keep], replace(codes, values=codes.values[keep])
             w = None if w is None else w[keep]

@@ -296,9 +296,9 @@ def _decimals(content: Content) -> int:
 def _origin(content: Content) -> list[tuple[str, str]]:
     s = content.settings
     settings = [
-        ("Rule (SHA-256)", content.rule_fingerprint),
-        ("These rows (SHA-256)", content.data_fingerprint),
-        ("Fit rows (SHA-256)", content.fit_fingerprint or "not on record"),
+        ("Rule (fingerprint)", content.rule_fingerprint),
+        ("These rows (fingerprint)", content.data_fingerprint),
+        ("Fit rows (fingerprint)", content.fit_fingerprint or "not on record"),
         ("Largest allowed gap", full(s["max_gap"])),
         (
             "Target rate",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fairramp.exceptions import FairrampError
+from fairramp.exceptions import FairrampError, installing
 from fairramp.groups import show_label
 from fairramp.report.charts import MOST_DRAWN, changes_chart, ramps_chart, rates_chart, score_name
 from fairramp.report.curve import frontier_spec
@@ -23,7 +23,7 @@ __all__ = ["audit_chart", "chart", "frontier_chart", "missing_extra", "rule_char
 
 def missing_extra(name: str) -> FairrampError:
     """What to do where a library of the report is not there."""
-    return FairrampError(f"{name} is not installed; install it with: pip install 'fairramp[report]'")
+    return FairrampError(f"{name} is not installed; install it with: {installing('report')}")
 
 
 def chart(spec: Spec) -> "altair.LayerChart | altair.VConcatChart":

@@ -70,8 +70,10 @@ class Promise:
     assumptions: str
 
 
-def comparison(rates: tuple[float, ...], names: tuple[str, ...], strata: Integers | None) -> str:
-    """The two groups furthest apart, in words."""
+def comparison(
+    rates: tuple[float, ...], names: tuple[str, ...], strata: Integers | None, rows: tuple[int, ...] | None = None
+) -> str:
+    """The two groups furthest apart, in words; with their `rows` if given."""
     r = np.array(rates)
     if len(r) == 1:
         return f"{percent(rates[0])} of {isolated(names[0])} were selected; there is no other group."
@@ -87,11 +89,12 @@ def comparison(rates: tuple[float, ...], names: tuple[str, ...], strata: Integer
             f", {percent(rates[high])}." if strata is None else "."
         )
     one, other = isolated(names[high]), isolated(names[low])
+    of = "" if rows is None else f", of {rows[high]:,} and {rows[low]:,} rows"
     if percent(rates[low]) == percent(0.0) or rates[high] / rates[low] >= 1000:
-        return f"{percent(rates[high])} of {one} were selected, and hardly anybody or nobody of {other}."
+        return f"{percent(rates[high])} of {one} were selected, and hardly anybody or nobody of {other}{of}."
     return (
         f"{one} were selected {times(rates[high], rates[low])} times as often as {other}: "
-        f"{percent(rates[high])} against {percent(rates[low])}."
+        f"{percent(rates[high])} against {percent(rates[low])}{of}."
     )
 
 

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from fairramp.cli import steps
 from fairramp.cli.options import (
     OUTPUT,
+    All,
     Data,
     Decimal,
     Delimiter,
@@ -14,7 +15,7 @@ from fairramp.cli.options import (
     Json,
     Quiet,
     RuleFile,
-    Scale,
+    RuleScale,
     Score,
     Strata,
 )
@@ -44,10 +45,11 @@ def apply(
         bool, Parameter(help="Add the chance of a yes and draw nothing.", negative="", show_default=False)
     ] = False,
     prefix: Annotated[str, Parameter(help="Put before the names of the new columns.", show_default=False)] = "",
+    every: All = False,
     score: Score = None,
     group: Group = None,
     strata: Strata = None,
-    scale: Scale = None,
+    scale: RuleScale = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: Json = False,
@@ -66,7 +68,7 @@ def apply(
     from fairramp.cli.tables import STDOUT, TableError, write
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = steps.load_rule(rule)
+    known = steps.load_rule(rule, "apply")
     steps.check_output(output)
     guards.keep_inputs(output, data, {"the rule": rule, "the key file": key_file})
     key, seeded = steps.drawing(screen, id, key_file, random_seed, probability_only)
@@ -101,7 +103,7 @@ def apply(
     screen.say(f"{what}, written to {'stdout' if output == STDOUT else output}.")
     if job.rows:
         screen.text()
-        screen.table(summary.table(known))
+        screen.table(summary.table(known), every=every, more="with --all")
     if key is None and not probability_only:
         screen.say(
             f"\nNo decisions were drawn: {added[0]} is the chance of a yes. For decisions pass --id COLUMN "

@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from fairramp.cli import steps
 from fairramp.cli.options import (
+    All,
     Confidence,
     Cutoff,
     Data,
@@ -44,8 +45,15 @@ def audit(
         float | None,
         Parameter(help="Exit with 1 unless the upper confidence limit of the gap is at most this."),
     ] = None,
+    every: All = False,
     cutoff: Cutoff = None,
-    scale: Scale = None,
+    scale: Annotated[
+        Scale,
+        Parameter(
+            help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number; with "
+            "--rule, as in its fit.",
+        ),
+    ] = None,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -78,7 +86,7 @@ def audit(
             arrays = job.arrays()
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
     decided = known is None and guards.is_decided(arrays["scores"])
-    steps.show_audit(screen, found, columns, data, decided=decided)
+    steps.show_audit(screen, found, columns, data, decided=decided, every=every)
     gate = None
     if fail_above is not None or fail_unless_below is not None:
         gate = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)

@@ -99,7 +99,7 @@ def export(
     where = "stdout" if piped else output
     screen.say(f"The rule for {count(len(known.groups), 'group')} as {form}, written to {where}.")
     screen.text()
-    screen.text(f"rule: sha256 {known.fingerprint}")
+    screen.text(f"fingerprint {known.fingerprint}")
     for note in notes:
         screen.say(note)
     screen.result(

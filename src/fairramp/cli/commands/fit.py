@@ -36,7 +36,7 @@ def fit(
     group: NeededGroup,
     output: Annotated[str, Parameter(name=OUTPUT, help="Where the rule goes: a JSON file, or - for stdout.")],
     max_gap: Annotated[
-        float, Parameter(help="Largest allowed difference between two groups' selection rates.")
+        float, Parameter(help="Largest allowed difference between two groups' selection rates; 0.02 is 2 points.")
     ] = 0.0,
     label: Label = None,
     positive: Positive = None,
@@ -107,13 +107,17 @@ def fit(
     if output == STDOUT:
         sys.stdout.write(found.to_json())
     else:
+        earlier = guards.earlier_rule(output)
         found.save(output)
+        if earlier is not None and earlier != found:
+            screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")
 
     record = found.record
     assert record is not None
     screen.heading(repr(found).split("\n", 1)[0])
     screen.text()
-    screen.table(found.table())
+    saved = "rule.json" if output == STDOUT else output
+    screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     if found.pooled:
         threshold = found.pooled.threshold * SCALES[found.scale].shown_per_unit
         screen.say(f"\ngroups not seen in the fit: threshold {threshold:.4f}")
@@ -135,7 +139,7 @@ def fit(
     shown = "stdout" if output == STDOUT else output
     screen.say(f"Saved to {shown}. Next (replace ID by the name of your id column):")
     screen.text(typed(["keygen", "key.txt"]))
-    saved, rows = "rule.json" if output == STDOUT else output, "DATA" if data == STDIN else data
+    rows = "DATA" if data == STDIN else data
     screen.text(typed(["apply", saved, rows, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
     screen.result(
         steps.stamp("fit")

@@ -31,7 +31,9 @@ def frontier(
     *,
     score: NeededScore,
     group: NeededGroup,
-    label: Annotated[str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no.")],
+    label: Annotated[
+        str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
+    ],
     output: Annotated[
         str | None,
         Parameter(name=OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html."),
@@ -107,7 +109,7 @@ def frontier(
     head, _, last = repr(curve).split("\n\n")
     screen.heading(head)
     screen.text()
-    screen.table(table)
+    screen.table(table, more="in a file, with -o frontier.csv")
     screen.text()
     screen.text(last)
     screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")

@@ -17,7 +17,7 @@ from fairramp.cli.options import (
     Positive,
     Quiet,
     RuleFile,
-    Scale,
+    RuleScale,
     Score,
     Strata,
     Weight,
@@ -39,7 +39,7 @@ def report(
     positive: Positive = None,
     weight: Weight = None,
     strata: Strata = None,
-    scale: Scale = None,
+    scale: RuleScale = None,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -59,7 +59,7 @@ def report(
     from fairramp.cli.tables import STDOUT, TableError, check_target, is_stream
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = steps.load_rule(rule)
+    known = steps.load_rule(rule, "report")
     if not is_stream(output):
         if not output.lower().endswith((".html", ".htm")):
             raise TableError(f"A report is a web page: end {output} in .html.")

@@ -1,11 +1,7 @@
 """`fairramp show`."""
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from fairramp.cli import steps
-from fairramp.cli.options import Confidence, Json, Quiet, RuleFile
+from fairramp.cli.options import All, Confidence, Json, Quiet, RuleFile
 
 __all__ = ["show"]
 
@@ -14,10 +10,7 @@ def show(
     rule: RuleFile,
     /,
     *,
-    every: Annotated[
-        bool,
-        Parameter(name="--all", help="Show all groups, also if they are many.", negative="", show_default=False),
-    ] = False,
+    every: All = False,
     confidence: Confidence = 0.95,
     json: Json = False,
     quiet: Quiet = False,
