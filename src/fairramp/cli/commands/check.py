@@ -49,7 +49,7 @@ def check(
     from fairramp.cli.render import Screen, count
 
     screen = Screen(json=json, quiet=quiet)
-    known = steps.load_rule(rule)
+    known = steps.load_rule(rule, "check")
     certifiable(known)
     columns = steps.columns_of(known, score, group, weight=weight, strata=strata)
     with steps.opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
