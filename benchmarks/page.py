@@ -80,11 +80,13 @@ def rows_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
     memory = {"fit": peak_of(lambda: fairramp.fit_rule(scores, groups))}
     rule = fairramp.fit_rule(scores, groups)
     memory["apply"] = peak_of(lambda: rule.probabilities(scores, groups))
+    room = np.zeros(n_rows)
     times = best_of(
         {
             "floor": lambda: (scores.sum(), groups.sum()),
             "fit": lambda: fairramp.fit_rule(scores, groups),
             "apply": lambda: rule.probabilities(scores, groups),
+            "apply_out": lambda: rule.probabilities(scores, groups, out=room),
         },
         seconds,
     )
@@ -288,6 +290,7 @@ def bars(results: Results) -> list[tuple[str, float, float, str]]:
     if large:
         found.append(("fit, 50 M rows, against the floor", 8.0, ratio(large, "fit"), "×"))
         found.append(("apply, 50 M rows, against the floor", 2.5, ratio(large, "apply"), "×"))
+        found.append(("apply to an array of one's own (`out=`), the same", 2.5, ratio(large, "apply_out"), "×"))
         for name, words in (("fit", "fit"), ("apply", "apply, beside its result")):
             if large["memory"][name] is not None:
                 share = 100 * large["memory"][name] / large["input"]

@@ -1054,3 +1054,36 @@ def test_a_damaged_file_is_refused_with_its_path_and_the_reason(tmp_path, conten
         Rule.load(path)
     assert str(path) in str(caught.value)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+@pytest.mark.parametrize("width", [0.0, 0.2])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_probabilities_may_be_written_to_an_array_of_ones_own(scale, width, stride):
+    rng = np.random.default_rng(5)
+    scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
+    rule = Rule((0, 1), (Ramp(0.3, 0.5), Ramp(0.6, 0.5)), ramp_width=width, scale=scale, cutoff=0.5)
+    room = np.full(1000 * stride, 7.0)
+    found = rule.probabilities(scores, groups, out=room[::stride])
+    assert np.shares_memory(found, room)
+    np.testing.assert_array_equal(found, rule.probabilities(scores, groups))
+    assert stride == 1 or (room[1::stride] == 7.0).all()
+
+
+def test_an_array_that_cannot_hold_probabilities_is_refused():
+    rule = Rule((0, 1), (Ramp(0.3), Ramp(0.6)), ramp_width=0.1)
+    scores, groups = np.linspace(0, 1, 6), np.array([0, 1] * 3)
+    fixed = np.zeros(6)
+    fixed.flags.writeable = False
+    for out, said in (
+        (np.zeros(5), r"shape \(6,\), got float64 of shape \(5,\)"),
+        (np.zeros(6, np.float32), "float64 .* got float32"),
+        ([0.0] * 6, r"got \[0\.0, 0\.0"),
+        (fixed, "read-only"),
+        (scores, "must not share memory with `scores`"),
+        (scores[::-1], "must not share memory with `scores`"),
+        (groups.view(np.float64), "must not share memory"),
+    ):
+        with pytest.raises(InputError, match=said):
+            rule.probabilities(scores, groups, out=out)
+    np.testing.assert_array_equal(scores, np.linspace(0, 1, 6))

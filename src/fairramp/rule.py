@@ -215,7 +215,9 @@ class Rule:
             raise InputError(f"This rule equalises within strata: pass `strata`{columns}, one label per row.")
         return encode_cells(groups, strata, self.group_columns, self.strata_columns)[0]
 
-    def probabilities(self, scores: Any, groups: Any, strata: Any = None) -> npt.NDArray[np.float64]:
+    def probabilities(
+        self, scores: Any, groups: Any, strata: Any = None, *, out: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[np.float64]:
         """Probability of the positive decision for each row; the same every time.
 
         Parameters
@@ -226,10 +228,14 @@ class Rule:
             As in the fit.
         strata : labels of shape (n,), or several columns
             As in the fit, for a rule that equalises within strata.
+        out : numpy.ndarray of float64, shape (n,), optional
+            Where to write them. Batches that share one array are spared the time that fresh memory takes, about a
+            quarter of the whole for millions of rows. What was in it is lost, also if a row is refused.
 
         Returns
         -------
         numpy.ndarray of float64, shape (n,)
+            `out` if it was given.
 
         Raises
         ------
@@ -260,7 +266,7 @@ class Rule:
         def own_scores(start: int, stop: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
             return column[start:stop].astype(np.float64) if logit else x
 
-        chances = np.empty(len(column))
+        chances = np.empty(len(column)) if out is None else _checked_out(out, column, codes)
 
         def work(start: int, stop: int) -> None:
             x, code, chance = rows.positions(start, stop), codes.block(start, stop), chances[start:stop]
@@ -811,3 +817,15 @@ def _some(labels: Any) -> str:
     """The first few labels, as a list."""
     shown = ", ".join(repr(label) for label in list(labels)[:10])
     return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"
+
+
+def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:
+    """An array that probabilities can be written to while the rows are still being read."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != column.shape:
+        came = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out)
+        raise InputError(f"`out` must be a NumPy array of float64 and shape {column.shape}, got {came}.")
+    if not out.flags.writeable:
+        raise InputError("`out` must be writable, got a read-only array.")
+    if np.shares_memory(out, column) or np.shares_memory(out, codes.values):
+        raise InputError("`out` must not share memory with `scores` or `groups`, which are read meanwhile.")
+    return out
