@@ -122,10 +122,10 @@ def label_type(name: str, labels: Sequence[Label]) -> type:
     """The one type of the labels of a column, for exports: text, whole numbers of 64 bits, or booleans."""
     examples = {type(label): label for label in labels if label is not None}
     if len(examples) > 1:
-        shown = ", ".join(map(repr, examples.values()))
+        several = ", ".join(map(repr, examples.values()))
         raise InputError(
-            f"Groups of column {name!r} are of several types ({shown}), and an exported column has one; fit with "
-            "labels of one type."
+            f"Groups of column {name!r} are of several types ({several}), and an exported column has one; fit "
+            "with labels of one type."
         )
     outside = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
     if outside:

@@ -29,6 +29,7 @@ from fairramp.rule import Ramp, Rule
 from fairramp.scales import SATURATION
 from fairramp.strata import encode_cells, largest_gap, stratum_index
 from fairramp.summary import Points, Summary
+from fairramp.table import with_rows
 
 __all__ = ["SMALL_GROUP", "Rows", "doubt", "fit_rows", "fit_rule", "warn_saturated"]
 
@@ -432,13 +433,10 @@ def _warn(summary: Summary, solution: ParitySolution, request: Request) -> None:
         _warn_user(f"There is one single group, {show_label(summary.labels[0])}: nothing to equalise.")
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
-        n_rows = int(summary.rows.sum())
-        rows = [f"{summary.rows[i]:,} row{'' if summary.rows[i] == 1 else 's'}" for i in small[:5]]
-        shown = ", ".join(f"{show_label(summary.labels[i])} ({n})" for i, n in zip(small, rows, strict=False))
-        more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
+        named = [(summary.labels[i], int(summary.rows[i])) for i in small.tolist()]
         _warn_user(
-            f"Groups below {SMALL_GROUP} rows: {shown}{more}. Their selection rates on new rows can be "
-            f"far from those on the fit rows.{doubt(len(summary.labels), n_rows)}"
+            f"Groups below {SMALL_GROUP} rows: {with_rows(named, form='{} ({})')}. Their selection rates on new "
+            f"rows can be far from those on the fit rows.{doubt(len(summary.labels), int(summary.rows.sum()))}"
         )
     if isinstance(solution, CovarianceSolution):
         n_empty = int(np.isin(solution.targets, (0.0, 1.0)).sum())

@@ -126,9 +126,8 @@ class ArrayRows:
     ) -> tuple[Summary, float | None]:
         """Fine points where the ramps will probably stand, and as few as possible elsewhere."""
         width, step = problem.ramp_width, 1 / self._bins_per_unit
-        n_places = len(summary.labels) * (
-            self._stride + 2 * width / step
-        )  # with ramps that stand beyond the ends
+        # Ramps may stand beyond the ends.
+        n_places = len(summary.labels) * (self._stride + 2 * width / step)
         if self._narrow is None or n_places > MOST_GUESSED:
             return summary, None
         weights = np.zeros((len(summary.labels), self._stride))

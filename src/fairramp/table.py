@@ -4,7 +4,7 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 """
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -268,10 +268,19 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-def with_rows(groups: Sequence[tuple[Any, int]], most: int = 5) -> str:
+def _spelled(label: Any) -> str:
+    return one_line(show_label(label))
+
+
+def with_rows(
+    groups: Sequence[tuple[Any, int]],
+    most: int = 5,
+    form: str = "{} with {}",
+    spelled: Callable[[Any], str] = _spelled,
+) -> str:
     """Groups and their rows, for a sentence."""
     shown = ", ".join(
-        f"{one_line(show_label(label))} with {n:,} row{'' if n == 1 else 's'}" for label, n in groups[:most]
+        form.format(spelled(label), f"{n:,} row{'' if n == 1 else 's'}") for label, n in groups[:most]
     )
     return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
 

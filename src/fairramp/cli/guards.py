@@ -90,8 +90,7 @@ def warn_direction(screen: Any, job: Job, scale: str | None) -> None:
 
 
 def _listed(groups: list[tuple[Any, int]]) -> str:
-    shown = ", ".join(f"{show_label(label)} ({count(n, 'row')})" for label, n in groups[:10])
-    return shown + (f" and {len(groups) - 10:,} more" if len(groups) > 10 else "")
+    return with_rows(groups, 10, "{} ({})")
 
 
 def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = False) -> None:

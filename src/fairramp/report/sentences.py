@@ -14,6 +14,7 @@ from fairramp.groups import Label, show_label
 from fairramp.report.words import isolated, level, percent, plain_name, points, times
 from fairramp.rule import Rule
 from fairramp.strata import strata_slices
+from fairramp.table import with_rows
 
 __all__ = [
     "LIMITS",
@@ -170,10 +171,7 @@ def _width(found: Certificate) -> str:
 
 
 def _with_rows(groups: tuple[tuple[Label, int], ...]) -> str:
-    shown = ", ".join(
-        f"{isolated(plain_name(show_label(label)))} ({n:,} row{'' if n == 1 else 's'})" for label, n in groups[:5]
-    )
-    return shown + (f" and {len(groups) - 5:,} more" if len(groups) > 5 else "")
+    return with_rows(groups, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
 
 
 def drift(found: Check, in_sample: bool | None, confidence: float) -> str | None:
