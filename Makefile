@@ -52,7 +52,7 @@ test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mi
 
 test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 MB)
 	$(BIN)/pytest -m torch tests/export tests/cli
-	$(BIN)/pytest src/fairramp/export/torch.py
+	$(BIN)/pytest src/fairramp/deploy/torch.py
 
 test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
 	$(BIN)/pytest -m browser tests/browser

@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 
 import fairramp
-from fairramp import engines, lazy_rows
+from fairramp.data import engines, lazy_rows
 
 #: Scores of a distribution per group, from a hash of the row's number.
 ROWS = """

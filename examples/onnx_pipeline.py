@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairramp
-from fairramp.export.onnx import append_to
+from fairramp.deploy.onnx import append_to
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 KEY = "0123456789abcdef" * 4  # a real key is secret and kept in a file

@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 from reproduction import claims, page
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
 from reproduction.runner import REDUCTION, all_methods, run_tasks

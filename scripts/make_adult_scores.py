@@ -38,7 +38,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from fairramp.datasets import Adult, load_adult
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 
 OUTPUT = Path(__file__).resolve().parents[1] / "src/fairramp/datasets/adult_scores.csv.gz"
 

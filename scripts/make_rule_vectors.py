@@ -69,7 +69,7 @@ def scores_for(one, ramp, rng):
         x = np.round(np.log(x / (1 - x)), 12)
         x = x[(one.ramp_width > 0) | (np.abs(x) > 1e-9) | (x == 0)]
         return [*x.tolist(), 0.0, -800.0, 800.0, -36.9, 5.0]
-    scale = fairramp.scales.SCALES[one.scale]
+    scale = fairramp.core.scales.SCALES[one.scale]
     shown = (x * (100.0 if one.scale == "percent" else 1.0)).tolist()
     return [*shown, *scale.score_range, one.cutoff, float(np.float32(0.3217)), -1.5, 100.5]
 

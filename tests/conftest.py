@@ -74,10 +74,10 @@ def _spark_ends_with_the_tests():
 @pytest.fixture
 def binned(monkeypatch):
     """Send even a handful of rows through bins and refinement, in blocks of 16 rows."""
-    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 0)
-    monkeypatch.setattr("fairramp.rows.SORTED_PER_GROUP", 0)
-    monkeypatch.setattr("fairramp.rows.FINER_BINS", 64)
-    monkeypatch.setattr("fairramp.blocks.BLOCK", 16)
+    monkeypatch.setattr("fairramp.data.rows.SORTED_ROWS", 0)
+    monkeypatch.setattr("fairramp.data.rows.SORTED_PER_GROUP", 0)
+    monkeypatch.setattr("fairramp.data.rows.FINER_BINS", 64)
+    monkeypatch.setattr("fairramp.core.blocks.BLOCK", 16)
 
 
 # The command line.

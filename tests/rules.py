@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from fairramp import Ramp, Rule
-from fairramp.groups import label_key
-from fairramp.scales import SCALES
+from fairramp.core.labels import label_key
+from fairramp.core.scales import SCALES
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 WHOLES = st.integers(-(2**63), 2**63 - 1)

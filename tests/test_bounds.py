@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairramp import InputError, bounds
-from fairramp.bounds import impossibility_bound, proposition_1_bound, theorem_1_bound, theorem_2_bound
+from fairramp.measure.bounds import impossibility_bound, proposition_1_bound, theorem_1_bound, theorem_2_bound
 
 
 def test_theorem_1_grows_with_gap_groups_and_confidence_and_falls_with_rows():

@@ -35,7 +35,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from fairramp import Covariance, FairrampWarning, InputError, UnseenGroupError, fit_rule
-from fairramp.estimator import RandomizedThresholdOptimizer
+from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 from samples import gap
 
 N = 1_200

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import fairramp
 from fairramp import HiddenSplit, InputError, Table, hidden_split
-from fairramp.bounds import impossibility_bound
+from fairramp.measure.bounds import impossibility_bound
 
 ROUNDING = 1e-12
 

@@ -240,7 +240,7 @@ def test_binned_rows_give_the_sorted_rule(binned, monkeypatch):
     scores, groups, labels = miscalibrated(500)
     options = {"target_rate": "accuracy", "max_gap": 0.02, "ramp_width": 0.05, "unseen_group": "pooled"}
     coarse = fit_rule(scores, groups, labels, **options)
-    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+    monkeypatch.setattr("fairramp.data.rows.SORTED_ROWS", 10**6)
     exact = fit_rule(scores, groups, labels, **options)
     for asked in (groups, groups + 10):
         np.testing.assert_allclose(

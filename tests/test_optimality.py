@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp.criteria.parity import ParityProblem, solve_parity
-from fairramp.distribution import ScoreDistribution
-from fairramp.guess import RoughCurve, likely_ramps
+from fairramp.core.curve import ScoreDistribution
+from fairramp.fit.criteria.parity import ParityProblem, solve_parity
+from fairramp.fit.guess import RoughCurve, likely_ramps
 from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
 
 BATCHES = range(20)
@@ -82,7 +82,7 @@ def test_gap_on_the_fit_sample_never_exceeds_max_gap(batch):
 def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatch):
     for seed, instance, rule, h in instances(batch):
         with monkeypatch.context() as sorting:
-            sorting.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+            sorting.setattr("fairramp.data.rows.SORTED_ROWS", 10**6)
             expected = fit(instance)
         np.testing.assert_allclose(
             h, expected.probabilities(instance.scores, instance.groups), atol=1e-9, err_msg=str(seed)
@@ -103,7 +103,7 @@ def test_a_wrong_guess_costs_time_alone(batch, binned, monkeypatch):
 
     for seed, instance, _, h in instances(batch):
         with monkeypatch.context() as misled:
-            misled.setattr("fairramp.rows.likely_ramps", wrong)
+            misled.setattr("fairramp.fit.guess.likely_ramps", wrong)
             other = fit(instance)
         found = other.probabilities(instance.scores, instance.groups)
         np.testing.assert_allclose(found, h, atol=1e-9, err_msg=str(seed))
@@ -123,7 +123,7 @@ def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
         guesses.append((curve.step, *likely_ramps(curve, shares, problem)))
         return guesses[-1][1:]
 
-    monkeypatch.setattr("fairramp.rows.likely_ramps", kept)
+    monkeypatch.setattr("fairramp.fit.guess.likely_ramps", kept)
     rule = fairramp.fit_rule(scores, groups, ramp_width=width, max_gap=max_gap, target_rate=target_rate)
     [(step, target, feet)] = guesses
     thresholds = np.array([ramp.threshold for ramp in rule.ramps])
@@ -169,7 +169,7 @@ def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(
     scores = np.clip(0.9 + 0.05 * rng.standard_normal(40000) + 0.02 * groups, 0, 1)
     options = {"ramp_width": width, "cutoff": 0.9, "sample_weight": weights}
     binned = fairramp.fit_rule(scores, groups, **options).probabilities(scores, groups)
-    monkeypatch.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+    monkeypatch.setattr("fairramp.data.rows.SORTED_ROWS", 10**6)
     exact = fairramp.fit_rule(scores, groups, **options).probabilities(scores, groups)
     np.testing.assert_allclose(binned, exact, rtol=0, atol=1e-9)
 

@@ -94,7 +94,7 @@ def test_every_public_name_has_an_example(name):
 #: Used by other modules, or explained once for all by their class.
 PLAIN = {"Rule.encode", "Rule.ramps_of"}
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
-ROOMS = ("bounds", "baselines", "datasets", "compat.fairlearn", "export.onnx", "export.sql")
+ROOMS = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
 
 
 def named(kind):
@@ -106,7 +106,8 @@ def named(kind):
     methods = {}
     for thing in found.values():
         if inspect.isclass(thing) and not issubclass(thing, Exception | Warning):
-            for name, member in vars(thing).items():
+            members = {n: m for c in thing.__mro__ if "fairramp" in c.__module__ for n, m in vars(c).items()}
+            for name, member in members.items():
                 if not name.startswith("_") and (callable(member) or isinstance(member, classmethod | property)):
                     methods[f"{thing.__name__}.{name}"] = member
     return methods

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp.report.charts import content_charts
-from fairramp.report.content import make_content
-from fairramp.report.pieces import PRINTED, STYLED
-from fairramp.report.words import fixed, percent, points
+from fairramp.show.charts import content_charts
+from fairramp.show.pieces import PRINTED, STYLED
+from fairramp.show.report.content import make_content
+from fairramp.show.words import fixed, percent, points
 from samples import quiet_fit
 from shell import Inside
 from shell import rows as csv_rows

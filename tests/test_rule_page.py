@@ -22,7 +22,9 @@ from samples import sample
 
 ROOT = Path(__file__).parents[1]
 
-SCHEMA = json.loads((importlib.resources.files("fairramp") / "rule.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (importlib.resources.files("fairramp") / "rule" / "rule.schema.json").read_text(encoding="utf-8")
+)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 PAGE = (ROOT / "docs" / "rule-format.md").read_text(encoding="utf-8")
 VECTORS = json.loads((ROOT / "docs" / "rule-vectors.json").read_text(encoding="utf-8"))

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 import fairramp
 import oracles
 from fairramp import SGD, Covariance, InputError, Ramp, Rule, RuleFormatError, StreamingFit
-from fairramp.bounds import proposition_1_bound
-from fairramp.criteria.parity import ParityProblem
-from fairramp.criteria.sgd import DualDescent, descend, dual_objective, published_rate
+from fairramp.fit.criteria.parity import ParityProblem
+from fairramp.fit.sgd import DualDescent, descend, dual_objective, published_rate
+from fairramp.measure.bounds import proposition_1_bound
 from samples import quiet_fit, rates, sample
 
 ADULT = fairramp.datasets.load_adult_scores()

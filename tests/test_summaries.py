@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fairramp
 from fairramp import GroupScores, InputError, SummaryFormatError, fit_summary, summarize, summarize_frame
-from fairramp.binned_format import from_text, to_text
+from fairramp.data.bins_file import from_text, to_text
 from oracles import selection_rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -121,9 +121,10 @@ def test_blocks_and_many_groups_change_nothing(monkeypatch, scale, cutoff):
     groups = rng.integers(0, 3, 5000)
     options = {"scale": scale, "cutoff": cutoff, "sample_weight": rng.uniform(0.5, 2, 5000), "resolution": 64}
     whole = summarize(scores, groups, **options)
-    monkeypatch.setattr("fairramp.blocks.BLOCK", 16)
+    monkeypatch.setattr("fairramp.core.blocks.BLOCK", 16)
     monkeypatch.setattr(
-        "fairramp.binned.map_blocks", lambda work, n, size: [work(i, min(i + 37, n)) for i in range(0, n, 37)]
+        "fairramp.data.summarize.map_blocks",
+        lambda work, n, size: [work(i, min(i + 37, n)) for i in range(0, n, 37)],
     )
     assert close(summarize(scores, groups, **options), whole)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fairramp.datasets import load_adult, load_dccc, uci
-from fairramp.exceptions import FairrampError, InputError
+from fairramp.errors import FairrampError, InputError
 
 ADULT_TRAIN = [
     "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, "

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 from reproduction.vision import backbones, celeba, claims, coco, page
 from reproduction.vision.data import Images
 from reproduction.vision.plan import PLANS, WHOLE, Run, described

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from fairramp.datasets.uci import Source, cached
-from fairramp.exceptions import InputError
+from fairramp.errors import InputError
 from reproduction.vision.data import FEMALE, MALE, UNKNOWN, Images, Labels, Picture, missing_pictures, need_file
 
 #: The paper's seven tasks (Appendix E.2), by their names in CelebA.

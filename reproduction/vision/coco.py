@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.exceptions import InputError
+from fairramp.errors import InputError
 from reproduction.vision.data import FEMALE, MALE, Images, Picture, missing_pictures, need_file
 
 #: The paper's five tasks (Appendix E.2), by COCO's own names.

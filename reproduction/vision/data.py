@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.exceptions import InputError
+from fairramp.errors import InputError
 from reproduction.protocol import Integers
 
 Labels = npt.NDArray[np.int8]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 from reproduction.names import TITLES
 from reproduction.page import table as markdown
 from reproduction.store import replaced

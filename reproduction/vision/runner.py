@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import fairramp
-from fairramp.exceptions import FairrampWarning
+from fairramp.errors import FairrampWarning
 from reproduction import methods
 from reproduction.protocol import Floats, Scored, Split, Task
 from reproduction.store import Result, fingerprint

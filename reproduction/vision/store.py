@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 from reproduction.store import Result
 from reproduction.vision.plan import Run
 

@@ -3,25 +3,17 @@
 Names are loaded when they are first used, so that the command line answers at once.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
 
 if TYPE_CHECKING:
-    from fairramp import baselines, bounds, datasets
-    from fairramp.audit import Audit, Selection, audit
-    from fairramp.binned import GroupScores, summarize
-    from fairramp.binned_fit import fit_summary
-    from fairramp.certificate import Certificate, rows_needed
-    from fairramp.checking import Check
-    from fairramp.criteria.covariance import Covariance
-    from fairramp.criteria.sgd import SGD
-    from fairramp.decisions import draws
-    from fairramp.estimator import RandomizedThresholdOptimizer
-    from fairramp.exceptions import (
+    from fairramp import baselines, datasets
+    from fairramp.core.table import Table
+    from fairramp.data.bins import GroupScores
+    from fairramp.data.summarize import summarize, summarize_frame
+    from fairramp.errors import (
         FairrampError,
         FairrampWarning,
         InputError,
@@ -29,15 +21,24 @@ if TYPE_CHECKING:
         SummaryFormatError,
         UnseenGroupError,
     )
-    from fairramp.fitting import fit_rule
-    from fairramp.frames import fit_frame, summarize_frame
-    from fairramp.frontier import Frontier, frontier
-    from fairramp.hidden import HiddenSplit, hidden_split
-    from fairramp.record import FitRecord
-    from fairramp.rule import Ramp, Rule
-    from fairramp.streaming import StreamingFit
-    from fairramp.table import Table
-    from fairramp.tuning import Tuned, tune
+    from fairramp.fit.bins import fit_summary
+    from fairramp.fit.criteria.strata import Covariance
+    from fairramp.fit.fit import fit_rule
+    from fairramp.fit.frames import fit_frame
+    from fairramp.fit.sgd import SGD
+    from fairramp.fit.stream import StreamingFit
+    from fairramp.measure import bounds
+    from fairramp.measure.audit import Audit, Selection, audit
+    from fairramp.measure.certificate import Certificate, rows_needed
+    from fairramp.measure.drift import Check
+    from fairramp.measure.frontier import Frontier, frontier
+    from fairramp.measure.hidden import HiddenSplit, hidden_split
+    from fairramp.measure.tune import Tuned, tune
+    from fairramp.rule.draws import draws
+    from fairramp.rule.record import FitRecord
+    from fairramp.rule.rule import Ramp, Rule
+    from fairramp.show.report import Report
+    from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
     "SGD",
@@ -80,78 +81,54 @@ __all__ = [
     "tune",
 ]
 
-_MODULES = ("baselines", "bounds", "datasets")
-_NAMES = {
-    "audit": (
-        "Audit",
-        "Selection",
-        "audit",
-    ),
-    "binned": ("GroupScores", "summarize"),
-    "binned_fit": ("fit_summary",),
-    "certificate": (
-        "Certificate",
-        "rows_needed",
-    ),
-    "checking": ("Check",),
-    "criteria.covariance": ("Covariance",),
-    "criteria.sgd": ("SGD",),
-    "decisions": ("draws",),
-    "estimator": ("RandomizedThresholdOptimizer",),
-    "exceptions": (
-        "FairrampError",
-        "FairrampWarning",
-        "InputError",
-        "RuleFormatError",
-        "SummaryFormatError",
-        "UnseenGroupError",
-    ),
-    "fitting": ("fit_rule",),
-    "frames": ("fit_frame", "summarize_frame"),
-    "frontier": (
-        "Frontier",
-        "frontier",
-    ),
-    "hidden": (
-        "HiddenSplit",
-        "hidden_split",
-    ),
-    "report": ("Report",),
-    "record": ("FitRecord",),
-    "rule": (
-        "FitRecord",
-        "Ramp",
-        "Rule",
-    ),
-    "streaming": ("StreamingFit",),
-    "table": ("Table",),
-    "tuning": (
-        "Tuned",
-        "tune",
-    ),
+#: Where each public name lives.
+_HOMES = {
+    name: home
+    for home, names in {
+        "": ("baselines", "datasets"),
+        "core.table": ("Table",),
+        "data.bins": ("GroupScores",),
+        "data.summarize": ("summarize", "summarize_frame"),
+        "errors": (
+            "FairrampError",
+            "FairrampWarning",
+            "InputError",
+            "RuleFormatError",
+            "SummaryFormatError",
+            "UnseenGroupError",
+        ),
+        "fit.bins": ("fit_summary",),
+        "fit.criteria.strata": ("Covariance",),
+        "fit.fit": ("fit_rule",),
+        "fit.frames": ("fit_frame",),
+        "fit.sgd": ("SGD",),
+        "fit.stream": ("StreamingFit",),
+        "measure": ("bounds",),
+        "measure.audit": ("Audit", "Selection", "audit"),
+        "measure.certificate": ("Certificate", "rows_needed"),
+        "measure.drift": ("Check",),
+        "measure.frontier": ("Frontier", "frontier"),
+        "measure.hidden": ("HiddenSplit", "hidden_split"),
+        "measure.tune": ("Tuned", "tune"),
+        "rule.draws": ("draws",),
+        "rule.record": ("FitRecord",),
+        "rule.rule": ("Ramp", "Rule"),
+        "show.report": ("Report",),
+        "sklearn.estimator": ("RandomizedThresholdOptimizer",),
+    }.items()
+    for name in names
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
-
-class _Package(ModuleType):
-    """Keeps fairramp.audit the function when the module fairramp.audit is imported; frontier likewise."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType) and _HOMES.get(name) == name:
-            value = getattr(value, name)
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name."""
-    if name in _MODULES:
-        return import_module(f"fairramp.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
-    value = getattr(import_module(f"fairramp.{_HOMES[name]}"), name)
+    home = ".".join(filter(None, ("fairramp", _HOMES[name])))
+    if name in ("baselines", "bounds", "datasets"):
+        value: Any = import_module(f"{home}.{name}")
+    else:
+        value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

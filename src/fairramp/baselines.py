@@ -26,14 +26,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.decisions import decide
-from fairramp.distribution import Floats
-from fairramp.exceptions import InputError, UnseenGroupError
-from fairramp.groups import Codes, Label, encode_groups, label_key
-from fairramp.inputs import as_labels, as_scores, as_weights, check_length, check_option
-from fairramp.rows import ArrayRows
-from fairramp.scales import SCALES
-from fairramp.table import Table, name_column
+from fairramp.core.checks import check_length, check_option
+from fairramp.core.curve import Floats
+from fairramp.core.labels import Label, label_key
+from fairramp.core.scales import SCALES
+from fairramp.core.table import Table, name_column
+from fairramp.data.arrays import as_labels, as_scores, as_weights
+from fairramp.data.groups import Codes, encode_groups
+from fairramp.data.rows import ArrayRows
+from fairramp.errors import InputError, UnseenGroupError
+from fairramp.rule.draws import decide
 
 __all__ = ["RejectOption", "ShiftInference", "fit_reject_option", "fit_shift_inference"]
 

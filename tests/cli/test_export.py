@@ -256,7 +256,7 @@ def test_without_torch_one_line_installs_it(inside, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "fairramp.export.torch", raising=False)
+    monkeypatch.delitem(sys.modules, "fairramp.deploy.torch", raising=False)
     assert "pip install 'fairramp[torch]'" in inside.error("export", "rule.json", "--to", "torch", "-o", "r.pt2")
 
 

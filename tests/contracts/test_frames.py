@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
-from fairramp import InputError, Ramp, Rule, UnseenGroupError, engines, frames
-from fairramp.export.dialects import literal
-from fairramp.export.plan import numbers_of
-from fairramp.scales import logits_at
+from fairramp import InputError, Ramp, Rule, UnseenGroupError
+from fairramp.core.scales import logits_at
+from fairramp.data import engines
+from fairramp.deploy.dialects import literal
+from fairramp.deploy.plan import numbers_of
+from fairramp.fit import frames
 from samples import KEY, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -40,16 +42,16 @@ HOSTILE = [
 @pytest.fixture
 def binned(monkeypatch):
     """Send even a handful of rows through bins, and crowded bins through finer ones."""
-    monkeypatch.setattr("fairramp.lazy_rows.SORTED_ROWS", 0)
-    monkeypatch.setattr("fairramp.lazy_rows.MAX_BINS", 8)
-    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 8)
-    monkeypatch.setattr("fairramp.rows.FINER_BINS", 32)
+    monkeypatch.setattr("fairramp.data.lazy_rows.SORTED_ROWS", 0)
+    monkeypatch.setattr("fairramp.data.lazy_rows.MAX_BINS", 8)
+    monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 8)
+    monkeypatch.setattr("fairramp.data.rows.FINER_BINS", 32)
 
 
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
     """Let a few groups be found like many, too."""
-    monkeypatch.setattr("fairramp.applying.FEW_GROUPS", request.param)
+    monkeypatch.setattr("fairramp.deploy.apply.FEW_GROUPS", request.param)
 
 
 def some_rows(n=600, seed=0, labels=("f", "m", None)):
@@ -333,7 +335,7 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
 
 @pytest.mark.parametrize("engine", LAZY)
 def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
-    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 1000)
+    monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 1000)
     rng = np.random.default_rng(0)
     scores, codes = 0.3 + 1e-5 * rng.random(40_000), rng.integers(0, 2, 40_000)
     frame = table(engine, {"p": scores, "g": codes})
@@ -345,7 +347,7 @@ def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
 
 @pytest.mark.parametrize("engine", LAZY)
 def test_scores_over_many_powers_of_ten_are_reached_in_the_end(engine, monkeypatch):
-    monkeypatch.setattr("fairramp.lazy_rows.LOOKED_AT", 100)
+    monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 100)
     rng = np.random.default_rng(0)
     scores, codes = 10 ** -rng.uniform(0, 40, 40_000), rng.integers(0, 2, 40_000)
     settings = {"ramp_width": 0, "target_rate": 0.5}
@@ -558,7 +560,7 @@ def test_applying_to_duckdb_keeps_a_million_rows_in_order():
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
 def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
     low, high = logits_at(threshold)
-    position = fairramp.scales.SCALES["logit"].position
+    position = fairramp.core.scales.SCALES["logit"].position
     with np.errstate(over="ignore"):  # past the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
     below, first, last, above = position(edges)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import fairramp
-from fairramp.groups import label_key
-from fairramp.rule import OFFSETS
-from fairramp.scales import SCALES
+from fairramp.core.labels import label_key
+from fairramp.core.scales import SCALES
+from fairramp.rule.rule import OFFSETS
 
 ROWS = 100_000
 KEY = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"

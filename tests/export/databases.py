@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 from engines import _engine, spark
-from fairramp.export.dialects import DIALECTS, identifier
+from fairramp.deploy.dialects import DIALECTS, identifier
 
 TYPES = {
     "sqlite": {"double": "REAL", "float": "REAL", "string": "TEXT", "int64": "INTEGER", "bool": "INTEGER"},

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper
 
 import fairramp
 from fairramp import FairrampError, InputError, Ramp, Rule
-from fairramp.export.onnx import append_to, to_onnx
+from fairramp.deploy.onnx import append_to, to_onnx
 from rules import labels_of, rules
 
 RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
@@ -91,7 +91,7 @@ def rows_of(draw, rule):
     ]
     n = draw(st.integers(1, 12))
     label = st.one_of(st.sampled_from(known), st.tuples(*free))
-    scale = fairramp.scales.SCALES[rule.scale]
+    scale = fairramp.core.scales.SCALES[rule.scale]
     low, high = (max(scale.score_range[0], -60.0), min(scale.score_range[1], 60.0))
     ends = [r.threshold for r in rule.ramps if low <= r.threshold <= high]
     score = st.one_of(st.floats(low, high), st.sampled_from([*ends, low, high]))

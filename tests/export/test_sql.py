@@ -11,7 +11,7 @@ from databases import ALL, DRAWING, POSTGRES, SPARK, arrow, database
 from engines import columns_of, table
 from fairramp import Covariance, Ramp, Rule, fit_rule
 from fairramp.datasets import load_adult_scores
-from fairramp.export import sql
+from fairramp.deploy import sql
 
 NAMES = {"score": "p", "group": "g"}
 DRAW = {"id": "who", "key_table": "keys"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from fairramp import FairrampError, InputError, Ramp, Rule
-from fairramp.export import sql
-from fairramp.export.dialects import DIALECTS, commented, literal
+from fairramp.deploy import sql
+from fairramp.deploy.dialects import DIALECTS, commented, literal
 
 # Names that mean harm ---------------------------------------------------------------------------
 

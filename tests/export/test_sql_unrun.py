@@ -11,7 +11,7 @@ from databases import arrow, database
 from sqlglot import exp
 
 from fairramp import Ramp, Rule
-from fairramp.export import sql
+from fairramp.deploy import sql
 
 UNRUN = ("snowflake", "bigquery")
 COLUMNS = {"score": "p", "group": "g", "id": "who", "key_table": "keys"}

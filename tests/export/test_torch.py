@@ -19,8 +19,8 @@ from rules import rules
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
 pytestmark = pytest.mark.torch
 
-from fairramp.export.onnx import append_to  # noqa: E402
-from fairramp.export.torch import RampModule, save, to_torch  # noqa: E402
+from fairramp.deploy.onnx import append_to  # noqa: E402
+from fairramp.deploy.torch import RampModule, save, to_torch  # noqa: E402
 
 RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
 
@@ -210,6 +210,6 @@ def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
 
 def test_without_torch_one_sentence_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "fairramp.export.torch")
+    monkeypatch.delitem(sys.modules, "fairramp.deploy.torch")
     with pytest.raises(FairrampError, match=r"pip install 'fairramp\[torch\]'"):
         RULE.to_torch()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp.binned_format import to_text
+from fairramp.data.bins_file import to_text
 from samples import quiet_fit
 from shell import Inside
 

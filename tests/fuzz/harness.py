@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import fairramp
-from fairramp import binned_format, rule_format
+from fairramp.data import bins_file as binned_format
+from fairramp.rule import file as rule_format
 
 __all__ = ["SEEDS", "read_key_file", "read_rule", "read_summary", "read_table", "within"]
 

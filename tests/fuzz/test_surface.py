@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 import fairramp
 from engines import IN_MEMORY, QUICK_LAZY, columns_of, table
-from fairramp.binned_format import from_text, to_text
+from fairramp.data.bins_file import from_text, to_text
 from oracles import selection_rates
 from samples import KEY, gap
 

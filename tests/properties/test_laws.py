@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import fairramp
-from fairramp.criteria.parity import ParityProblem, solve_parity
-from fairramp.distribution import RateCurve, ScoreDistribution
-from fairramp.groups import encode_groups
-from fairramp.rows import ArrayRows
-from fairramp.scales import SCALES
-from fairramp.summary import Points, Summary
+from fairramp.core.curve import RateCurve, ScoreDistribution
+from fairramp.core.points import Points, Summary
+from fairramp.core.scales import SCALES
+from fairramp.data.groups import encode_groups
+from fairramp.data.rows import ArrayRows
+from fairramp.fit.criteria.parity import ParityProblem, solve_parity
 from oracles import brute_force_threshold_rate, selection_rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -183,7 +183,7 @@ def test_binned_and_refined_equals_sorted(sample, options, binned, monkeypatch):
     scores, groups, weights = sample
     coarse = fit(scores, groups, sample_weight=weights, unseen_group="pooled", **options)
     with monkeypatch.context() as sorting:
-        sorting.setattr("fairramp.rows.SORTED_ROWS", 10**6)
+        sorting.setattr("fairramp.data.rows.SORTED_ROWS", 10**6)
         exact = fit(scores, groups, sample_weight=weights, unseen_group="pooled", **options)
     for labels in (groups, groups + 10):
         np.testing.assert_allclose(

@@ -18,7 +18,7 @@ from reproduction.vision.runner import FULL, METHODS
 from reproduction.vision.store import Store
 from sklearn.linear_model import LogisticRegression
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 
 RUN = plan.Run("head", "EfficientNet-Lite0", "celeba6000", "Young", 0.5, 3)
 

@@ -11,7 +11,7 @@ import tiny
 from reproduction.vision import celeba, coco
 from reproduction.vision.data import FEMALE, MALE, SPLITS, UNKNOWN, fraction_of
 
-from fairramp.exceptions import InputError
+from fairramp.errors import InputError
 
 REAL_CAPTIONS = Path(__file__).resolve().parents[3] / "shared/data/coco/captions_val2017.json"
 REAL_SUBSET = Path(__file__).resolve().parents[3] / "shared/data/celeba6000"

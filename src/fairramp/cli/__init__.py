@@ -16,7 +16,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     missing = [name for name in ("cyclopts", "duckdb", "rich") if find_spec(name) is None]
     if missing:
-        from fairramp.exceptions import installing
+        from fairramp.errors import installing
 
         sys.stderr.write(f"The command line needs {', '.join(missing)}; install with: {installing('cli')}\n")
         sys.exit(2)

@@ -13,9 +13,10 @@ import numpy as np
 import fairramp
 from fairramp.cli.columns import Number, Scan, scan
 from fairramp.cli.tables import Source, TableError, format_of
-from fairramp.groups import Codes, Label, label_key
-from fairramp.scales import SCALES
-from fairramp.strata import cell_columns
+from fairramp.core.cells import cell_columns
+from fairramp.core.labels import Label, label_key
+from fairramp.core.scales import SCALES
+from fairramp.data.groups import Codes
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

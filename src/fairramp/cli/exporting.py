@@ -13,12 +13,12 @@ from typing import Any
 from fairramp.cli.guards import keep_inputs, keep_others
 from fairramp.cli.steps import write_stream
 from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
-from fairramp.columns import Columns
-from fairramp.exceptions import FairrampError
-from fairramp.export.dialects import ALSO_CALLED, DIALECTS, looks_like_key
-from fairramp.files import write_text
-from fairramp.inputs import check_option, meant
-from fairramp.rule import Rule
+from fairramp.core.checks import check_option, meant
+from fairramp.data.files import write_text
+from fairramp.deploy.columns import Columns
+from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
+from fairramp.errors import FairrampError
+from fairramp.rule.rule import Rule
 
 __all__ = ["check", "export"]
 
@@ -100,7 +100,7 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     if to == "onnx":
         return _onnx(rule, output, given)
     try:
-        from fairramp.export.torch import save
+        from fairramp.deploy.torch import save
     except ImportError as error:
         raise FairrampError(f"{error}.") from None
     save(rule, str(output), **given)
@@ -124,7 +124,7 @@ def _forgotten(rule: Rule) -> list[str]:
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
-    from fairramp.export.onnx import append_to, labels_by_input, to_onnx
+    from fairramp.deploy.onnx import append_to, labels_by_input, to_onnx
 
     if "missing" in given:
         labels = labels_by_input(rule, given.get("group"), given.get("strata"))

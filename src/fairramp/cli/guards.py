@@ -6,17 +6,17 @@ import shlex
 import unicodedata
 from typing import Any
 
-from fairramp.audit import Audit
-from fairramp.certificate import WIDE
 from fairramp.cli.engine import Job, duplicate_ids, group_label, label_of_no, mean_scores, unseen
 from fairramp.cli.render import count
 from fairramp.cli.tables import STDIN, TableError, input_files, is_stream
-from fairramp.exceptions import FairrampError
-from fairramp.fitting import SMALL_GROUP, doubt
-from fairramp.groups import label_key, show_label
-from fairramp.rule import Rule
-from fairramp.rule_format import FORMAT
-from fairramp.table import percentage, with_rows
+from fairramp.core.labels import label_key, show_label
+from fairramp.core.table import percentage, with_rows
+from fairramp.errors import FairrampError
+from fairramp.fit.fit import SMALL_GROUP, doubt
+from fairramp.measure.audit import Audit
+from fairramp.measure.certificate import WIDE
+from fairramp.rule.file import FORMAT
+from fairramp.rule.rule import Rule
 
 __all__ = [
     "earlier_rule",

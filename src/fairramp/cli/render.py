@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fairramp.table import Table
+    from fairramp.core.table import Table
 
 __all__ = ["WIDTH", "Screen", "count", "for_stderr", "typed", "wrapped"]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from fairramp.exceptions import FairrampError
+from fairramp.errors import FairrampError
 
 __all__ = ["run"]
 

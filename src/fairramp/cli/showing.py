@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from fairramp.cli import steps
 from fairramp.cli.render import WIDTH, Screen, count
-from fairramp.exceptions import FairrampError
-from fairramp.fitting import SMALL_GROUP
-from fairramp.rule import Ramp, Rule
-from fairramp.scales import SCALES
-from fairramp.table import one_line, percentage, with_rows
+from fairramp.core.scales import SCALES
+from fairramp.core.table import one_line, percentage, with_rows
+from fairramp.errors import FairrampError
+from fairramp.fit.fit import SMALL_GROUP
+from fairramp.rule.rule import Ramp, Rule
 
 if TYPE_CHECKING:
-    from fairramp.certificate import Certificate
-    from fairramp.checking import Check
+    from fairramp.measure.certificate import Certificate
+    from fairramp.measure.drift import Check
 
 __all__ = ["certificate_of", "certified", "checked", "content", "show", "show_way_out"]
 
@@ -98,8 +98,8 @@ def show_way_out(screen: Screen, rule: Rule, found: "Certificate") -> None:
 
 def certificate_of(rule: Rule, confidence: float) -> "Certificate | str":
     """The certificate of a rule, or why it has none."""
-    from fairramp.certificate import certify
-    from fairramp.inputs import check_number
+    from fairramp.core.checks import check_number
+    from fairramp.measure.certificate import certify
 
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     try:

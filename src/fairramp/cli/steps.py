@@ -15,9 +15,9 @@ from fairramp._version import __version__
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fairramp.audit import Audit
     from fairramp.cli.engine import Columns, Job
-    from fairramp.rule import Rule
+    from fairramp.measure.audit import Audit
+    from fairramp.rule.rule import Rule
 
 __all__ = [
     "PICTURES",
@@ -92,8 +92,8 @@ def number_or_word(text: str) -> str | float:
 def load_rule(path: str, command: str | None = None) -> "Rule":
     """A rule from its file; `command` is one that takes data behind it."""
     from fairramp.cli.tables import TableError, format_of
-    from fairramp.exceptions import RuleFormatError
-    from fairramp.rule import Rule
+    from fairramp.errors import RuleFormatError
+    from fairramp.rule.rule import Rule
 
     try:
         return Rule.load(path)
@@ -262,11 +262,11 @@ def show_audit(
 ) -> None:
     """Show what was measured."""
     from fairramp.cli.render import wrapped
-    from fairramp.groups import show_label
-    from fairramp.report.sentences import comparison
-    from fairramp.report.words import plain_name
-    from fairramp.strata import stratum_index
-    from fairramp.table import Table, percentage
+    from fairramp.core.cells import stratum_index
+    from fairramp.core.labels import show_label
+    from fairramp.core.table import Table, percentage
+    from fairramp.show.sentences import comparison
+    from fairramp.show.words import plain_name
 
     show_heading(screen, found.rows, columns, data)
     screen.table(found.table(), every=every, more="with --all")
@@ -306,7 +306,7 @@ def in_order(arrays: dict[str, Any]) -> dict[str, Any]:
 def _taken(values: Any, order: Any) -> Any:
     from dataclasses import replace
 
-    from fairramp.groups import Codes
+    from fairramp.data.groups import Codes
 
     if isinstance(values, Codes):
         return replace(values, values=values.values[order])
@@ -331,7 +331,7 @@ def write_stream(path: str, text: str) -> None:
 def write_picture(chart: Any, path: str) -> None:
     """Write a chart to a file."""
     from fairramp.cli.tables import replacing
-    from fairramp.report.plots import missing_extra
+    from fairramp.show.plots import missing_extra
 
     kind = path.lower().rpartition(".")[2]
     if find_spec("vl_convert") is None:

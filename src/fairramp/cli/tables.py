@@ -29,8 +29,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairramp import files
-from fairramp.exceptions import FairrampError, shown
+from fairramp.data import files
+from fairramp.errors import FairrampError, shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -23,9 +23,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from fairramp.estimator import RandomizedThresholdOptimizer
-from fairramp.exceptions import InputError
-from fairramp.inputs import as_column, check_number, check_option
+from fairramp.core.checks import check_number, check_option
+from fairramp.data.arrays import as_column
+from fairramp.errors import InputError
+from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
 __all__ = ["ThresholdOptimizer"]
 

@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.exceptions import FairrampError, InputError, shown
+from fairramp.errors import FairrampError, InputError, shown
 
 __all__ = ["Adult", "Dccc", "load_adult", "load_dccc"]
 

@@ -66,10 +66,10 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.audit import audit as measure
     from fairramp.cli import guards
     from fairramp.cli.render import Screen
-    from fairramp.inputs import check_number
+    from fairramp.core.checks import check_number
+    from fairramp.measure.audit import audit as measure
 
     screen = Screen(json=json, quiet=quiet)
     if fail_above is not None:

@@ -43,10 +43,10 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.certificate import certifiable
-    from fairramp.checking import check as compare
     from fairramp.cli import guards, showing
     from fairramp.cli.render import Screen, count
+    from fairramp.measure.certificate import certifiable
+    from fairramp.measure.drift import check as compare
 
     screen = Screen(json=json, quiet=quiet)
     known = steps.load_rule(rule, "check")

@@ -76,7 +76,7 @@ def fit(
     from fairramp.cli import engine, guards, showing
     from fairramp.cli.render import Screen, typed
     from fairramp.cli.tables import STDIN, STDOUT, check_target
-    from fairramp.scales import SCALES
+    from fairramp.core.scales import SCALES
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output != STDOUT:

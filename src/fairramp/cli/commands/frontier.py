@@ -69,7 +69,7 @@ def frontier(
     from fairramp.cli import guards
     from fairramp.cli.render import Screen
     from fairramp.cli.tables import STDOUT
-    from fairramp.frontier import frontier as trace
+    from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:

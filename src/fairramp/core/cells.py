@@ -1,0 +1,75 @@
+"""Strata: parts of the population within which groups are compared.
+
+A *cell* is one group in one stratum, labelled (stratum, group). Cells are coded like groups, so that everything
+that works group by group works cell by cell; only a gap is one of two cells of the same stratum.
+
+    gap = max over strata of (largest − smallest rate of its cells)
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import Label, label_key
+from fairramp.core.table import name_column
+
+__all__ = [
+    "cell_columns",
+    "largest_gap",
+    "strata_slices",
+    "stratum_index",
+    "widest",
+    "worst_stratum",
+]
+
+
+def stratum_index(labels: Sequence[Label]) -> Integers:
+    """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""
+    keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
+    new = [i > 0 and key != keys[i - 1] for i, key in enumerate(keys)]
+    return np.cumsum(new, dtype=np.intp)
+
+
+def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
+    """Columns of a table that name groups; cells have their stratum in a column of its own."""
+    if not stratified:
+        return {"group": name_column(labels)}
+    cells = [label for label in labels if isinstance(label, tuple)]
+    return {
+        "stratum": name_column([cell[0] for cell in cells]),
+        "group": name_column([cell[1] for cell in cells]),
+    }
+
+
+def largest_gap(rates: Any, strata: Any = None) -> float:
+    """Largest difference between two rates, of one stratum if there are strata."""
+    rates = np.asarray(rates, dtype=np.float64)
+    return worst_stratum(lambda part: float(part.max() - part.min()), strata, rates)
+
+
+def strata_slices(strata: Any, n_cells: int) -> list[slice]:
+    """Where each stratum's cells are; all cells at once without strata."""
+    if strata is None:
+        return [slice(0, n_cells)]
+    borders = [0, *(np.flatnonzero(np.diff(strata)) + 1).tolist(), n_cells]
+    return [slice(start, stop) for start, stop in pairwise(borders)]
+
+
+def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats) -> float:
+    """Largest value of a measure of cells over the strata; of all cells at once without strata."""
+    parts = strata_slices(strata, len(per_cell[0]))
+    return max(measure(*(values[part] for values in per_cell)) for part in parts)
+
+
+def widest(lower: Floats, upper: Floats) -> float:
+    """Largest difference between one group's upper and another's lower limit."""
+    if len(lower) == 1:
+        return 0.0
+    lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+    order = np.argsort(lower)
+    first, second = lower[order[0]], lower[order[1]]
+    others = np.where(np.arange(len(lower)) == order[0], second, first)
+    return float(np.max(upper - others))

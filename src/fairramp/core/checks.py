@@ -1,0 +1,71 @@
+"""Checks of single arguments: each refuses in one clear sentence."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from fairramp.errors import InputError, shown
+
+__all__ = ["check_length", "check_number", "check_option", "checked_width", "is_real", "meant"]
+
+
+#: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
+MIN_RAMP_WIDTH = 1e-6
+
+
+#: Wider ones are a slip of the keyboard.
+MAX_RAMP_WIDTH = 1e6
+
+
+#: Differences of rates, which some people have in percentage points.
+_GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
+
+
+def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> None:
+    """Refuse a column that does not match another, usually the scores."""
+    if length != n_rows:
+        raise InputError(f"`{name}` has {length} rows and `{of}` {n_rows}; they must match.")
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> float:
+    """A number in [low, high]; booleans are not numbers."""
+    if not is_real(value) or not low <= value <= high:
+        unit = "; 2 percentage points are 0.02" if name in _GAPS else ""
+        raise InputError(f"`{name}` must be a number in [{low:.10g}, {high:.10g}], got {shown(value)}{unit}.")
+    return float(value)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number; booleans are not."""
+    if type(value) is float:  # nearly always, and ten thousand ramps are checked
+        return True
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def checked_width(value: Any) -> float:
+    """A ramp width: 0, or wide enough for rounding not to matter."""
+    if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
+        return float(value)
+    raise InputError(
+        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {shown(value)}; "
+        "0 draws only among equal scores."
+    )
+
+
+def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str:
+    """One of the allowed words; `also` are others that people use for some of them."""
+    if not isinstance(value, str) or value not in allowed:
+        near = meant(value, allowed, also)
+        guess = f"; did you mean {near!r}?" if near else "."
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {shown(value)}{guess}")
+    return value
+
+
+def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str | None:
+    """The allowed word that another was probably meant as."""
+    from difflib import get_close_matches
+
+    word = value.strip().lower() if isinstance(value, str) else ""
+    known = {allowed_word.lower(): allowed_word for allowed_word in allowed} | dict(also or {})
+    return next((known[near] for near in get_close_matches(word, known, n=1)), None)

@@ -1,0 +1,274 @@
+"""Summary: what a fit needs to know about the rows, and no more.
+
+Per group a list of points. A point is either *exact*, all rows of one score, or a *bin*, all rows with a
+score in [lower, upper). Each carries its number of rows, Σw, Σw² and a place:
+
+    exact         lower = upper = place
+    averaged bin  place = Σw·x / Σw
+    plain bin     place = middle of the bin        (cheapest to make: only counted)
+
+A ramp with foot s and width γ is linear between s and s + γ and constant outside. So an averaged bin
+behaves exactly like its rows unless an end of the ramp falls inside it; a plain bin does unless it meets
+the ramp at all. `unresolved` names the bins for which that fails, `replace` swaps them for finer points,
+and when none is left the summary is as good as the rows.
+
+Summaries of parts add up: `merge` is associative and commutative.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.curve import Floats, Integers, ScoreDistribution, sort_keys
+from fairramp.core.labels import Label, label_key
+
+__all__ = ["MAX_RESOLUTION", "Points", "Summary", "concatenated", "join_points", "resolution"]
+
+Booleans = npt.NDArray[np.bool_]
+
+#: Parts of the score range that a sample's fingerprint tells apart.
+MAX_RESOLUTION = 256
+
+
+def resolution(n_rows: int, n_groups: int, wanted: int = MAX_RESOLUTION) -> int:
+    """Largest power of two up to `wanted` at which the cells stay well below the rows; at least 4."""
+    return 1 << max(min(wanted, n_rows // (4 * n_groups)).bit_length() - 1, 2)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of several groups in flat arrays of one length.
+
+    Attributes
+    ----------
+    group : integers
+        Index of the group.
+    place, lower, upper : floats
+        Where the point stands, and the scores it stands for: [lower, upper), or exactly
+        ``place`` if lower = upper.
+    rows : integers
+        Number of rows.
+    weight, weight_squares : floats
+        Σw and Σw² of the rows.
+    averaged : booleans
+        Whether ``place`` is the weighted mean of the rows' scores.
+    """
+
+    group: Integers
+    place: Floats
+    lower: Floats
+    upper: Floats
+    rows: Integers
+    weight: Floats
+    weight_squares: Floats
+    averaged: Booleans
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def take(self, which: Integers | Booleans) -> Self:
+        """The chosen points, in the chosen order."""
+        return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
+
+    @property
+    def exact(self) -> Booleans:
+        """Which points stand for one single score."""
+        return np.equal(self.lower, self.upper)
+
+    @classmethod
+    def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
+        """Exact points: equal scores of a group become one."""
+        order = _by_group_and_score(group, scores, stable=weights is not None)
+        group, scores = group[order], scores[order]
+        new = np.ones(len(order), dtype=bool)
+        new[1:] = (group[1:] != group[:-1]) | (scores[1:] != scores[:-1])
+        first = np.flatnonzero(new)
+        rows = np.diff(first, append=len(order))
+        if weights is None:
+            weight = weight_squares = rows.astype(np.float64)
+        else:
+            weights = weights[order]
+            weight = np.add.reduceat(weights, first) if len(first) else weights
+            weight_squares = np.add.reduceat(weights * weights, first) if len(first) else weights
+        place = scores[first] + 0.0  # −0.0 is 0.0
+        averaged = np.ones(len(first), dtype=bool)
+        return cls(group[first], place, place, place, rows, weight, weight_squares, averaged)
+
+
+def _by_group_and_score(group: Integers, scores: Floats, *, stable: bool) -> Integers:
+    """Order of rows by group, then score; a stable one makes sums over equal scores repeatable everywhere."""
+    order = np.argsort(scores, kind="stable" if stable else None)
+    highest = group.max(initial=0)
+    kind = np.uint16 if highest < 1 << 16 else np.intp  # 16 bits are sorted by counting
+    return order[np.argsort(group[order].astype(kind), kind="stable")]
+
+
+def concatenated(parts: Sequence[Points]) -> Points:
+    """All points of several lists, one list after the other."""
+    return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
+
+
+def _inside(means: Floats, points: Points) -> Floats:
+    """Means of bins, kept from leaving their bins by rounding."""
+    return np.clip(means, points.lower, np.nextafter(points.upper, -np.inf))
+
+
+def join_points(parts: Sequence[Points]) -> Points:
+    """All points of several lists; points of one group that stand for the same scores become one."""
+    p = concatenated(parts)
+    p = p.take(np.lexsort((p.upper, p.lower, p.group)))
+    new = np.ones(len(p), dtype=bool)
+    new[1:] = (p.group[1:] != p.group[:-1]) | (p.lower[1:] != p.lower[:-1]) | (p.upper[1:] != p.upper[:-1])
+    if not new.all():
+        first = np.flatnonzero(new)
+        weight = np.add.reduceat(p.weight, first)
+        mean = np.add.reduceat(p.weight * p.place, first) / weight
+        averaged = np.logical_and.reduceat(p.averaged, first)
+        p = replace(
+            p.take(first),
+            rows=np.add.reduceat(p.rows, first),
+            weight=weight,
+            weight_squares=np.add.reduceat(p.weight_squares, first),
+            averaged=averaged,
+            place=np.where(averaged & ~p.exact[first], _inside(mean, p.take(first)), p.place[first]),
+        )
+    return p.take(np.lexsort((p.place, p.group)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The scores of each group, summarised.
+
+    Attributes
+    ----------
+    labels : tuple
+        The groups; each has at least one point.
+    points : Points
+        Their points, ordered by group and place.
+    """
+
+    labels: tuple[Label, ...]
+    points: Points
+
+    @classmethod
+    def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
+        """Summary of those labels that have points; the others are left out."""
+        present = np.bincount(points.group, minlength=len(labels)) > 0
+        if present.all():
+            return cls(tuple(labels), points)
+        kept = tuple(labels[i] for i in np.flatnonzero(present).tolist())
+        return cls(kept, replace(points, group=(np.cumsum(present) - 1)[points.group]))
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Number of points of each group."""
+        return np.bincount(self.points.group, minlength=len(self.labels))
+
+    def total(self, values: npt.NDArray[np.float64] | Integers) -> Floats:
+        """Sum of a per-point quantity over each group."""
+        starts = np.cumsum(self.sizes) - self.sizes
+        sums: Floats = np.add.reduceat(values, starts)
+        return sums
+
+    @cached_property
+    def rows(self) -> Integers:
+        """Number of rows of each group."""
+        return self.total(self.points.rows).astype(np.intp)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Σw of each group."""
+        return self.total(self.points.weight)
+
+    @property
+    def shares(self) -> Floats:
+        """Each group's part of the whole weight."""
+        scaled = self.weights / self.weights.max()  # the sum of huge weights must not overflow
+        shares: Floats = scaled / scaled.sum()
+        return shares
+
+    def distribution(self) -> ScoreDistribution:
+        """The points as the solver sees them."""
+        return ScoreDistribution(self.sizes, self.points.place, self.points.weight)
+
+    def fingerprint(self, lowest: float, highest: float) -> str:
+        """SHA-256 of the rows per group and part of the score range, whatever their order."""
+        parts = resolution(int(self.rows.sum()), len(self.labels))
+        per_unit = parts / (highest - lowest)  # a power of two, so that no product is rounded
+        index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
+        cells = self.points.group * (parts + 1) + index
+        counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
+        digest = hashlib.sha256(json.dumps([parts, self.labels]).encode())
+        digest.update(counts.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    def merge(self, other: "Summary") -> "Summary":
+        """Summary of the rows of both."""
+        labels, points = self.beside(other)
+        return Summary(labels, join_points([points]))
+
+    def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
+        """The groups of both, and the points of both one after the other."""
+        labels = {label_key(label): label for label in (*self.labels, *other.labels)}
+        order = sorted(labels)
+        index = {key: i for i, key in enumerate(order)}
+
+        def renumbered(part: "Summary") -> Points:
+            lookup = np.array([index[label_key(label)] for label in part.labels], dtype=np.intp)
+            return replace(part.points, group=lookup[part.points.group])
+
+        return tuple(labels[key] for key in order), concatenated([renumbered(self), renumbered(other)])
+
+    def pooled(self) -> "Summary":
+        """All rows as one group."""
+        p = self.points
+        return Summary((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
+
+    def unresolved(self, feet: Floats, width: float, edges: Floats) -> tuple[Booleans, Booleans]:
+        """Bins that are too coarse to be exact for the given ramps.
+
+        Parameters
+        ----------
+        feet : floats of shape (m, K)
+            Ramps at which every group's rate must be exact.
+        width : float
+            Their width.
+        edges : floats of shape (l, K)
+            Scores at which the rows at or above must be counted exactly.
+
+        Returns
+        -------
+        split, average : booleans, one per point
+            Bins to be split into finer points, and bins for which the mean is enough.
+        """
+        p = self.points
+        coarse = ~p.exact
+        split = np.zeros(len(p), dtype=bool)
+        meets = np.zeros(len(p), dtype=bool)
+        for row in feet:
+            foot = row[p.group]
+            if width == 0:
+                split |= (p.lower <= foot) & (foot < p.upper)
+                continue
+            top = foot + width
+            # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
+            split |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
+            meets |= (p.lower < top) & (p.upper > foot)
+        for row in edges:
+            edge = row[p.group]
+            split |= (p.lower < edge) & (edge < p.upper)
+        split &= coarse
+        return split, meets & coarse & ~split & ~p.averaged
+
+    def replace(self, which: Booleans, finer: Points) -> "Summary":
+        """The same rows with some bins exchanged for finer points."""
+        kept = self.points.take(~which)
+        points = concatenated([kept, finer])
+        keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
+        return Summary(self.labels, points.take(np.argsort(keys, kind="stable")))

@@ -1,0 +1,118 @@
+"""The scale of the scores: stated by the user, checked at the door, never guessed.
+
+    probability   x in [0, 1]      yes from 0.5 on
+    percent       x in [0, 100]    yes from 50 on; divided by 100 before anything else
+    signed        x in [−1, 1]     yes from 0 on
+    logit         any finite x     yes from 0 on; turned into 1/(1 + e^−x) before anything else
+
+*Position* is the number the solver and the rule work with: the score itself, or its probability if it
+came as a logit or in percent. Ramp widths and thresholds are positions; tables show those of percent in percent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.checks import check_number
+
+__all__ = ["ROUNDING", "SATURATION", "SCALES", "Scale", "logits_at"]
+
+#: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
+SATURATION = 36.7368005696771
+#: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.
+ROUNDING = 1e-6
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One way to express a score.
+
+    Attributes
+    ----------
+    name : str
+        What the user writes.
+    lowest, highest : float
+        Range of the positions.
+    score_range : tuple of float
+        Range of the scores as they come.
+    default_cutoff : float
+        Where a classifier says yes unless the user knows better, as a score.
+    """
+
+    name: str
+    lowest: float
+    highest: float
+    score_range: tuple[float, float]
+    default_cutoff: float
+
+    @property
+    def shown_per_unit(self) -> float:
+        """What tables multiply positions by: people compare thresholds with scores."""
+        return 100.0 if self.name == "percent" else 1.0
+
+    @property
+    def finite_range(self) -> tuple[float, float]:
+        """The lowest and the highest score that can be decided; never infinite."""
+        low, high = self.score_range
+        return max(low, -_LARGEST), min(high, _LARGEST)
+
+    @property
+    def is_position(self) -> bool:
+        """Whether a score is its own position."""
+        return self.score_range == (self.lowest, self.highest)
+
+    def checked_cutoff(self, cutoff: Any) -> float:
+        """A cut-off on this scale; the default one for None."""
+        if cutoff is None:
+            return self.default_cutoff
+        low, high = self.score_range
+        return check_number("cutoff", cutoff, max(low, -700.0), min(high, 700.0)) + 0.0  # −0.0 is 0.0
+
+    def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Scores as positions, in float64."""
+        x = scores.astype(np.float64, copy=False)
+        if self.is_position:
+            return x
+        if self.name == "percent":
+            return x / 100.0
+        with np.errstate(over="ignore"):
+            return 1.0 / (1.0 + np.exp(-x))
+
+    def position_of(self, score: float) -> float:
+        """One score as a position."""
+        return float(self.position(np.array([score]))[0])
+
+
+SCALES = {
+    s.name: s
+    for s in (
+        Scale("probability", 0.0, 1.0, (0.0, 1.0), 0.5),
+        Scale("percent", 0.0, 1.0, (0.0, 100.0), 50.0),
+        Scale("signed", -1.0, 1.0, (-1.0, 1.0), 0.0),
+        Scale("logit", 0.0, 1.0, (-float("inf"), float("inf")), 0.0),
+    )
+}
+
+
+def logits_at(threshold: float) -> tuple[float, float]:
+    """The lowest and the highest logit whose probability is the threshold, from 0 to 1, as NumPy computes it.
+
+    Another engine may compute the exponential with another last digit, and equality would not survive that. If no
+    logit has that probability, low is just above high.
+    """
+    position = SCALES["logit"].position_of
+
+    def first(reached: Callable[[float], bool]) -> float:
+        low, high = -1e4, 1e4
+        while np.nextafter(low, high) < high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(position(middle)) else (middle, high)
+        return high
+
+    low = first(lambda p: p >= threshold) if threshold > 0 else -_LARGEST
+    high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else _LARGEST
+    return low, high

@@ -1,0 +1,311 @@
+"""A small table that forces no data-frame library on anyone.
+
+Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_arrow` for programs.
+"""
+
+import html
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.labels import show_label
+from fairramp.errors import FairrampError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["Table", "name_column", "notebook_html", "one_line", "percentage", "with_rows"]
+
+#: Rows shown at the top and at the bottom of a long table.
+_SHOWN = 8
+#: Longest name shown in full.
+_LONGEST = 32
+#: Shortest that a name is cut to; longer than any number.
+_SHORTEST = 12
+#: Numbers up to this are rounding, and shown as 0.
+_NOTHING = 1e-9
+
+
+class Table:
+    """Named columns of equal length, read-only.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        What the table holds.
+    decimals : int, default 4
+        Digits after the point in its text; the numbers themselves are not rounded.
+    headings : mapping of str to str, optional
+        What its text calls some columns.
+
+    Examples
+    --------
+    >>> from fairramp.table import Table
+    >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+    >>> table["rate"].max()
+    np.float64(0.5)
+    >>> print(table)
+    group    rate
+    -----  ------
+    A      0.2500
+    B      0.5000
+    """
+
+    def __init__(
+        self, columns: Mapping[str, Any], decimals: int = 4, headings: Mapping[str, str] | None = None
+    ) -> None:
+        arrays = {name: _column(values) for name, values in columns.items()}
+        if len({len(a) for a in arrays.values()}) > 1:
+            raise ValueError("The columns of a table must have one length.")
+        self._columns = arrays
+        self._decimals = decimals
+        words = {name: name.split("_") for name in arrays}
+        self._headings = words | {name: [one_line(text)] for name, text in (headings or {}).items()}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self._columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values()))) if self._columns else 0
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows as dictionaries of plain Python values.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> next(table.rows())
+        {'group': 'A', 'rate': 0.25}
+        """
+        lists = {name: values.tolist() for name, values in self._columns.items()}
+        for i in range(len(self)):
+            yield {name: values[i] for name, values in lists.items()}
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns as lists of plain Python values.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_dict()
+        {'group': ['A', 'B'], 'rate': [0.25, 0.5]}
+        """
+        return {name: values.tolist() for name, values in self._columns.items()}
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Table as a pandas data frame.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_pandas()
+          group  rate
+        0     A  0.25
+        1     B  0.50
+        """
+        frame: pandas.DataFrame = _library("pandas").DataFrame(self._exported())
+        return frame
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Table as a polars data frame.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_polars().shape
+        (2, 2)
+        """
+        frame: polars.DataFrame = _library("polars").DataFrame(self._exported())
+        return frame
+
+    def to_arrow(self) -> "pyarrow.Table":
+        """Table as an Arrow table.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+        >>> table.to_arrow().column_names
+        ['group', 'rate']
+        """
+        table: pyarrow.Table = _library("pyarrow").table(self._exported())
+        return table
+
+    def _exported(self) -> dict[str, Any]:
+        """Columns that every library takes: mixed, very large and compound labels as text."""
+        exported: dict[str, Any] = {}
+        for name, values in self._columns.items():
+            exported[name] = values.copy()
+            if values.dtype == object:
+                labels = [v for v in values if v is not None]
+                kinds = set(map(type, labels))
+                large = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in labels)
+                if len(kinds) > 1 or tuple in kinds or large:
+                    exported[name] = np.array([show_label(v) for v in values])
+        return exported
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its text leaves the middle out."""
+        return len(self) > 2 * _SHOWN + 1
+
+    def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
+        """Texts row by row, the middle of a long table left out, and which columns are numbers."""
+        n = len(self)
+        shown = list(range(n)) if every or not self.is_cut else [*range(_SHOWN), *range(n - _SHOWN, n)]
+        texts = [[self._text(v) for v in values[shown]] for values in self._columns.values()]
+        rows = [list(row) for row in zip(*texts, strict=True)]
+        if len(shown) < n:
+            gap = ["…"] * len(self._columns)
+            rows.insert(_SHOWN, gap)
+        return rows, [values.dtype != object for values in self._columns.values()]
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, np.floating):
+            rounded = f"{value:,.{self._decimals}f}"
+            if float(rounded.replace(",", "")) != 0:
+                return rounded
+            if abs(value) <= _NOTHING:
+                return rounded.lstrip("-")
+            least = f"{10.0**-self._decimals:.{self._decimals}f}"
+            return f"<{least}" if value > 0 else f">-{least}"
+        if isinstance(value, np.integer):
+            return f"{value:,}"
+        # What stands in a column of objects is a name, also if it is a number.
+        return one_line(show_label(value))
+
+    def text(self, width: int | None = None, *, every: bool = False) -> str:
+        """Text of the table; names are cut as far as a `width` asks for, and numbers never.
+
+        Of a long table it has the first and last rows, or `every` row.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> print(Table({"group": ["a very long name indeed"], "rate": [0.25]}).text(width=22))
+        group             rate
+        --------------  ------
+        a very long n…  0.2500
+        """
+        for longest in range(_LONGEST, _SHORTEST, -1):
+            text = self._lines(longest, every)
+            if width is None or max(map(len, text.split("\n"))) <= width:
+                break
+        return text
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _lines(self, longest: int, every: bool) -> str:
+        rows, numeric = self._cells(every)
+        rows = [[_shortened(cell, longest) for cell in row] for row in rows]
+        words = ([_shortened(word, longest) for word in self._headings[name]] for name in self._columns)
+        header = list(zip_longest(*words, fillvalue=""))
+        widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
+
+        def line(cells: list[str]) -> str:
+            padded = (
+                c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True)
+            )
+            return "  ".join(padded).rstrip()
+
+        rule = line(["-" * w for w in widths])
+        return "\n".join([*(line(list(part)) for part in header), rule, *map(line, rows)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows, numeric = self._cells()
+        align = ["right" if right else "left" for right in numeric]
+
+        def cells(tag: str, texts: list[str]) -> str:
+            return "".join(
+                f'<{tag} style="text-align:{a}">{html.escape(t)}</{tag}>'
+                for t, a in zip(texts, align, strict=True)
+            )
+
+        header = cells("th", [" ".join(self._headings[name]) for name in self._columns])
+        body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def notebook_html(*parts: "Table | str") -> str:
+    """Tables and sentences for a notebook, one under the other."""
+    return "".join(
+        part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
+    )
+
+
+def percentage(share: float) -> str:
+    """A share in percent with all its digits: 99.9 % confidence is not 100 %."""
+    return f"{100 * share:.10g}%"
+
+
+def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
+    """A column of names, which stay names in text also if they are numbers or tuples."""
+    column = np.empty(len(names), dtype=object)
+    column[:] = names
+    return column
+
+
+def one_line(text: str) -> str:
+    """A text without line ends and other controls, which a terminal might obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _spelled(label: Any) -> str:
+    return one_line(show_label(label))
+
+
+def with_rows(
+    groups: Sequence[tuple[Any, int]],
+    most: int = 5,
+    form: str = "{} with {}",
+    spelled: Callable[[Any], str] = _spelled,
+) -> str:
+    """Groups and their rows, for a sentence."""
+    shown = ", ".join(
+        form.format(spelled(label), f"{n:,} row{'' if n == 1 else 's'}") for label, n in groups[:most]
+    )
+    return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
+
+
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _column(values: Any) -> npt.NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        column = values.copy()
+    else:
+        values = list(values)
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
+            column = np.array(values)
+        else:
+            column = name_column(values)
+    column.flags.writeable = False
+    return column
+
+
+def _library(name: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise FairrampError(f"{name} is not installed; install it with: pip install {name}") from None

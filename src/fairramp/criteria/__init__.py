@@ -1,1 +1,0 @@
-"""What fair means, and the thresholds that follow from it."""

@@ -1,0 +1,77 @@
+"""Files that appear whole or not at all.
+
+    path  →  a hidden file beside it  →  flushed to the disk  →  renamed to path
+
+Whoever looks sees the old file or the new one, whatever happens in between: a full disk, a signal, a second
+process that writes the same file. Who is killed may leave the hidden file behind, never half an output.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from fairramp.errors import FairrampError
+
+__all__ = ["replacing", "write_bytes", "write_text"]
+
+#: So many characters of a file's name show whose the hidden file is; with all of them its own might be too long.
+_SHOWN = 40
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+    target = path.resolve()
+    temporary = target.with_name(f".{target.name[:_SHOWN]}.{secrets.token_hex(8)}.tmp")
+    try:
+        mode = stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        mode = None
+    try:
+        rights = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights))
+        yield temporary
+        _flush(temporary, os.O_RDWR)  # Windows flushes no file that cannot be written
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(target)
+        with contextlib.suppress(OSError):  # not every system lets a folder be opened, or flushed
+            _flush(target.parent, os.O_RDONLY)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _flush(path: Path, flags: int) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str, what: str) -> None:
+    """Write a text to a file, in UTF-8."""
+    write_bytes(path, text.encode(), what)
+
+
+def write_bytes(path: Path, content: bytes, what: str) -> None:
+    """Write bytes to a file; to a pipe or a device straight, because a file must not take its place."""
+    if path.is_dir():
+        raise FairrampError(f"Cannot save {what} to {path}: it is a folder.")
+    if not path.parent.is_dir():
+        raise FairrampError(f"Cannot save {what} to {path}: the folder {path.parent} does not exist.")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, error.strerror, str(path)) from None  # not the temporary file

@@ -1,0 +1,139 @@
+"""Bins of a summary that travels: where they start, and what is in them.
+
+The range of the positions is cut into a power of two of equal bins, so that their edges are exact floats; the
+cut-off is one more edge wherever it lies, and the highest score has a bin of its own.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.checks import check_option
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.points import Booleans, Points
+from fairramp.core.scales import SCALES, Scale
+from fairramp.errors import InputError, shown
+
+__all__ = ["Grid", "checked_resolution"]
+
+#: Bins of the score range, at most: more would hardly be a summary.
+MOST_BINS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Edges of bins: a power of two of equal ones, and the cut-off.
+
+    Attributes
+    ----------
+    scale : Scale
+        What the scores mean.
+    resolution : int
+        Equal bins of its range.
+    cutoff : float
+        Where the classifier itself says yes, as a score.
+    """
+
+    scale: Scale
+    resolution: int
+    cutoff: float
+
+    @classmethod
+    def checked(cls, scale: Any, resolution: Any, cutoff: Any) -> "Grid":
+        """A grid from what a user wrote."""
+        meaning = SCALES[check_option("scale", scale, SCALES)]
+        return cls(meaning, checked_resolution(resolution), meaning.checked_cutoff(cutoff))
+
+    @property
+    def per_unit(self) -> float:
+        """Equal bins per unit of the positions; a power of two, so that no product is rounded."""
+        return self.resolution / (self.scale.highest - self.scale.lowest)
+
+    @property
+    def cut(self) -> float:
+        """The cut-off as a position."""
+        return self.scale.position_of(self.cutoff)
+
+    def has_edge(self, position: float) -> bool:
+        """Whether rows at or above a position can be told from those below."""
+        scaled = position * self.per_unit
+        return position == self.cut or scaled == np.floor(scaled)
+
+    @property
+    def is_cut_inside(self) -> bool:
+        """Whether the cut-off divides one of the equal bins."""
+        scaled = self.cut * self.per_unit
+        return bool(scaled != np.floor(scaled))
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Where each bin starts."""
+        equal = self.scale.lowest + np.arange(self.resolution + 1) / self.per_unit
+        if not self.is_cut_inside:
+            return equal
+        return np.insert(equal, np.searchsorted(equal, self.cut), self.cut)
+
+    def bins(self, positions: Floats) -> Integers:
+        """The bin in which each position lies."""
+        index: Integers = np.floor(positions * self.per_unit).astype(np.intp)
+        index -= int(self.scale.lowest * self.per_unit)
+        if self.is_cut_inside:
+            index += positions >= self.cut
+        return index
+
+    def filled(
+        self,
+        group: Integers,
+        bins: Integers,
+        means: Floats,
+        one_score: Booleans,
+        rows: Integers,
+        weight: Floats,
+        squares: Floats,
+    ) -> Points:
+        """Contents of bins as points; where there is one score only, the mean is that and the point exact."""
+        lower = self.edges[bins]
+        upper = self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
+        inside = np.clip(means, lower, np.maximum(np.nextafter(upper, -np.inf), lower))  # not out by rounding
+        place = np.where(one_score, means, inside)
+        lower, upper = np.where(one_score, place, lower), np.where(one_score, place, upper)
+        return Points(group, place, lower, upper, rows, weight, squares, np.ones(len(bins), dtype=bool))
+
+    def joined(self, p: Points) -> Points:
+        """Points in their bins: those of one group and bin become one, exact if all are of one score."""
+        bins = self.bins(p.lower)
+        order = np.lexsort((p.place, bins, p.group))
+        p, bins = p.take(order), bins[order]
+        new = np.ones(len(p), dtype=bool)
+        new[1:] = (p.group[1:] != p.group[:-1]) | (bins[1:] != bins[:-1])
+        first = np.flatnonzero(new)
+        last = np.append(first[1:], len(p)) - 1
+        weight = np.add.reduceat(p.weight, first)
+        lower = self.edges[bins[first]]
+        upper = self.edges[np.minimum(bins[first] + 1, len(self.edges) - 1)]
+        mean = lower + np.add.reduceat(p.weight * (p.place - lower.repeat(last - first + 1)), first) / weight
+        one_place = p.place[first] == p.place[last]
+        place = np.where(one_place, p.place[first], np.clip(mean, p.place[first], p.place[last]))
+        exact = one_place & np.logical_and.reduceat(p.exact, first)
+        return Points(
+            group=p.group[first],
+            place=place,
+            lower=np.where(exact, place, lower),
+            upper=np.where(exact, place, upper),
+            rows=np.add.reduceat(p.rows, first),
+            weight=weight,
+            weight_squares=np.add.reduceat(p.weight_squares, first),
+            averaged=np.ones(len(first), dtype=bool),
+        )
+
+
+def checked_resolution(resolution: Any) -> int:
+    """A number of bins that a user wrote."""
+    whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
+    if not whole or not 2 <= resolution <= MOST_BINS or resolution & (resolution - 1):
+        raise InputError(
+            f"`resolution` must be a power of two from 2 to {MOST_BINS:,}, such as 4096, got {shown(resolution)}."
+        )
+    return int(resolution)

@@ -1,0 +1,348 @@
+"""Group columns of every kind as small integer codes.
+
+    labels ["B", "A", None, "B"]   →   codes [1, 0, 2, 1] into ("A", "B", None)
+
+A label is a string, an integer, a boolean, missing (None, NaN and every library's null become None),
+or a tuple of those when several columns make intersections. Labels are ordered by kind and value, so
+that a rule does not depend on the order of the rows.
+
+Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once, strings by Arrow
+where they are Arrow's.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.blocks import map_blocks
+from fairramp.core.labels import Label, bad_label, canonical_label, label_key, refuse_mixed
+from fairramp.errors import InputError, shown
+
+__all__ = [
+    "Codes",
+    "appended",
+    "check_n_columns",
+    "cross",
+    "encode_groups",
+    "name_of",
+]
+
+
+#: Integer labels in so narrow a range are taken as codes, whether all of them occur or not.
+_DIRECT_RANGE = 1 << 4
+#: Rows per block where a pass is so short that starting a thread takes longer.
+_LONG_BLOCK = 1 << 21
+#: Integer labels in so narrow a range are coded by counting instead of by sorting.
+_DENSE_RANGE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A group column as integers.
+
+    Attributes
+    ----------
+    values : integers of shape (n,)
+        ``labels[values[i] - offset]`` is the label of row i.
+    offset : int
+        What to subtract from a value to index `labels`.
+    labels : tuple
+        Labels in their order; some may not occur in any row.
+    names : tuple of str, or None
+        Names of the columns, where they have any.
+    n_columns : int
+        How many columns were coded.
+    """
+
+    values: npt.NDArray[np.integer[Any]]
+    offset: int
+    labels: tuple[Label, ...]
+    names: tuple[str, ...] | None = None
+    n_columns: int = 1
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def block(self, start: int, stop: int) -> npt.NDArray[np.intp]:
+        """Codes of the rows start … stop − 1, counted from 0; not to be written to."""
+        values = self.values[start:stop].astype(np.intp, copy=False)
+        return values - self.offset if self.offset else values
+
+    def occurring(self) -> npt.NDArray[np.bool_]:
+        """Which of the labels occur in some row."""
+        seen = np.zeros(len(self.labels), dtype=bool)
+        for start in range(0, len(self), _DENSE_RANGE):
+            seen[self.block(start, start + _DENSE_RANGE)] = True
+        return seen
+
+
+def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
+    """Code a group column, or the intersections of several.
+
+    Parameters
+    ----------
+    groups : array, list, Series, Arrow column; or 2-D array, data frame, mapping or list of columns
+        Several columns make intersections, labelled by tuples.
+    names : tuple of str, optional
+        The columns that are wanted, in their order, where columns have names at all.
+    """
+    if isinstance(groups, Codes):
+        return groups
+    columns, found = _columns(groups)
+    if not columns:
+        raise InputError("`groups` has no column.")
+    if names and found and max(len(names), len(found)) > 1 and len(set(found)) == len(found):
+        if not set(names) <= set(found):
+            raise InputError(
+                f"`groups` has the columns {list(found)}, the rule was fitted on {list(names)}; rename them."
+            )
+        columns, found = [columns[found.index(name)] for name in names], names
+    codes = [_encode_column(column) for column in columns]
+    lengths = {len(c) for c in codes}
+    if len(lengths) > 1:
+        raise InputError(f"The columns of `groups` differ in length: {sorted(lengths)}.")
+    if len(codes) == 1:
+        return replace(codes[0], names=found)
+    singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
+    crossed = reduce(lambda left, right: cross(left, right, _joined), singles)
+    return replace(crossed, names=found, n_columns=len(codes))
+
+
+def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
+    """Take apart what the user passed: columns, and their names if all have one."""
+    if isinstance(groups, str | bytes) or groups is None:
+        raise InputError(
+            f"`groups` must be a column with one label per row, got {shown(groups)}; for one row pass a list of "
+            "one."
+        )
+    if isinstance(groups, Mapping):
+        return list(groups.values()), tuple(map(str, groups))
+    if isinstance(groups, list | tuple):
+        if groups and all(_is_column(part) for part in groups):
+            return list(groups), _names(groups)
+        return [groups], None
+    if isinstance(groups, np.ndarray):
+        return (list(groups.T) if groups.ndim == 2 else [groups]), None
+    frame = _as_frame(groups)
+    if frame is not None:
+        return [c.to_native() for c in frame.iter_columns()], tuple(map(str, frame.columns))
+    return [groups], _names([groups])
+
+
+def _names(columns: Sequence[Any]) -> tuple[str, ...] | None:
+    names = [name_of(column) for column in columns]
+    return tuple(name for name in names if name) if all(names) else None
+
+
+def name_of(column: Any) -> str | None:
+    """Name of a column, where its library gave it one."""
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def _is_column(part: Any) -> bool:
+    return isinstance(part, list) or (hasattr(part, "__array__") and np.ndim(part) == 1)
+
+
+def _as_frame(groups: Any) -> Any:
+    """View an eager data frame of any library through narwhals; None if it is not a data frame."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(groups, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in groups.columns]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"Two columns of `groups` have the name {twice!r}; rename one of them.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("`groups` is a lazy table; collect it first.")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _encode_column(column: Any) -> Codes:
+    categorical: Any = getattr(column, "cat", None)
+    if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
+        labels = [canonical_label(v) for v in categorical.categories]
+        return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
+    arrow = _as_arrow(column)
+    if arrow is not None:
+        return _encode_arrow(arrow)
+    values = column if isinstance(column, list | tuple) else _as_array(column)
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1:
+            raise InputError(
+                "`groups` must be a list, array or column with one label per row, "
+                + (
+                    f"got {type(column).__name__} of shape {values.shape}."
+                    if values.ndim
+                    else f"got {shown(column)}; for one row pass a list of one."
+                )
+            )
+        if values.dtype.kind not in "biufOUT" and len(values):
+            raise InputError(bad_label(values[0]))
+        masked = isinstance(values, np.ma.MaskedArray)
+        if values.dtype.kind == "b" and not masked:
+            return Codes(values.view(np.uint8), 0, (False, True))
+        if values.dtype.kind in "iu" and len(values) and not masked:
+            return _encode_integers(values)
+        values = values.tolist()  # a masked value becomes None
+    return _encode_objects(values)
+
+
+def _as_arrow(column: Any) -> Any:
+    """A column of strings or categories as an Arrow array, where it is one inside; None otherwise."""
+    if isinstance(column, np.ndarray | list | tuple):
+        return None
+    if not hasattr(column, "dictionary_encode"):
+        import narwhals as nw
+
+        series = nw.from_native(column, series_only=True, pass_through=True)
+        if not isinstance(series, nw.Series) or series.dtype not in (nw.String, nw.Categorical, nw.Enum):
+            return None
+        if str(getattr(column, "dtype", "")) == "object":  # Python's own strings gain nothing
+            return None
+        try:
+            column = series.to_arrow()
+        except ImportError:
+            return None
+    kind = str(getattr(column, "type", ""))
+    return column if kind in ("string", "large_string") or kind.startswith("dictionary<") else None
+
+
+def _encode_arrow(column: Any) -> Codes:
+    encoded = column.dictionary_encode()
+    if hasattr(encoded, "combine_chunks"):
+        encoded = encoded.combine_chunks()
+    labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
+    indices = encoded.indices.cast("int32")
+    if indices.null_count:
+        values = indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return _occurring(_ordered(values, -1, [None, *labels]))
+    return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
+
+
+def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
+    """A column of any library; as a list where its nulls would make an array of floats."""
+    if not isinstance(column, np.ndarray):
+        import narwhals as nw
+
+        series = nw.from_native(column, series_only=True, pass_through=True)
+        values: list[Any]
+        if isinstance(series, nw.Series) and series.dtype.is_integer() and series.null_count():
+            values = series.to_list()
+            return values
+        if hasattr(column, "to_pylist") and getattr(column, "null_count", None):  # an Arrow array
+            values = column.to_pylist()
+            return values
+    array: npt.NDArray[Any] = np.asanyarray(column)
+    return array
+
+
+def _encode_integers(values: npt.NDArray[Any]) -> Codes:
+    # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
+    bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
+    if bits.dtype.kind == "u":
+        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
+        if highest < _DIRECT_RANGE:
+            return Codes(values, 0, tuple(range(highest + 1)))
+    ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
+    low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
+    if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
+        return _occurring(Codes(values, low, tuple(range(low, high + 1))))
+    labels, inverse = np.unique(values, return_inverse=True)
+    return Codes(inverse, 0, tuple(labels.tolist()))
+
+
+def _occurring(codes: Codes) -> Codes:
+    """Codes without labels that no row has; a few such labels do no harm and are left."""
+    if len(codes.labels) <= _DIRECT_RANGE:
+        return codes
+    seen = codes.occurring()
+    if seen.all():
+        return codes
+    place = np.cumsum(seen, dtype=np.int32) - 1
+    found = tuple(codes.labels[i] for i in np.flatnonzero(seen).tolist())
+    return Codes(place[codes.block(0, len(codes))], 0, found)
+
+
+def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
+    try:
+        seen: dict[Any, int] = dict.fromkeys(values, 0)
+    except TypeError:
+        bad = next(v for v in values if not _is_hashable(v))
+        raise InputError(bad_label(bad)) from None
+    labels = [canonical_label(v) for v in seen]
+    if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
+        refuse_mixed(values)
+    for code, value in enumerate(seen):
+        seen[value] = code
+    codes = np.fromiter(map(seen.__getitem__, values), dtype=np.intp, count=len(values))
+    return _ordered(codes, 0, labels)
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _ordered(values: npt.NDArray[Any], offset: int, labels: Iterable[Label]) -> Codes:
+    """Codes whose labels are in order, equal labels made one."""
+    labels = list(labels)
+    unique = {label_key(label): label for label in labels}
+    order = sorted(unique)
+    if len(order) == len(labels) and [label_key(label) for label in labels] == order:
+        return Codes(values, offset, tuple(labels))
+    rank = {key: i for i, key in enumerate(order)}
+    lookup = np.array([rank[label_key(label)] for label in labels], dtype=np.intp)
+    codes = lookup[values.astype(np.intp, copy=False) - offset]
+    return Codes(codes, 0, tuple(unique[key] for key in order))
+
+
+def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:
+    """Refuse groups that are not of as many columns as the earlier ones."""
+    if codes.n_columns != n_columns:
+        columns = f"{n_columns} column{'s' if n_columns > 1 else ''}{f' {list(names)}' if names else ''}"
+        raise InputError(f"`{argument}` must have the {columns} of the earlier rows, got {codes.n_columns}.")
+
+
+def appended(first: Codes, second: Codes) -> Codes:
+    """The rows of both, one after the other; names are those of the first."""
+    refuse_mixed((*first.labels, *second.labels))
+    labels = {label_key(label): label for label in (*first.labels, *second.labels)}
+    order = sorted(labels)
+    rank = {key: i for i, key in enumerate(order)}
+    values = [
+        np.array([rank[label_key(label)] for label in part.labels], dtype=np.intp)[part.block(0, len(part))]
+        for part in (first, second)
+    ]
+    return Codes(np.concatenate(values), 0, tuple(labels[key] for key in order), first.names, first.n_columns)
+
+
+def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:
+    """Intersections of two coded columns, only those that occur, labelled by `join`."""
+    n_right = len(right.labels)
+    pairs = left.block(0, len(left)) * n_right + right.block(0, len(right))
+    if len(left.labels) * n_right <= _DENSE_RANGE:
+        found = np.flatnonzero(np.bincount(pairs, minlength=1))
+        place = np.zeros(len(left.labels) * n_right, dtype=np.intp)
+        place[found] = np.arange(len(found))
+        codes = place[pairs]
+    else:
+        found, codes = np.unique(pairs, return_inverse=True)
+    labels = tuple(join(left.labels[i // n_right], right.labels[i % n_right]) for i in found.tolist())
+    return Codes(codes, 0, labels)
+
+
+def _joined(left: Label, right: Label) -> Label:
+    return (*_parts(left), *_parts(right))
+
+
+def _parts(label: Label) -> tuple[Label, ...]:
+    return label if isinstance(label, tuple) else (label,)

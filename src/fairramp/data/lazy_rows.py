@@ -1,0 +1,279 @@
+"""Rows of a lazy table: what a fit asks of them is computed where they are.
+
+    summarize   one pass per group and bin: rows, Σw, Σw², mean
+    refine      a pass over the rows of a few chosen bins: their scores one by one, or finer bins
+
+Nothing but these sums comes to Python. Where a score is its own position, a bin of the first pass is known by
+its edges, which are powers of two apart and exact. All other bins are known by their lowest and highest score,
+as the engine found them: a bin of one score is an exact point at once, and no edge is ever computed twice, by an
+engine and by NumPy, with results that differ in the last digit (logits; their exponentials do).
+
+Columns have the short names of `LazyTable`: x the score, g0, g1, … what makes a group, w the weight.
+"""
+
+from math import isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fairramp.core.curve import Floats, Integers, sort_keys
+from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution
+from fairramp.core.scales import Scale
+from fairramp.data import engines
+from fairramp.data.grid import Grid
+from fairramp.data.lazy_table import LazyTable, Profile
+from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
+from fairramp.data.sample import LARGEST_WEIGHT, SMALLEST_WEIGHT
+from fairramp.errors import FairrampError, InputError
+
+__all__ = ["LazyRows"]
+
+#: Bins per group in the first pass, at most.
+MAX_BINS = 1 << 11
+#: Bins of all groups together, unless the fingerprint needs more.
+MAX_CELLS = 1 << 19
+#: So many rows of chosen bins are looked at one by one; more are binned again.
+LOOKED_AT = 1 << 18
+
+
+class LazyRows(Rows):
+    """Rows of a lazy table as a fit sees them; no guess is made ahead, because each look is a pass.
+
+    Parameters
+    ----------
+    table : LazyTable
+        The rows.
+    profile : Profile
+        Of the same rows.
+    scale : Scale
+        What the scores mean.
+    """
+
+    def __init__(self, table: LazyTable, profile: Profile, scale: Scale) -> None:
+        import narwhals as nw
+
+        self.table, self.profile, self.scale = table, profile, scale
+        self._code = {key: code for code, key in enumerate(profile.keys)}
+        n_rows, n_groups = int(profile.rows.sum()), len(profile.labels)
+        wanted = min(max(2 * isqrt(n_rows), MAX_RESOLUTION), MAX_BINS, max(MAX_CELLS // n_groups, MAX_RESOLUTION))
+        self._per_unit = resolution(n_rows, n_groups, wanted) / (scale.highest - scale.lowest)
+
+        rows = table.rows
+        if profile.has_zeros:
+            rows = rows.filter(nw.col("w") > 0)
+        factor = 1.0
+        if not SMALLEST_WEIGHT < profile.largest_weight < LARGEST_WEIGHT:
+            factor = float(np.ldexp(1.0, -int(np.frexp(profile.largest_weight)[1])))
+            if profile.smallest_weight * factor == 0:
+                raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
+        x = nw.col("x")
+        position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
+        rows = rows.with_columns(p=position)
+        rows = rows.with_columns(bin=(nw.col("p") * self._per_unit).floor())
+        if table.weighted:
+            rows = rows.with_columns(w=nw.col("w") * factor)
+        self._rows = rows
+        self._bins = _Bins.none()
+
+    def summarize(self) -> Summary:
+        """First pass: all rows in bins, or one by one if they are few."""
+        import narwhals as nw
+
+        labels = self.profile.labels
+        few = int(self.profile.rows.sum()) <= SORTED_ROWS
+        if few:
+            found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), "x")
+            return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
+        within = nw.col("p") * self._per_unit - nw.col("bin")  # exact: no sum of full scores loses digits
+        own = self.scale.is_position
+        found = self._sums(self._rows.with_columns(d=within), "bin", ends=not own)
+        bin_ = found["bin"]
+        if own:  # the highest score has a bin of its own
+            upper = np.nextafter((bin_ + 1) / self._per_unit, -np.inf)
+            found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
+        group = self._codes(found)
+        mean = (bin_ + found["d"] / found["w"]) / self._per_unit
+        summary = Summary(labels, self._points(group, found, mean, bin_))
+        # The fingerprint counts parts of the range; a bin that an engine's rounding let straddle two is opened.
+        parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
+        while (split := _straddling(summary.points, parts)).any():
+            summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
+        return summary
+
+    def binned(self, grid: Grid) -> Summary:
+        """One pass: all rows in the bins of a grid that will not be looked into again."""
+        import narwhals as nw
+
+        x, p, bin_ = nw.col("x"), nw.col("p"), nw.col("equal")
+        rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
+        rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
+        if grid.is_cut_inside:
+            # By the scores themselves: an engine's exponential of the cut-off may be another than NumPy's.
+            cut = float(np.floor(grid.cut * grid.per_unit))
+            above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
+            below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
+            rows = rows.with_columns(bin=nw.when(x >= grid.cutoff).then(above).otherwise(below))
+        found = self._sums(rows, "bin", "equal")
+        low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        means = np.where(low == high, low, (found["equal"] + found["d"] / found["w"]) / grid.per_unit)
+        bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
+        rows_ = found["n"].astype(np.intp)
+        points = grid.filled(self._codes(found), bins, means, low == high, rows_, found["w"], found["w2"])
+        return Summary(self.profile.labels, grid.joined(points))
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
+        """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
+        import narwhals as nw
+
+        assert not average.any(), "all bins know their mean"
+        chosen = summary.points.take(split)
+        bins = self._bins.of(chosen)
+        crowded = np.zeros(len(chosen), dtype=bool)
+        if chosen.rows.sum() > LOOKED_AT:
+            crowded = chosen.rows > LOOKED_AT // len(chosen)
+        span = np.nextafter(chosen.upper, -np.inf) - chosen.lower
+        # Where few floats are left between the ends, rounding by the engine could stop all progress.
+        crowded &= (span > 64 * np.spacing(np.abs(chosen.upper))) & (span > 1e-300)
+        parts = finer_parts(max(int(crowded.sum()), 1))
+        with np.errstate(divide="ignore", over="ignore"):
+            per_part = np.where(crowded, parts / span, 0.0)
+
+        keys = [self.profile.keys[code] for code in chosen.group.tolist()]
+        small: dict[str, list[Any]] = {
+            name: list(column) for name, column in zip(self.table.keys, zip(*keys, strict=True), strict=True)
+        }
+        small |= {
+            "bin": bins.bin.tolist(),
+            "low": bins.low.tolist(),
+            "high": bins.high.tolist(),
+            "start": chosen.lower.tolist(),
+            "per_part": per_part.tolist(),
+            "owner": np.arange(len(chosen), dtype=np.float64).tolist(),
+        }
+        x = nw.col("x")
+        # Most rows are far from all chosen bins: engines drop them as they read, before the join.
+        near = self._rows.filter((x >= float(bins.low.min())) & (x <= float(bins.high.max())))
+        hits = self._join(near, small).filter((x >= nw.col("low")) & (x <= nw.col("high")))
+        hits = hits.with_columns(d=nw.col("p") - nw.col("start"))
+        if crowded.any():
+            finer = (nw.col("d") * nw.col("per_part")).floor()
+            hits = hits.with_columns(part=nw.when(nw.col("per_part") > 0).then(finer).otherwise(x))
+        else:
+            hits = hits.with_columns(part=x)
+        found = self._sums(hits, "owner", "part", by_group=False)
+        owner = found["owner"].astype(np.intp)
+        if not np.array_equal(np.bincount(owner, found["n"], minlength=len(chosen)), chosen.rows):
+            raise FairrampError(
+                "The table changed while it was read, or gives other rows each time; fit a fixed copy."
+            )
+        mean = chosen.lower[owner] + found["d"] / found["w"]
+        return self._points(chosen.group[owner], found, mean, bins.bin[owner])
+
+    def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
+        """Rows that belong to the group and bin of a small table, with its columns."""
+        import narwhals as nw
+
+        schema = self._rows.collect_schema()
+        on = ["bin", *self.table.keys]
+        for name in self.table.keys:
+            if any(value is None for value in small[name]):
+                # Null never equals null in a join: a flag and a value of the same type do.
+                blank = _blank(schema[name])
+                rows = rows.with_columns(
+                    nw.col(name).is_null().cast(nw.Float64).alias(f"no_{name}"), nw.col(name).fill_null(blank)
+                )
+                small[f"no_{name}"] = [float(value is None) for value in small[name]]
+                small[name] = [blank if value is None else value for value in small[name]]
+                on.append(f"no_{name}")
+        other = engines.small_table(self._rows, small).with_columns(
+            nw.col(name).cast(schema[name]) for name in self.table.keys
+        )
+        return rows.join(other, on=on, how="inner")
+
+    def _sums(self, rows: Any, *by: str, by_group: bool = True, ends: bool = True) -> dict[str, Any]:
+        """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""
+        import narwhals as nw
+
+        w, d = nw.col("w"), nw.col("d")
+        if self.table.weighted:
+            rows = rows.with_columns(d=d * w, w2=w * w)
+            weights = [w.sum().alias("sum_w"), nw.col("w2").sum()]
+        else:
+            weights = []
+        sums = [nw.len().alias("n"), d.sum()]
+        if ends:
+            sums += [nw.col("x").min().alias("low"), nw.col("x").max().alias("high")]
+        grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
+        # The names of sums must not be those of keys.
+        result = self.table.fetch(grouped.agg(*sums, *weights))
+        result["w"] = result["sum_w"] if self.table.weighted else result["n"]
+        result["w2"] = result["w2"] if self.table.weighted else result["n"]
+        return result
+
+    def _codes(self, found: dict[str, Any]) -> Integers:
+        keys = zip(*(found[key] for key in self.table.keys), strict=True)
+        try:
+            return np.fromiter((self._code[key] for key in keys), dtype=np.intp, count=len(found["n"]))
+        except KeyError:
+            raise FairrampError("The table changed while it was read; fit a fixed copy.") from None
+
+    def _points(self, group: Integers, found: dict[str, Any], mean: Floats, bin_: Floats | None = None) -> Points:
+        """Sums as points, those of one score as exact ones; where the others' rows are is remembered."""
+        lower, top = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        exact = lower == top
+        points = Points(
+            group=group,
+            place=np.where(exact, lower, np.clip(mean, lower, top)),
+            lower=lower,
+            upper=np.where(exact, lower, np.nextafter(top, np.inf)),
+            rows=found["n"].astype(np.intp),
+            weight=found["w"],
+            weight_squares=found["w2"],
+            averaged=np.ones(len(group), dtype=bool),
+        )
+        if bin_ is not None and not exact.all():
+            self._bins = self._bins.joined(
+                points.take(~exact), *(v[~exact] for v in (bin_, found["low"], found["high"]))
+            )
+        return join_points([points])
+
+
+class _Bins(NamedTuple):
+    """Where the rows of each bin are: the bin of the first pass, lowest and highest score as they came."""
+
+    keys: Any
+    bin: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def none(cls) -> "_Bins":
+        return cls(np.empty(0, dtype=np.complex128), np.empty(0), np.empty(0), np.empty(0))
+
+    def joined(self, points: Points, bin_: Floats, low: Floats, high: Floats) -> "_Bins":
+        """Together with new bins; of two with one beginning the newer, which is narrower, counts."""
+        keys = np.concatenate([sort_keys(points.group, points.lower), self.keys])
+        values = [np.concatenate(pair) for pair in zip((bin_, low, high), self[1:], strict=True)]
+        keys, first = np.unique(keys, return_index=True)
+        return _Bins(keys, *(value[first] for value in values))
+
+    def of(self, points: Points) -> "_Bins":
+        """Those of given points."""
+        at = np.searchsorted(self.keys, sort_keys(points.group, points.lower))
+        return _Bins(*(value[at] for value in self))
+
+
+def _straddling(points: Points, parts: float) -> Booleans:
+    """Which bins lie in two parts of the range."""
+    last = np.where(points.exact, points.lower, np.nextafter(points.upper, -np.inf))
+    found: Booleans = np.floor(points.lower * parts) != np.floor(last * parts)
+    return found
+
+
+def _blank(dtype: Any) -> Any:
+    """Any value of a type."""
+    import narwhals as nw
+
+    if dtype == nw.String:
+        return ""
+    return False if dtype == nw.Boolean else 0

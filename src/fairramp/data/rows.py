@@ -1,0 +1,440 @@
+"""Rows in memory, and the two passes over them that an exact fit needs.
+
+    summarize   every row into one of many bins per group: rows, Σw, Σw²
+    refine      only the rows of chosen bins: as exact points, as means, or, where they are too many,
+                as finer bins
+
+The bins are the scale's range cut into a power of two, so that their edges are exact floats and 0.5 is
+one of them; the highest score has a bin of its own. Before anything is solved, `rough` lets a fit refine the
+bins in which the ramps will probably stand (see `fit.guess`) and join all others to a few wide ones. `refine`
+opens a wide bin into the narrow ones that were counted, which needs no pass. A crowded narrow bin is cut again
+along the order of the floats themselves (their bit patterns), which reaches single scores in a few rounds
+wherever they crowd. Few rows are not binned at all: sorting them is cheaper.
+
+Another kind of table takes part in the fit by offering the same methods.
+"""
+
+from collections.abc import Callable, Iterable
+from math import isqrt
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.blocks import map_blocks
+from fairramp.core.curve import Floats, Integers, sort_keys
+from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution
+from fairramp.core.scales import Scale
+from fairramp.data.groups import Codes
+from fairramp.errors import InputError
+
+__all__ = ["ArrayRows", "Rough", "Rows", "finer_parts", "refusal"]
+
+#: Up to this many rows are sorted at once.
+SORTED_ROWS = 1 << 15
+#: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
+SORTED_PER_GROUP = 1 << 6
+#: Bins per group in the first pass, at least (half as many as rows) and at most.
+MIN_BINS = SORTED_PER_GROUP // 2
+MAX_BINS = 1 << 13
+#: Wide bins per group with which a summary starts; what its fingerprint needs.
+WIDE_BINS = MAX_RESOLUTION
+#: Runs of cells, at most, that rows are compared with one by one; more are looked up in a table.
+FEW_RUNS = 8
+#: Places of ramps, at most, among which the first solution is guessed: more would take memory and time.
+MOST_GUESSED = 1 << 20
+#: Finer bins made in one round, over all crowded bins together.
+FINER_BINS = 1 << 16
+#: Floats whose bits can be compared as whole numbers.
+_BITS: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float64): np.dtype(np.uint64),
+    np.dtype(np.float32): np.dtype(np.uint32),
+}
+
+
+class Rough(NamedTuple):
+    """Weight of each group in equal bins, to guess from where the ramps will stand."""
+
+    weights: Floats
+    step: float
+    #: (summary, feet, width, cutoff) → the summary with fine points around ramps at these feet.
+    closer: Callable[[Summary, Floats, float, float], Summary]
+
+
+class Rows(Protocol):
+    """What a fit asks of its rows, wherever they are."""
+
+    def summarize(self) -> Summary:
+        """All rows in coarse points."""
+
+    def rough(self, width: float) -> Rough | None:
+        """What a guess of ramps of that width needs; None if it would not save time."""
+        return None
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
+        """Finer points for chosen bins of the summary."""
+
+
+class ArrayRows(Rows):
+    """Scores, group codes and weights of equal length.
+
+    Parameters
+    ----------
+    scores : numbers of shape (n,)
+        As the user gave them; turned into positions block by block.
+    codes : Codes
+        Their groups.
+    weights : floats of shape (n,), or None
+        Positive; None counts each row once.
+    scale : Scale
+        What the scores mean.
+    """
+
+    def __init__(self, scores: npt.NDArray[Any], codes: Codes, weights: Floats | None, scale: Scale) -> None:
+        self.scores = scores
+        self.codes = codes
+        self.weights = weights
+        self.scale = scale
+        # Near 16·√n bins, so that bins and rows per bin are few, but no coarser than the fingerprint of a
+        # summary.
+        wanted = max(16 * isqrt(len(scores)) // len(codes.labels), MAX_RESOLUTION)
+        self._bins = max(resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS)), MIN_BINS)
+        self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
+        self._stride = self._bins + 1
+        self._n_cells = len(codes.labels) * self._stride
+        self._cell_type = np.dtype(np.uint16 if self._n_cells <= 1 << 16 else np.uint32)
+        # Kept from the first pass: the cell (group and bin) of each row, the cells, their contents.
+        self._cell_of_row: npt.NDArray[Any] = np.empty(0, dtype=self._cell_type)
+        self._cells: Integers = np.empty(0, dtype=np.intp)
+        self._narrow: Points | None = None
+
+    def positions(self, start: int, stop: int) -> Floats:
+        """Positions of the rows start … stop − 1, after checking their scores."""
+        scores = self.scores[start:stop]
+        low, high = self.scale.score_range
+        bits = _BITS.get(scores.dtype) if low == 0 else None
+        # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
+        if bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits):
+            return self.scale.position(scores)
+        smallest, largest = scores.min(), scores.max()  # NaN if any is, and then not in range
+        if not (low <= smallest and largest <= high and np.isfinite(smallest) and np.isfinite(largest)):
+            self._refuse(scores, start)
+        return self.scale.position(scores)
+
+    def _refuse(self, scores: npt.NDArray[Any], start: int) -> None:
+        low, high = self.scale.score_range
+        with np.errstate(invalid="ignore"):
+            bad = np.flatnonzero(~((scores >= low) & (scores <= high) & np.isfinite(scores)))
+        raise refusal(self.scale, float(scores[bad[0]]), f"row {start + int(bad[0])}")
+
+    def summarize(self) -> Summary:
+        """First pass: all rows, sorted if they are few, otherwise in wide bins."""
+        n_rows = len(self.scores)
+        if n_rows <= max(SORTED_ROWS, SORTED_PER_GROUP * len(self.codes.labels)):
+            points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
+            return Summary.of_occurring(self.codes.labels, points)
+        self._count()
+        assert self._narrow is not None
+        narrow = Summary.of_occurring(self.codes.labels, self._narrow)
+        self._narrow = narrow.points
+        if self._bins <= WIDE_BINS:
+            return narrow
+        wide = self._cells % self._stride // (self._bins // WIDE_BINS)
+        return Summary(narrow.labels, _joined(narrow.points, wide)[0])
+
+    def rough(self, width: float) -> Rough | None:
+        """Weights of the occurring groups in the narrow bins; None where rows were sorted, not counted."""
+        step = 1 / self._bins_per_unit
+        if self._narrow is None:
+            return None
+        n_groups = int(self._narrow.group[-1]) + 1
+        if n_groups * (self._stride + 2 * width / step) > MOST_GUESSED:  # ramps may stand beyond the ends
+            return None
+        weights = np.zeros((n_groups, self._stride))
+        weights[self._narrow.group, self._cells % self._stride] = self._narrow.weight
+        return Rough(weights, step, self._closer)
+
+    def _closer(self, summary: Summary, feet: Floats, width: float, cutoff: float) -> Summary:
+        """Fine points where ramps at the given feet would stand, and as few as possible elsewhere."""
+        assert self._narrow is not None, "points of sorted rows are exact"
+        p, step = self._narrow, 1 / self._bins_per_unit
+        low, high = feet - step / 4, feet + step / 4
+        close = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
+        close |= (p.lower < cutoff) & (cutoff < p.upper)
+        around = Summary(summary.labels, p.take(close))
+        split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
+        near = close
+        near[close] = split | average
+        alone = near.copy()  # neighbours as well: should the guess be wrong, then not by much
+        alone[1:] |= near[:-1]
+        alone[:-1] |= near[1:]
+        joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
+        far = Summary(summary.labels, joined)
+        return far.replace(near[first], self.refine(around, split, average))
+
+    def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
+        """Index of each row's (group, bin), in as few bytes as it takes; kept for later passes."""
+        cells, kind = self._cell_of_row[start:stop], self._cell_type
+        positions = self.positions(start, stop)
+        if self.scale.lowest < 0:
+            scaled = positions * self._bins_per_unit
+            np.floor(scaled, out=scaled)
+            np.add(scaled, self._bins // 2, out=cells, casting="unsafe")
+        else:
+            np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")  # cut off: floor from 0 on
+        first = self.codes.block(start, stop).astype(kind)
+        np.multiply(first, kind.type(self._stride), out=first)
+        np.add(cells, first, out=cells)
+        return cells
+
+    def _count(self) -> None:
+        """Pass over all rows: how many, and how heavy, in each cell."""
+        n_rows, n_cells = len(self.scores), self._n_cells
+        self._cell_of_row = np.empty(n_rows, dtype=self._cell_type)
+
+        def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
+            # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
+            cells = self._find_cells(start, stop).astype(np.intp)
+            if self.weights is None:
+                return [np.bincount(cells, minlength=n_cells)]
+            w = self.weights[start:stop]
+            return [np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w)]
+
+        # Blocks four times as long as their result keep all results small beside the rows.
+        totals = _added(map_blocks(count, n_rows, 4 * n_cells))
+        self._cells = np.flatnonzero(totals[0])
+        group, index = np.divmod(self._cells, self._stride)
+        lower = self.scale.lowest + index / self._bins_per_unit
+        upper = np.where(index < self._bins, lower + 1 / self._bins_per_unit, lower)
+        sums = [total[self._cells] for total in totals]
+        weight = sums[0].astype(np.float64) if self.weights is None else sums[1]
+        squares = weight if self.weights is None else sums[2]
+        middle = (lower + upper) / 2
+        self._narrow = Points(group, middle, lower, upper, sums[0], weight, squares, lower == upper)
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
+        """Finer points for the chosen bins of a summary of these rows.
+
+        Wide bins become narrow ones. Narrow bins to be averaged become one bin with its mean; those to
+        be split become exact points or, if their rows are too many, finer bins with their means.
+        """
+        assert self._narrow is not None, "points of sorted rows are exact"
+        which = split | average
+        wide = which & (summary.points.upper - summary.points.lower > 1 / self._bins_per_unit)
+        opened = []
+        if wide.any():
+            opened.append(self._opened(summary.points.take(wide)))
+            split, average = split & ~wide, average & ~wide
+            if not (split.any() or average.any()):
+                return opened[0]
+        chosen = summary.points.take(split | average)
+        to_bins = average[split | average]
+        few = max(SORTED_ROWS, len(self.scores) // 32, 16 * len(self.codes.labels))
+        if chosen.rows[~to_bins].sum() > few:
+            parts = np.where(to_bins, 1, finer_parts(int((~to_bins).sum())))
+            to_bins[:] = True
+        else:
+            parts = np.ones(len(chosen), dtype=np.intp)
+        finer = _FinerBins(chosen, np.where(to_bins, parts, 0))
+
+        owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
+
+        def look(start: int, stop: int) -> _Rows:
+            cells = self._cell_of_row[start:stop]
+            hits = owner.hits(cells)
+            weight = None if self.weights is None else self.weights[start:stop][hits]
+            return _Rows(cells[hits].astype(np.intp), self.scale.position(self.scores[start:stop][hits]), weight)
+
+        def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+            rows = owner.find(rows)
+            binned = to_bins[rows.point]
+            return rows.take(~binned), finer.sums(rows.take(binned))
+
+        if chosen.rows.sum() <= 4 * SORTED_ROWS:
+            results = [sort_out(_Rows.join(map_blocks(look, len(self.scores))))]
+        else:
+            results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
+        rows = _Rows.join([part for part, _ in results])
+        exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
+        return concatenated([*opened, exact, finer.points(_added(sums for _, sums in results))])
+
+    def _opened(self, wide: Points) -> Points:
+        """The narrow bins of wide ones."""
+        assert self._narrow is not None
+        keys = sort_keys(self._narrow.group, self._narrow.lower)
+        first = np.searchsorted(keys, sort_keys(wide.group, wide.lower))
+        stop = np.searchsorted(keys, sort_keys(wide.group, wide.upper))
+        inside = np.zeros(len(keys) + 1, dtype=np.intp)
+        np.add.at(inside, first, 1)
+        np.add.at(inside, stop, -1)
+        return self._narrow.take(np.cumsum(inside)[:-1] > 0)
+
+    def _cells_of(self, points: Points) -> Integers:
+        """The cell in which each point lies."""
+        assert self._narrow is not None
+        keys = sort_keys(self._narrow.group, self._narrow.lower)
+        return self._cells[np.searchsorted(keys, sort_keys(points.group, points.lower), side="right") - 1]
+
+
+def refusal(scale: Scale, value: float, where: str) -> InputError:
+    """What is wrong with a score that is not on its scale."""
+    if not np.isfinite(value):
+        return InputError(f"`scores` must be finite numbers, got {value} in {where}.")
+    low, high = scale.score_range
+    remedy = {
+        "probability": "pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for "
+        "scores from -1 to 1",
+        "percent": "pass scale='logit' for logits or decision values",
+        "signed": "pass scale='logit' for logits or decision values",
+    }[scale.name]
+    return InputError(
+        f"`scores` must be in [{low:g}, {high:g}] for scale={scale.name!r}, got {value!r} in {where}; {remedy}."
+    )
+
+
+def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
+    """Bins of one group and run as one, and the first of each; points that stand for one score stay."""
+    new = np.ones(len(p), dtype=bool)
+    exact = p.exact
+    new[1:] = (p.group[1:] != p.group[:-1]) | (run[1:] != run[:-1]) | exact[1:] | exact[:-1]
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(p)) - 1
+    weight = np.add.reduceat(p.weight, first)
+    joined = Points(
+        group=p.group[first],
+        place=np.add.reduceat(p.weight * p.place, first) / weight,
+        lower=p.lower[first],
+        upper=p.upper[last],
+        rows=np.add.reduceat(p.rows, first),
+        weight=weight,
+        weight_squares=np.add.reduceat(p.weight_squares, first),
+        averaged=exact[first],
+    )
+    return joined, first
+
+
+def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
+    """Element-wise sums of lists of arrays."""
+    return [sum(arrays[1:], start=arrays[0]) for arrays in zip(*parts, strict=True)]
+
+
+class _Owner:
+    """Finds the chosen bin of a row from the row's cell."""
+
+    def __init__(self, chosen: Points, cells: Integers, n_cells: int) -> None:
+        self._chosen = chosen
+        self._keys = sort_keys(cells, chosen.lower)
+        self._cells = cells
+        self._first = np.zeros(n_cells, dtype=np.intp)
+        self._first[cells[::-1]] = np.arange(len(cells))[::-1]
+        self._has = np.zeros(n_cells, dtype=bool)
+        self._has[cells] = True
+        self._alone = int(np.count_nonzero(self._has)) == len(cells)
+        ends = np.flatnonzero(np.diff(self._has, prepend=False, append=False))
+        self._runs = ends.reshape(-1, 2)  # first and one past the last cell of those that lie side by side
+
+    def hits(self, cells: npt.NDArray[Any]) -> Integers:
+        """Which rows lie in a cell with a chosen bin."""
+        if len(self._runs) > FEW_RUNS:
+            return np.flatnonzero(self._has[cells.astype(np.intp)])
+        kind, found = cells.dtype.type, np.zeros(len(cells), dtype=bool)
+        shifted = np.empty_like(cells)
+        for first, stop in self._runs.tolist():
+            np.subtract(cells, kind(first), out=shifted)  # those below wrap around and are large
+            found |= shifted < kind(stop - first)
+        return np.flatnonzero(found)
+
+    def find(self, rows: "_Rows") -> "_Rows":
+        """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""
+        if self._alone:
+            point = self._first[rows.point]
+        else:
+            point = np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
+        inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
+        inside &= self._cells[point] == rows.point
+        rows = rows._replace(point=point)
+        return rows if inside.all() else rows.take(inside)
+
+
+class _Rows(NamedTuple):
+    """Rows of chosen bins: which bin, where, how heavy."""
+
+    point: Integers
+    position: Floats
+    weight: Floats | None
+
+    def take(self, which: Booleans) -> "_Rows":
+        weight = None if self.weight is None else self.weight[which]
+        return _Rows(self.point[which], self.position[which], weight)
+
+    @staticmethod
+    def join(parts: "list[_Rows]") -> "_Rows":
+        weights = [part.weight for part in parts if part.weight is not None]
+        return _Rows(
+            np.concatenate([part.point for part in parts]),
+            np.concatenate([part.position for part in parts]),
+            np.concatenate(weights) if weights else None,
+        )
+
+
+def finer_parts(n_bins: int) -> int:
+    """Into how many parts each of so many crowded bins is cut: a power of two from 16 on."""
+    return 1 << max((FINER_BINS // n_bins).bit_length() - 1, 4)
+
+
+def _ordinal(x: Floats) -> npt.NDArray[np.int64]:
+    """Place of a float among all floats: its bit pattern, mirrored below 0."""
+    bits = (x + 0.0).view(np.int64)  # −0.0 becomes 0.0
+    return np.where(bits >= 0, bits, np.iinfo(np.int64).min - bits)
+
+
+def _from_ordinal(place: npt.NDArray[np.int64]) -> Floats:
+    bits = np.where(place >= 0, place, np.iinfo(np.int64).min - place)
+    return bits.view(np.float64)
+
+
+class _FinerBins:
+    """Bins cut into parts of equally many floats each; 0 parts leaves a bin out."""
+
+    def __init__(self, bins: Points, parts: Integers) -> None:
+        self._bins = bins
+        self._offset = np.cumsum(parts) - parts
+        self.n_cells = int(parts.sum())
+        self._is_cut = bool(np.any(parts > 1))
+        self._first = _ordinal(bins.lower)
+        span = _ordinal(bins.upper) - self._first
+        # Smallest shift with span / 2^shift ≤ parts; the parts are powers of two.
+        per_part = -(-span // np.maximum(parts, 1))
+        self._shift = np.array([int(n - 1).bit_length() for n in per_part.tolist()], dtype=np.int64)
+        self._owner = np.repeat(np.arange(len(bins)), parts)
+
+    def sums(self, rows: _Rows) -> list[npt.NDArray[Any]]:
+        """For each part: rows, Σw·(x − start of the bin) and, with weights, Σw and Σw².
+
+        Distances from the start, because a sum of full scores would lose the digits that a mean
+        inside a narrow bin consists of.
+        """
+        cell = self._offset[rows.point]
+        if self._is_cut:
+            cell += (_ordinal(rows.position) - self._first[rows.point]) >> self._shift[rows.point]
+        w, distance = rows.weight, rows.position - self._bins.lower[rows.point]
+        values = [None, distance] if w is None else [None, w * distance, w, w * w]
+        return [np.bincount(cell, value, minlength=self.n_cells) for value in values]
+
+    def points(self, sums: list[npt.NDArray[Any]]) -> Points:
+        """Those parts that have rows, with their means."""
+        cell = np.flatnonzero(sums[0])
+        owner = self._owner[cell]
+        rows = sums[0][cell]
+        weight = sums[2][cell] if len(sums) > 2 else rows.astype(np.float64)
+        squares = sums[3][cell] if len(sums) > 2 else weight
+        shift, part = self._shift[owner], cell - self._offset[owner]
+        start = self._first[owner] + (part << shift)
+        lower = _from_ordinal(start)
+        upper = np.minimum(_from_ordinal(start + (np.int64(1) << shift)), self._bins.upper[owner])
+        upper = np.where(shift == 0, lower, upper)
+        mean = self._bins.lower[owner] + sums[1][cell] / weight
+        mean = np.clip(mean, lower, np.nextafter(upper, -np.inf))
+        place = np.where(shift == 0, lower, mean)
+        averaged = np.ones(len(cell), dtype=bool)
+        return Points(self._bins.group[owner], place, lower, upper, rows, weight, squares, averaged)

@@ -1,0 +1,72 @@
+"""Tables of every engine through one door: what they are, what columns they have."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fairramp.data.engines import fetch, is_lazy
+from fairramp.errors import InputError
+
+__all__ = ["check_columns", "engine_of", "open_table", "reader"]
+
+
+#: Whose lazy tables are read.
+LAZY_ENGINES = ("dask", "duckdb", "polars", "pyspark")
+
+
+def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """A table seen through narwhals, and what turns one back into the user's kind."""
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InputError("Two columns of the table have the same name; rename one of them.") from None
+    if not isinstance(table, nw.DataFrame | nw.LazyFrame):
+        raise InputError(
+            "`frame` must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Spark or "
+            f"a Dask table, got {type(frame).__name__}; for arrays there is fit_rule."
+        )
+    if isinstance(table, nw.LazyFrame) and engine_of(table) not in LAZY_ENGINES:
+        raise InputError(f"Lazy tables of {engine_of(table)} are not read; collect the columns first.")
+    if isinstance(table, nw.LazyFrame):
+        _check_sound(table.to_native(), engine_of(table))
+    return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
+
+
+def _check_sound(native: Any, engine: str) -> None:
+    """Refuse what narwhals lets pass: two columns of one name, and Spark's endless tables."""
+    if engine == "pyspark" and native.isStreaming:
+        raise InputError("A streaming table cannot be read more than once; pass its batches, in foreachBatch.")
+    names = list(native.columns) if engine in ("dask", "pyspark") else []
+    if len(set(names)) < len(names):
+        raise InputError("Two columns of the table have the same name; rename one of them.")
+
+
+def engine_of(table: Any) -> str:
+    """Name of a table's engine."""
+    return str(table.implementation.value)
+
+
+def check_columns(table: Any, names: Sequence[str]) -> None:
+    """Refuse names of columns that a table does not have."""
+    present = table.collect_schema().names()
+    for name in names:
+        if name not in present:
+            folded = {column.casefold(): column for column in present}
+            near = difflib.get_close_matches(name.casefold(), folded, n=1)
+            shown = ", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else "")
+            remedy = f"did you mean {folded[near[0]]!r}?" if near else f"its columns are {shown}."
+            raise InputError(f"The table has no column {name!r}; {remedy}")
+
+
+def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
+    """What returns a column by its name, in memory."""
+    wanted = list(dict.fromkeys(columns))
+    if is_lazy(table):
+        import narwhals as nw
+
+        short = {f"c{i}": name for i, name in enumerate(wanted)}
+        found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
+        return {name: found[alias] for alias, name in short.items()}.__getitem__
+    return lambda name: table[name].to_native()

@@ -1,0 +1,276 @@
+"""Where data bases differ, and how names and values are written for each of them.
+
+    name      in quotes, as given; a quote inside is doubled
+    text      in quotes; as bytes or escaped where a setting of the session could change what a backslash means
+    number    always a double that reads back to the same bit
+    comment   ends where its line ends, whatever the names in it
+
+Names and values are quoted here and nowhere else. What an engine cannot hold is refused in a sentence.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fairramp.errors import InputError
+
+__all__ = [
+    "ALSO_CALLED",
+    "BIGQUERY",
+    "DIALECTS",
+    "DUCKDB",
+    "POSTGRES",
+    "SNOWFLAKE",
+    "SPARK",
+    "SQLITE",
+    "Dialect",
+    "Part",
+    "check_name",
+    "check_text",
+    "commented",
+    "identifier",
+    "literal",
+    "looks_like_key",
+    "without_nan",
+]
+
+Part = str | int | bool | None
+
+
+class Dialect(NamedTuple):
+    """What a data base calls things.
+
+    Attributes
+    ----------
+    name, title : str
+        For programs, as in sqlglot, and for people.
+    quote : str
+        What stands around names.
+    text, double, small : str
+        The types of texts, of doubles and of decisions.
+    number : callable
+        A finite number as a double.
+    string : callable
+        A text, quoted.
+    exactly : str
+        What compares {text} letter by letter, whatever the collation of its column.
+    is_nan : str or None
+        Whether the double {x} is NaN; None if there is no NaN.
+    draw : str or None
+        The first 13 hexadecimal digits of SHA-256 of {message} as a whole number; None if there is no such hash.
+    range_fails : bool
+        Whether a result that is too large, or too near to 0, may be an error instead of infinity or 0.
+    """
+
+    name: str
+    title: str
+    quote: str
+    text: str
+    double: str
+    small: str
+    number: Callable[[float], str]
+    string: Callable[[str], str]
+    exactly: str
+    is_nan: str | None
+    draw: str | None
+    range_fails: bool = False
+
+
+def _with_exponent(value: float) -> str:
+    """Without an exponent it would be a decimal and lose digits."""
+    text = repr(value).removesuffix(".0")
+    return text if "e" in text else f"{text}e0"
+
+
+def _cast_from_text(type_name: str) -> Callable[[float], str]:
+    return lambda value: f"'{repr(value).removesuffix('.0')}'::{type_name}"
+
+
+def _ratio(value: float) -> str:
+    """A quotient that SQLite reads right: of decimals it takes one in 100,000 for the float beside it."""
+    whole, power = value.as_integer_ratio()
+    if power <= 2**10:  # few digits, or larger than any score
+        return _with_exponent(value)
+    parts = [f"{whole}.0"]
+    while power > 1:
+        step = min(power, 2**50)
+        parts.append(f"{step}.0")
+        power //= step
+    return f"({' / '.join(parts)})"
+
+
+def _doubled(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _postgres_text(text: str) -> str:
+    """An escape string if there is a backslash, which standard_conforming_strings says how to read otherwise."""
+    return f"E{_doubled(text)}".replace("\\", "\\\\") if "\\" in text else _doubled(text)
+
+
+def _spark_text(text: str) -> str:
+    """As bytes, which no setting changes, if there is a quote, a backslash or a variable to be substituted."""
+    if any(mark in text for mark in "'\\$"):
+        return f"CAST(X'{text.encode().hex()}' AS STRING)"
+    return f"'{text}'"
+
+
+def _escaped(text: str) -> str:
+    for mark, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(mark, escape)
+    return f"'{text}'"
+
+
+DUCKDB = Dialect(
+    "duckdb",
+    "DuckDB",
+    '"',
+    "VARCHAR",
+    "DOUBLE",
+    "TINYINT",
+    _with_exponent,
+    _doubled,
+    "{text} COLLATE C",
+    "isnan({x})",
+    "CAST('0x' || substr(sha256({message}), 1, 13) AS BIGINT)",
+)
+POSTGRES = Dialect(
+    "postgres",
+    "PostgreSQL",
+    '"',
+    "TEXT",
+    "DOUBLE PRECISION",
+    "SMALLINT",
+    _cast_from_text("float8"),
+    _postgres_text,
+    '{text} COLLATE "C"',
+    "({x} = 'NaN'::float8)",
+    "CAST(CAST('x000' || substr(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 1, 13) AS BIT(64)) "
+    "AS BIGINT)",
+    range_fails=True,
+)
+SPARK = Dialect(
+    "spark",
+    "Spark",
+    "`",
+    "STRING",
+    "DOUBLE",
+    "TINYINT",
+    _with_exponent,
+    _spark_text,
+    "{text}",
+    "isnan({x})",
+    "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS BIGINT)",
+)
+SNOWFLAKE = Dialect(
+    "snowflake",
+    "Snowflake",
+    '"',
+    "VARCHAR",
+    "DOUBLE",
+    "SMALLINT",
+    _cast_from_text("DOUBLE"),
+    _escaped,
+    "COLLATE({text}, 'utf8')",
+    "({x} = 'NaN'::DOUBLE)",
+    "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
+    range_fails=True,
+)
+BIGQUERY = Dialect(
+    "bigquery",
+    "BigQuery",
+    "`",
+    "STRING",
+    "FLOAT64",
+    "INT64",
+    _with_exponent,
+    _escaped,
+    "{text}",
+    "is_nan({x})",
+    "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
+    range_fails=True,
+)
+SQLITE = Dialect(
+    "sqlite",
+    "SQLite",
+    '"',
+    "TEXT",
+    "REAL",
+    "INTEGER",
+    _ratio,
+    _doubled,
+    "{text} COLLATE BINARY",
+    None,
+    None,
+)
+#: What people call some of them.
+ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
+DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK, SNOWFLAKE, BIGQUERY, SQLITE)}
+
+
+def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
+    """A name, quoted."""
+    return dialect.quote + name.replace(dialect.quote, dialect.quote * 2) + dialect.quote
+
+
+def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
+    """A value, quoted."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str):
+        return dialect.string(value)
+    text = dialect.number(value) if isinstance(value, float) else str(value)
+    return f"({text})" if text.startswith("-") else text
+
+
+def without_nan(column: str, dialect: Dialect) -> str:
+    """A column of numbers, with NULL for NaN, which some libraries write where a label is missing."""
+    if dialect.is_nan is None:
+        return column
+    is_nan = dialect.is_nan.format(x=f"CAST({column} AS {dialect.double})")
+    return f"CASE WHEN NOT {is_nan} THEN {column} END"
+
+
+def check_text(role: str, text: str) -> str:
+    """Refuse what no data base can be trusted to hold in a name or a label."""
+    if "\0" in text:
+        raise InputError(f"{role} {text!r} contains the character NUL, which SQL cannot hold; rename it.")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{role} {text!r} is not valid Unicode text; rename it.") from None
+    return text
+
+
+def check_name(role: str, name: str, dialect: Dialect) -> str:
+    """Refuse a name that a data base would cut off, substitute or not take."""
+    check_text(role, name)
+    if not name:
+        raise InputError(f"{role} has an empty name, which SQL cannot hold; name it.")
+    if dialect is POSTGRES and len(name.encode()) > 63:
+        raise InputError(
+            f"{role} {name!r} has {len(name.encode())} bytes, and PostgreSQL cuts names off after 63; use a "
+            "shorter one."
+        )
+    if dialect is SPARK and "${" in name:
+        raise InputError(f"{role} {name!r} contains '${{', which Spark takes for a variable; rename it.")
+    if dialect is BIGQUERY and any(mark in "`\\" or not mark.isprintable() for mark in name):
+        raise InputError(
+            f"{role} {name!r} contains a backtick, a backslash or a control character, and BigQuery takes none; "
+            "rename it."
+        )
+    return name
+
+
+def looks_like_key(name: Any) -> bool:
+    """Whether a name, or a part of it, is of the form of a key."""
+    if isinstance(name, list | tuple):
+        return any(map(looks_like_key, name))
+    parts = name.split(".") if isinstance(name, str) else []
+    return any(re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", part) for part in parts)
+
+
+def commented(line: str) -> str:
+    """A line as a comment that ends where the line ends; unusual characters by their number."""
+    shown = "".join(c if c.isalnum() or c in " _.,;:()[]=+<>!" else f"<U+{ord(c):04X}>" for c in line)
+    return f"-- {shown}"

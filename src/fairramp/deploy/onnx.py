@@ -1,0 +1,255 @@
+"""A rule as an ONNX graph, alone or behind a classifier's own.
+
+    score, group [, stratum]  →  probability        clip((x − foot_k) / ramp_width, 0, 1), in double
+    u                         →  decision           1 if u < probability else 0;  −1: not decided
+
+Tensors have no nulls and a graph cannot refuse, so what `Rule.probabilities` refuses gets the probability NaN: a
+score that is NaN, infinite or out of its scale's range, and an unseen group under the policy "error". It
+gets the decision −1, and so does a row whose draw is needed and is not in [0, 1). Never a silent yes or no.
+
+The nodes themselves are those of `onnx_nodes`; a classifier is read by `onnx_classifier`.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairramp._version import __version__
+from fairramp.core.checks import check_option
+from fairramp.core.labels import Label
+from fairramp.data.files import write_bytes
+from fairramp.deploy.columns import Columns
+from fairramp.deploy.onnx_classifier import align, loaded, names_in, one_column, score_output
+from fairramp.deploy.onnx_nodes import (
+    ML,
+    ML_OPSET,
+    OPSET,
+    UNDECIDED,
+    RuleNodes,
+    inputs_of,
+    load_onnx,
+    tensor_info,
+)
+from fairramp.errors import FairrampError, InputError
+from fairramp.rule.rule import Rule
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["append_to", "labels_by_input", "to_onnx"]
+
+
+def to_onnx(
+    rule: Rule,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    decisions: bool = False,
+    score: str | None = None,
+    group: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
+    score_type: str = "float64",
+    missing: Any = None,
+    prefix: str = "",
+) -> "ModelProto":
+    """Make an ONNX model of a rule.
+
+    Parameters
+    ----------
+    rule : Rule
+        What to export.
+    path : str or path, optional
+        Where to save the model, whole or not at all.
+    decisions : bool, default False
+        Whether the model has a further input `u`, from `fairramp.draws` in double, and a further output
+        `decision`: int8, 1, 0 or −1 for a row that could not be decided.
+    score, group, strata : str or list of str, optional
+        Names of the inputs; the columns of the fit unless given, or else score, group and stratum.
+    score_type : {"float64", "float32"}
+        Type of the scores that come in; all arithmetic is in double.
+    missing : str, int or dict of those by input, optional
+        What stands for a missing group, which tensors have no value for. Needed if the fit had a group
+        of missing values.
+    prefix : str, default ""
+        What the names `u`, `probability` and `decision` start with.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> model = to_onnx(rule, decisions=True)
+    >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
+    (['score', 'group', 'u'], ['probability', 'decision'])
+    """
+    onnx = load_onnx()
+    types = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}
+    check_option("score_type", score_type, types)
+    named = _named(rule, score, group, strata)
+    columns, name = inputs_of(rule, named, missing), named.score
+    _check_distinct([name, *(column.name for column in columns)])
+    graph = onnx.GraphProto(name="fairramp")
+    graph.input.append(tensor_info(name, types[score_type]))
+    part = RuleNodes(rule, columns, decisions, prefix, {name})
+    versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(ML, ML_OPSET)]
+    model = onnx.helper.make_model(
+        graph,
+        producer_name="fairramp",
+        producer_version=__version__,
+        opset_imports=versions,
+        ir_version=onnx.helper.find_min_ir_version_for(versions),
+    )
+    return _finished(part.added_to(model, name), part, name, path)
+
+
+def append_to(
+    model: Any,
+    rule: Rule,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    decisions: bool = False,
+    score: str | None = None,
+    column: int | None = None,
+    group: str | Sequence[str] | None = None,
+    strata: str | Sequence[str] | None = None,
+    missing: Any = None,
+    prefix: str = "",
+) -> "ModelProto":
+    """Join a rule behind a classifier, so that one model takes features and groups and decides.
+
+    A score at most 1e-6 out of its range (1e-4 in percent) is a rounding of the classifier and counts as the end.
+
+    The classifier's own inputs and outputs stay. An input of the classifier with the name of a group column, and
+    of its type, is used for both.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto or path
+        The classifier; it is not changed. Models of skl2onnx need ``options={"zipmap": False}``.
+    rule : Rule
+        Fitted to scores of that classifier.
+    path : str or path, optional
+        Where to save the joined model, whole or not at all.
+    decisions : bool, default False
+        As for `to_onnx`.
+    score : str, optional
+        Name of the output that holds the scores; needed if several could.
+    column : int, optional
+        Which column of that output; the second of two unless given.
+    group, strata, missing, prefix
+        As for `to_onnx`.
+
+    Returns
+    -------
+    onnx.ModelProto
+
+    Examples
+    --------
+    >>> import onnx
+    >>> from onnx import helper
+    >>> from fairramp import Ramp, Rule
+    >>> rows = helper.make_tensor_value_info("features", onnx.TensorProto.FLOAT, ["rows", 1])
+    >>> chance = helper.make_tensor_value_info("chance", onnx.TensorProto.FLOAT, ["rows", 1])
+    >>> node = helper.make_node("Sigmoid", ["features"], ["chance"])
+    >>> graph = helper.make_graph([node], "own", [rows], [chance])
+    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> joined = append_to(helper.make_model(graph), rule)
+    >>> [tensor.name for tensor in joined.graph.input], [tensor.name for tensor in joined.graph.output]
+    (['features', 'group'], ['chance', 'probability'])
+    """
+    onnx = load_onnx()
+    if isinstance(model, onnx.ModelProto):
+        joined = onnx.ModelProto()
+        joined.CopyFrom(model)
+    else:
+        joined = loaded(os.fspath(model))
+    found = score_output(joined, score)
+    align(joined)
+    graph = joined.graph
+    inputs = {tensor.name: tensor for tensor in graph.input}
+    columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), names_in(graph)
+    _check_distinct([column_in.name for column_in in columns])
+    for column_in in columns:
+        if column_in.name not in inputs:
+            if column_in.name in taken:
+                raise InputError(
+                    f"The model has something named {column_in.name!r} already; pass `group` or `strata`."
+                )
+        elif inputs[column_in.name].type.tensor_type.elem_type != column_in.type:
+            raise InputError(
+                f"The model's input {column_in.name!r} is not of the type of the rule's groups; pass `group` "
+                "with another name, and the groups come in beside it."
+            )
+    part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True)
+    taken_from = one_column(found, column, rule, part)
+    return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
+
+
+def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
+    """The groups' values in each input that tells groups apart, strata first.
+
+    Examples
+    --------
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule((("f", 1), (None, 2)), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> labels_by_input(rule, group=["sex", "unit"])
+    {'sex': ['f', None], 'unit': [1, 2]}
+    """
+    pairs = _named(rule, "", group, strata).labels(rule.groups)
+    _check_distinct([name for name, _ in pairs])
+    return dict(pairs)
+
+
+def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
+    """Names of the inputs: as given, as in the fit, or else score, group and stratum."""
+    stratified, first = rule.criterion == "covariance", rule.groups[0]
+    outer, inner = first if stratified and isinstance(first, tuple) else (None, first)
+    if score is None and (rule.record is None or rule.record.score_column is None):
+        score = "score"
+    if group is None and rule.group_columns is None:
+        group = _numbered("group", inner)
+    if stratified and strata is None and rule.strata_columns is None:
+        strata = _numbered("stratum", outer)
+    return Columns.of(rule, score, group, strata, None)
+
+
+def _check_distinct(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise InputError(f"Inputs must have names of their own, got {names}; pass other ones.")
+
+
+def _numbered(name: str, label: Label) -> list[str]:
+    n = len(label) if isinstance(label, tuple) else 1
+    return [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
+
+
+def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "ModelProto":
+    """The model described, checked and, with a path, saved."""
+    onnx = load_onnx()
+    rule = part.rule
+    said = {
+        "score": f"{score}, on the scale {rule.scale}",
+        "group": [column.name for column in part.columns],
+        **({"u": f"{part.u}: fairramp.draws(ids, key), in double"} if part.u else {}),
+    }
+    known = {prop.key for prop in model.metadata_props}
+    if "fairramp.rule" in known:
+        raise InputError("The model ends in a rule already; append to the classifier itself.")
+    for name, value in (
+        ("fairramp.rule", rule.fingerprint),
+        ("fairramp.version", __version__),
+        ("fairramp.inputs", json.dumps(said, ensure_ascii=False)),
+        ("fairramp.undecided", f"probability NaN, decision {UNDECIDED}"),
+    ):
+        model.metadata_props.add(key=name, value=value)
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except Exception as error:
+        raise FairrampError(f"The model and the rule do not fit together: {error}") from error
+    if path is not None:
+        write_bytes(Path(path), model.SerializeToString(deterministic=True), "the model")
+    return model

@@ -1,0 +1,188 @@
+"""A rule as a torch module, on the scale of its scores and in double.
+
+    scores, codes of the groups      →  probability       clip((x − foot_k) / ramp_width, 0, 1)
+    scores, codes of the groups, u   →  probability, decision
+
+Tensors hold no text, so groups come as codes: 0 … K−1 in the order of the rule; every other number is an unseen
+group. The module's `codes` makes them from labels. What `Rule.probabilities` refuses gets the probability NaN and
+the decision −1, as in `fairramp.export.onnx`.
+
+``model.half()`` and ``model.float()`` round every floating-point buffer of a model, also of a scripted one. So
+the numbers of a rule are kept as the bits of their doubles, in int64.
+"""
+
+import io
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairramp._version import __version__
+from fairramp.core.scales import SCALES
+from fairramp.data.files import write_bytes
+from fairramp.deploy.plan import Plan, codes_of
+from fairramp.errors import InputError, installing, shown
+from fairramp.rule.rule import Rule
+
+try:
+    import torch
+    from torch import Tensor
+except ImportError:
+    raise ImportError(f"torch is not installed; install it with: {installing('torch')}") from None
+
+__all__ = ["DecidingModule", "RampModule", "save", "to_torch"]
+
+#: Names of the texts beside a saved module.
+_RULE, _ABOUT = "fairramp.rule.json", "fairramp.json"
+
+
+class RampModule(torch.nn.Module):
+    """P(yes) from scores and codes of groups.
+
+    Parameters
+    ----------
+    rule : Rule
+        What decides.
+    """
+
+    bits: Tensor
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        plan = Plan.of(rule)
+        self.rule = rule
+        self.scale = rule.scale
+        self.low, self.high = SCALES[rule.scale].finite_range
+        self.width = rule.ramp_width
+        self.n_groups = len(rule.groups)
+        self.on_logits = plan.on_logits
+        self.has_own = plan.own_cutoff is not None
+        self.own_cutoff = plan.own_cutoff or 0.0
+        self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers.T).view(np.int64)))
+
+    def codes(self, groups: Any, strata: Any = None) -> Tensor:
+        """Codes of labels, which may be of any kind that `Rule.probabilities` takes."""
+        return torch.from_numpy(codes_of(self.rule, groups, strata))
+
+    def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
+        """Probability of the positive decision, in double; NaN where there is none."""
+        if scores.shape != groups.shape:
+            raise ValueError("scores and groups must have the same shape")
+        if groups.is_floating_point() or groups.is_complex():
+            raise ValueError("groups must be whole numbers, as codes makes them")
+        groups = groups.to(torch.int64)
+        score = scores.to(torch.float64)
+        nan = torch.full_like(score, float("nan"))
+        zero, one = torch.zeros_like(score), torch.ones_like(score)
+        sound = (score >= self.low) & (score <= self.high)
+        score = torch.where(sound, score, nan)
+        if self.scale == "percent":
+            x = score / 100.0
+        elif self.scale == "logit":
+            x = 1.0 / (1.0 + torch.exp(-score))
+        else:
+            x = score
+        known = (groups >= 0) & (groups < self.n_groups)
+        code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
+        numbers = torch.view_copy(self.bits, dtype=torch.float64)  # scripts have no `view` of another type
+        compared = score if self.on_logits else x
+        if self.width == 0.0:
+            low, high, at = numbers[0][code], numbers[1][code], numbers[2][code]
+            below = torch.where(compared < low, zero, nan)
+            return torch.where(compared > high, one, torch.where(compared >= low, at, below))
+        height = (x - numbers[0][code]) / self.width
+        chance = torch.where(height <= 0.0, zero, torch.where(height >= 1.0, one, height))
+        if self.has_own:
+            own = torch.where(sound, torch.where(compared >= self.own_cutoff, one, zero), nan)
+            chance = torch.where(known, chance, own)
+        return chance
+
+
+class DecidingModule(torch.nn.Module):
+    """P(yes) and the decision from scores, codes of groups, and draws u.
+
+    Parameters
+    ----------
+    rule : Rule
+        What decides.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        self.ramps = RampModule(rule)
+
+    def codes(self, groups: Any, strata: Any = None) -> Tensor:
+        """Codes of labels; see `RampModule.codes`."""
+        return self.ramps.codes(groups, strata)
+
+    def forward(self, scores: Tensor, groups: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Probability, and decision in int8: 1, 0, or −1 for what could not be decided.
+
+        `u` comes from `fairramp.draws`, in double.
+        """
+        if scores.shape != u.shape:
+            raise ValueError("scores and u must have the same shape")
+        if u.dtype != torch.float64:
+            raise ValueError("u must be in double, as fairramp.draws makes it")
+        chance = self.ramps(scores, groups)
+        yes, no = torch.ones_like(chance), torch.zeros_like(chance)
+        undecided = torch.full_like(chance, -1.0)
+        drawn = torch.where((u >= 0.0) & (u < 1.0), torch.where(u < chance, yes, no), undecided)
+        answer = torch.where(chance <= 0.0, no, torch.where(chance >= 1.0, yes, drawn))
+        return chance, torch.where(torch.isnan(chance), undecided, answer).to(torch.int8)
+
+
+def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingModule:
+    """Make a torch module of a rule.
+
+    Parameters
+    ----------
+    rule : Rule
+        What to export.
+    decisions : bool, default False
+        Whether the module also takes `u` and returns decisions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from fairramp import Ramp, Rule
+    >>> module = to_torch(Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1))
+    >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))
+    tensor([0.3000, 1.0000], dtype=torch.float64)
+    """
+    module = DecidingModule(rule) if decisions else RampModule(rule)
+    module.eval()
+    return module
+
+
+def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -> None:
+    """Write a rule as a program of `torch.export`, a .pt2 file that runs without fairramp.
+
+    Beside the program the file holds two texts: fairramp.json says which rule it is and what it expects, and
+    fairramp.rule.json is the rule itself, whose groups give the codes.
+    """
+    if not os.fspath(path).lower().endswith(".pt2"):
+        raise InputError(f"`path` of a torch program must end in .pt2, got {shown(os.fspath(path))}.")
+    module = to_torch(rule, decisions=decisions)
+    example: list[Tensor] = [torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64)]
+    expected = ["scores: float64, one per row", "groups: int64 codes"]
+    if decisions:
+        example.append(torch.zeros(2, dtype=torch.float64))
+        expected.append("u: float64, from fairramp.draws")
+    rows = torch.export.Dim("rows")
+    program = torch.export.export(module, tuple(example), dynamic_shapes=tuple({0: rows} for _ in example))
+    about = {
+        "rule": rule.fingerprint,
+        "version": __version__,
+        "scale": rule.scale,
+        "inputs": expected,
+        "undecided": "probability NaN, decision -1",
+    }
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch, about its own format
+        torch.export.save(program, buffer, extra_files={_RULE: rule.to_json(), _ABOUT: json.dumps(about)})
+    write_bytes(Path(path), buffer.getvalue(), "the program")

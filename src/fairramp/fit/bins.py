@@ -1,0 +1,163 @@
+"""fit_summary: a rule from bins alone, and what the bins cost.
+
+A ramp h is linear between its ends and constant outside, so that a bin of mean m and weight share p contributes
+p·h(m) exactly unless an end of the ramp lies inside it. If one does, rows anywhere in the bin with that mean
+contribute between p·(convex envelope of h over the bin at m) and p·(concave envelope at m). So
+
+    error of a rate ≤ Σ over bins p · max(concave − h, h − convex)(m) ≤ Σ over bins with an end p · d/(4γ)
+
+for bins of width d ≤ γ, and the sum of p otherwise. For γ = 0 a bin that holds the threshold contributes its
+largest difference to the chance at its mean. A bin of one score costs nothing. The classifier's own rates are
+exact: the cut-off is an edge.
+"""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from fairramp.core.curve import Floats
+from fairramp.core.points import Booleans, Points, Summary
+from fairramp.data.bins import GroupScores
+from fairramp.data.rows import Rows
+from fairramp.errors import InputError
+from fairramp.fit.fit import fit_rows
+from fairramp.fit.settings import Request
+from fairramp.rule.rule import OFFSETS, Rule
+
+__all__ = ["fit_summary", "rate_errors"]
+
+
+class _NoRows(Rows):
+    """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
+
+    def __init__(self, summary: Summary) -> None:
+        p = summary.points
+        self._summary = Summary(summary.labels, replace(p, lower=p.place, upper=p.place))
+
+    def summarize(self) -> Summary:
+        return self._summary
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
+        raise AssertionError("exact points need no refinement")
+
+
+def fit_summary(
+    summary: GroupScores,
+    *,
+    max_gap: float = 0.0,
+    ramp_width: float = 0.01,
+    ramp: str = "centered",
+    target_rate: str | float = "optimal",
+    cutoff: float | None = None,
+    unseen_group: str = "error",
+    date: str | None = None,
+) -> Rule:
+    """Learn a rule from a summary alone; the rows are not needed.
+
+    The rule is the optimum for rows that lie at the means of their bins. How far each group's selection rate on
+    the rows themselves can be from that is computed and kept as ``rule.record.rate_error``; the certificate
+    counts it in. Within it, the rule is that of `fit_rule`. A summary with strata gives a rule that equalises
+    within strata.
+
+    Parameters
+    ----------
+    summary : GroupScores
+        From `summarize`, `summarize_frame` or `GroupScores.load`, perhaps merged.
+    max_gap, ramp_width, ramp, unseen_group, date
+        As in `fit_rule`. A ``ramp_width`` well above the width of the bins keeps the error small; with 0 the rows
+        of a whole bin are uncertain.
+    target_rate : "optimal" or a number in [0, 1], default "optimal"
+        As in `fit_rule`; the other targets need labels, which a summary does not have.
+    cutoff : float, optional
+        As in `fit_rule`; that of the summary unless given. It must be an edge of the bins.
+
+    Returns
+    -------
+    Rule
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> north = fairramp.summarize(data.score[::2], data.sex[::2])
+    >>> south = fairramp.summarize(data.score[1::2], data.sex[1::2])
+    >>> rule = fairramp.fit_summary(north.merge(south), max_gap=0.02)
+    >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
+    (0.168, 0.02)
+    """
+    if not isinstance(summary, GroupScores):
+        raise InputError(
+            f"`summary` must be a fairramp.GroupScores, got {type(summary).__name__}; "
+            "fairramp.summarize makes one of scores and groups."
+        )
+    if isinstance(target_rate, str) and target_rate in ("accuracy", "base_rate"):
+        raise InputError(
+            f"`target_rate={target_rate!r}` needs labels, which a summary does not have; use 'optimal' or a "
+            "number, or fit the rows."
+        )
+    request = Request.checked(
+        max_gap=max_gap,
+        ramp_width=ramp_width,
+        ramp=ramp,
+        target_rate=target_rate,
+        cutoff=summary.cutoff if cutoff is None else cutoff,
+        scale=summary.scale,
+        unseen_group=unseen_group,
+        stratified=summary.stratified,
+        date=date,
+    )
+    if not summary.grid.has_edge(request.problem.cutoff):
+        raise InputError(
+            f"`cutoff` must be an edge of the summary's bins, got {cutoff!r}; summarise with cutoff={cutoff!r} "
+            "to make it one."
+        )
+    rule = fit_rows(_NoRows(summary.summary), request, summary.names, weighted=summary.weighted)
+    assert rule.record is not None
+    errors = tuple(rate_errors(summary.summary, rule).tolist())
+    return replace(rule, record=replace(rule.record, rate_error=errors))
+
+
+def rate_errors(summary: Summary, rule: Rule) -> Floats:
+    """How far each group's selection rate on the rows can be from that on the means of their bins."""
+    p = summary.points
+    thresholds = np.array([ramp.threshold for ramp in rule.ramps])
+    if rule.ramp_width > 0:
+        feet = thresholds - OFFSETS[rule.ramp] * rule.ramp_width
+        off = _off_ramp(p, feet[p.group], rule.ramp_width)
+    else:
+        ties = np.array([ramp.tie_chance for ramp in rule.ramps])
+        off = _off_step(p, thresholds[p.group], ties[p.group])
+    return np.minimum(summary.total(p.weight / summary.weights[p.group] * off), 1.0)
+
+
+def _off_ramp(p: Points, foot: Floats, width: float) -> Floats:
+    """Largest distance between a bin's mean chance and the chance at its mean, for ramps of positive width.
+
+    Envelopes of a function with two kinks run along chords between the ends of the bin and the kinks in it.
+    """
+    off = np.zeros(len(p))
+    kinks = [(p.lower < end) & (end < p.upper) for end in (foot, foot + width)]
+    which = np.flatnonzero(kinks[0] | kinks[1])
+    lower, upper, place, foot = p.lower[which], p.upper[which], p.place[which], foot[which]
+
+    def chance(x: Floats) -> Floats:
+        return np.clip((x - foot) / width, 0.0, 1.0)
+
+    at_mean = chance(place)
+    corners = [lower, np.clip(foot, lower, upper), np.clip(foot + width, lower, upper), upper]
+    for start, stop in combinations(corners, 2):
+        spans = (start <= place) & (place <= stop) & (start < stop)
+        up = (place - start) / np.where(spans, stop - start, 1.0)
+        chord = chance(start) + up * (chance(stop) - chance(start))
+        off[which] = np.maximum(off[which], np.where(spans, np.abs(chord - at_mean), 0.0))
+    return off
+
+
+def _off_step(p: Points, threshold: Floats, tie: Floats) -> Floats:
+    """The same for ramps of width 0: rows of a bin may be below, at or above a threshold inside it."""
+    at_mean = np.where(p.place == threshold, tie, p.place > threshold)
+    holds = (p.lower <= threshold) & (threshold < p.upper)
+    off = np.maximum(np.abs(tie - at_mean), 1.0 - at_mean)
+    off = np.maximum(off, np.where(p.lower < threshold, at_mean, 0.0))
+    return np.where(holds, off, 0.0)

@@ -1,0 +1,378 @@
+"""Statistical parity: the thresholds that make selection rates equal at the least cost.
+
+With signed scores f = x − cutoff, ramp width γ and c = ½ (centered) or 0 (the paper's ramp), find
+
+    minimise    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
+    subject to  0 ≤ h_i ≤ 1   and   |rate of group k − ρ| ≤ ε/2   for every group k.
+
+The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with a single unknown each:
+
+    G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cut-off
+    G_k(0) outside                               →  G_k(t_k) = the nearer edge of the band
+
+and among thresholds with the same rate the one nearest 0. The best ρ is the one at which the
+multipliers balance: 0 ∈ Σ_k π_k T_k(ρ), π_k the group's share of the weight and T_k(ρ) the interval of
+its admissible multipliers. Both ends of that sum fall with ρ and are linear between breakpoints.
+
+| symbol | in the interface                         |
+| ------ | ---------------------------------------- |
+| ε      | max_gap                                  |
+| ρ      | target_rate                              |
+| γ      | ramp_width (here in the scores' units)   |
+| c      | ½ for ramp="centered", 0 for "paper"     |
+| t      | threshold − cutoff                       |
+
+A departure from the paper's notation: scores are not doubled to 2p − 1. Subtracting the cut-off can
+round two different scores to one, which a tie-splitting rule (γ = 0) must tell apart; so the points
+keep the user's units and t is only ever a difference of thresholds. Costs and γ halve together.
+
+Reference: Alabdulmohsin and Lucic, A Near-Optimal Algorithm for Debiasing Trained Machine Learning
+Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers, RateCurve, ScoreDistribution
+
+__all__ = ["ParityProblem", "ParitySolution", "place_ramps", "solve_parity"]
+
+#: Rates looked up at once while searching for the best target.
+_TRIED_AT_ONCE = 1 << 12
+#: Ramps narrower than this magnify the last digits of the best target, which are then looked after.
+_NARROW = 1e-3
+#: A sum of multipliers this small beside the scores and the ramp is 0: they have no more digits.
+_BALANCE_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class ParityProblem:
+    """What is asked for, in the units of the scores.
+
+    Attributes
+    ----------
+    max_gap : float
+        ε ≥ 0.
+    target_rate : float or None
+        ρ in [0, 1]; None asks for the best one.
+    cutoff : float
+        Where the classifier itself says yes: score ≥ cutoff.
+    ramp_width : float
+        γ, 0 or positive.
+    offset : float
+        c, the chance at the threshold.
+    """
+
+    max_gap: float
+    target_rate: float | None
+    cutoff: float
+    ramp_width: float
+    offset: float
+
+    @property
+    def own_foot(self) -> float:
+        """Foot of the ramp that stands on the classifier's own cut-off."""
+        return self.cutoff - self.offset * self.ramp_width
+
+
+@dataclass(frozen=True)
+class ParitySolution:
+    """One ramp per group.
+
+    Attributes
+    ----------
+    target_rate : float
+        ρ.
+    feet : floats of shape (K,)
+        Score at which each group's chance leaves 0; the threshold itself when the width is 0.
+    thresholds : floats of shape (K,)
+        feet + c·γ: where the chance is c.
+    tie_chances : floats of shape (K,)
+        For width 0, the chance of a score equal to the threshold; otherwise c.
+    rates : floats of shape (K,)
+        Selection rate of each group.
+    multiplier_feet : floats of shape (2, K)
+        Ends of the interval of feet that the balance of multipliers relied on.
+    """
+
+    target_rate: float
+    feet: Floats
+    thresholds: Floats
+    tie_chances: Floats
+    rates: Floats
+    multiplier_feet: Floats
+
+    def chances(self, scores: Floats, groups: Integers, ramp_width: float) -> Floats:
+        """Chance of a yes for scores of the given groups."""
+        feet = self.feet[groups]
+        if ramp_width > 0:
+            return np.clip((scores - feet) / ramp_width, 0.0, 1.0)
+        return np.where(scores == feet, self.tie_chances[groups], scores > feet)
+
+
+def solve_parity(
+    distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float | None = None
+) -> ParitySolution:
+    """Thresholds of least cost with every group's rate within max_gap/2 of the target.
+
+    Parameters
+    ----------
+    distribution : ScoreDistribution
+        The scores of K groups.
+    shares : floats of shape (K,)
+        π_k, each group's share of the whole weight.
+    problem : ParityProblem
+        What is asked for.
+    near : float, optional
+        A guess of the best target rate; a good one saves time and changes nothing else.
+    """
+    curve = RateCurve(distribution, problem.ramp_width)
+    own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
+    ramp_rates = _own_ramp_rates(distribution, problem)
+    if problem.target_rate is None:
+        own_rate = float(shares @ own_rates)
+        near = own_rate if near is None else near
+        target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
+        if 0 < problem.ramp_width < _NARROW:
+            target = _sharpened(curve, shares, problem, ramp_rates, target)
+    else:
+        target = problem.target_rate
+
+    half = problem.max_gap / 2
+    rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+    # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
+    free = np.abs(rates - target) < half - RATE_TOLERANCE
+    return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
+
+
+def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: ParityProblem) -> ParitySolution:
+    """Thresholds at which each group has a rate of its own that was chosen elsewhere.
+
+    A group whose rate is not a number stays on the classifier's own cut-off.
+    """
+    curve = RateCurve(distribution, problem.ramp_width)
+    own = np.isnan(rates)
+    if own.any():
+        rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
+    none = np.zeros(len(rates), dtype=bool)
+    return _place(curve, rates, problem, float(rates.max() + rates.min()) / 2, own=own, free=none)
+
+
+def _own_ramp_rates(distribution: ScoreDistribution, problem: ParityProblem) -> Floats:
+    """The rate of each group's ramp on the cut-off.
+
+    At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
+    the upper end.
+    """
+    n_groups = len(distribution.first)
+    if problem.ramp_width > 0:
+        return distribution.rates(np.full(n_groups, problem.own_foot), problem.ramp_width)
+    return distribution.rates_from(np.full(n_groups, problem.cutoff))
+
+
+def _place(
+    curve: RateCurve,
+    rates: Floats,
+    problem: ParityProblem,
+    target: float,
+    *,
+    own: npt.NDArray[np.bool_],
+    free: npt.NDArray[np.bool_],
+) -> ParitySolution:
+    """Ramps with the given rates, each as near the classifier's own cut-off as its rate allows.
+
+    `own` marks groups that stay on the cut-off, `free` those whose multiplier is 0.
+    """
+    distribution, n_groups = curve.distribution, len(rates)
+    lowest, highest = curve.feet(rates)
+    feet = np.where(own, problem.own_foot, np.clip(problem.own_foot, lowest, highest))
+    sloping = (lowest == highest) & (feet != problem.own_foot)
+    if sloping.any():
+        feet = np.where(sloping, curve.polish(feet, rates), feet)
+    if problem.ramp_width > 0:
+        tie_chances = np.full(n_groups, problem.offset)
+        rates = distribution.rates(feet, problem.ramp_width)
+    else:
+        tie_chances, rates = _split_ties(distribution, feet, rates, problem.cutoff)
+    return ParitySolution(
+        target_rate=target,
+        feet=feet,
+        thresholds=feet + problem.offset * problem.ramp_width,
+        tie_chances=tie_chances,
+        rates=rates,
+        multiplier_feet=np.where(free, problem.own_foot, np.stack([lowest, highest])),
+    )
+
+
+def _split_ties(
+    distribution: ScoreDistribution, thresholds: Floats, rates: Floats, cutoff: float
+) -> tuple[Floats, Floats]:
+    """Chance τ = (r − P(x > t)) / P(x = t) of the scores equal to the threshold, and the rates.
+
+    Without such scores τ is 0, or 1 at the classifier's own cut-off, which says yes there.
+    """
+    above, tied = distribution.rates_above(thresholds), distribution.rates_from(thresholds)
+    tied = tied - above
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = np.clip((rates - above) / tied, 0.0, 1.0)
+    chances = np.where(tied > 0, chances, np.where(thresholds == cutoff, 1.0, 0.0))
+    return chances, above + chances * tied
+
+
+def _best_target(
+    curve: RateCurve,
+    shares: Floats,
+    problem: ParityProblem,
+    ramp_rates: Floats,
+    own_rate: float,
+    near: float,
+) -> float:
+    """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
+    half = problem.max_gap / 2
+    rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
+
+    def balance(rhos: Floats) -> tuple[Floats, Floats]:
+        """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
+        edges = np.stack([rhos + half, rhos - half])[:, :, None]
+        rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
+        sums = []
+        for feet in curve.feet(rates if half > 0 else rates[:1]):
+            t = feet - problem.own_foot
+            if half > 0:
+                # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge
+                # outside [0, 1] cannot bind.
+                t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
+                t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
+                t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cut-off
+            total = t[0] @ shares
+            moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
+            sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total))
+        return sums[0], sums[1]
+
+    breakpoints = curve.breakpoints()
+    if half > 0:
+        breakpoints = np.concatenate([breakpoints, ramp_rates])
+        breakpoints = np.concatenate([breakpoints - half, breakpoints + half])
+
+    seen: dict[float, tuple[float, float]] = {}
+
+    def ends(rhos: list[float]) -> list[tuple[float, float]]:
+        """The balance at some places, each computed once."""
+        new = [rho for rho in rhos if rho not in seen]
+        if new:
+            lower, upper = balance(np.array(new))
+            seen.update(zip(new, zip(lower.tolist(), upper.tolist(), strict=True), strict=True))
+        return [seen[rho] for rho in rhos]
+
+    n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), 32)
+    # The first ρ at which the lower end is no longer above 0 …
+    left, right = _bracket(
+        breakpoints, lambda rhos: [lo <= 0 for lo, _ in ends(rhos)], n_tried, near, partial(_root, ends)
+    )
+    first = _root(ends, left, right)
+    if first < right or ends([first])[0][0] < 0:
+        return first
+    # … and, where the balance stays at 0, the last at which the upper end is not yet below.
+    left, right = _bracket(
+        breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near, partial(_root, ends)
+    )
+    last = right if ends([right])[0][1] >= 0 else _root(ends, left, right)
+    return min(max(own_rate, first), max(last, first))
+
+
+def _sharpened(
+    curve: RateCurve, shares: Floats, problem: ParityProblem, ramp_rates: Floats, target: float
+) -> float:
+    """The best target to the last digits, which a narrow ramp magnifies.
+
+    Newton's step on Σ π_k t_k = 0, with feet that are right point by point; only where every group that the
+    band moves stands on a sloping piece, so that there is a derivative.
+    """
+    d, half, width = curve.distribution, problem.max_gap / 2, problem.ramp_width
+    for _ in range(4):
+        rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+        moved = (rates != ramp_rates) if half > 0 else np.ones(len(shares), dtype=bool)
+        lowest, highest = curve.feet(rates)
+        if not moved.any() or np.any(moved & (lowest != highest)):
+            return target
+        feet = curve.polish(np.where(moved, lowest, problem.own_foot), rates)
+        on_ramp = d.rates_above(feet) - d.rates_from(feet + width)
+        if np.any(moved & (on_ramp <= 0)):
+            return target
+        give = (shares * width / np.where(moved, on_ramp, np.inf)).sum()
+        step = float((shares * np.where(moved, feet - problem.own_foot, 0.0)).sum() / give)
+        if not abs(step) < _NARROW or not 0 < target + step < 1:
+            return target
+        target += step
+        if abs(step) < 1e-16:
+            break
+    return target
+
+
+def _bracket(
+    breakpoints: Floats,
+    holds: Callable[[list[float]], list[bool]],
+    n_tried: int,
+    near: float,
+    crossing: Callable[[float, float], float],
+) -> tuple[float, float]:
+    """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
+
+    (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
+    one costs hardly less than a few dozen: first some that crowd around a guess, from near to far, then, while
+    there are too many breakpoints left, two beside where a straight line would cross 0 and evenly spaced ones,
+    then the breakpoints themselves.
+    """
+
+    def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
+        """Neighbours among increasing places; the condition fails at left and holds at right."""
+        while places:
+            step = -(-len(places) // n_tried)
+            tried = places[step - 1 :: step]
+            held = holds(tried)
+            i = held.index(True) if True in held else len(held)
+            left, right = [left, *tried][i], [*tried, right][i]
+            places = places[i * step : (i + 1) * step - 1]
+        return left, right
+
+    left, right = -1.0, 2.0
+    at_once = n_tried // 2  # distances to both sides
+    distances = 0.5 ** np.arange(17, 2, -1 if at_once > 4 else -4)
+    for i in range(0, len(distances), at_once):
+        if left < 0 or right > 1:
+            some = distances[i : i + at_once]
+            ends = [0.0, 1.0] if i + at_once >= len(distances) else []
+            places = np.unique(np.clip([*(near - some), *(near + some), *ends], 0.0, 1.0))
+            left, right = narrow(left, places[(places > left) & (places < right)].tolist(), right)
+    if left < 0:
+        return 0.0, 0.0
+    if right > 1:
+        return 1.0, 1.0
+    straight = True
+    for _ in range(6):
+        breakpoints = breakpoints[(breakpoints > left) & (breakpoints < right)]
+        if len(breakpoints) <= n_tried:
+            break
+        width = right - left
+        places = np.linspace(left, right, n_tried + 2)[1:-1]
+        if straight:
+            beside = crossing(left, right) + width / 64 * np.array([-1.0, 1.0])
+            places = np.sort(np.concatenate([places[: n_tried - 2], beside]))
+        left, right = narrow(left, places[(places > left) & (places < right)].tolist(), right)
+        straight = right - left < width / 8
+    inside = np.unique(breakpoints[(breakpoints > left) & (breakpoints < right)])
+    return narrow(left, inside.tolist(), right)
+
+
+def _root(ends: Callable[[list[float]], list[tuple[float, float]]], left: float, right: float) -> float:
+    """Where the balance crosses 0 on [left, right], between whose ends it is linear."""
+    (start, _), (_, end) = ends([left, right])
+    if left == right or end >= 0:
+        return right
+    if start <= 0:
+        return left
+    return left + (right - left) * start / (start - end)

@@ -1,0 +1,136 @@
+"""Where the ramps will stand, nearly: from counts in equal bins alone.
+
+With S(u) the weight at or above u, a ramp of foot s and width γ selects
+
+    G(s) = (1/γ) ∫ S(u) du   from s to s + γ,            (γ = 0: S(s) itself)
+
+so two running sums over the bins give G at the edge of every bin, for all groups at once, and a straight line
+between edges gives the foot of a wanted rate. It is right up to how rows lie inside their bin. A fit looks closer
+there first, and is spared solving twice; what it finds does not depend on the guess.
+"""
+
+from collections.abc import Callable
+from math import ceil
+
+import numpy as np
+
+from fairramp.core.curve import Floats
+from fairramp.core.points import Summary
+from fairramp.data.rows import Rows
+from fairramp.fit.criteria.parity import ParityProblem
+
+__all__ = ["RoughCurve", "likely_ramps", "look_ahead"]
+
+#: Steps of the search for the best target, at most.
+_MOST_STEPS = 40
+
+
+class RoughCurve:
+    """G of every group at the edges of equal bins, ready to be inverted.
+
+    Parameters
+    ----------
+    weights : floats of shape (K, B)
+        Weight of each group in each bin; no group is empty.
+    lowest, step : float
+        Where the first bin starts, and how wide each is.
+    width : float
+        γ.
+    """
+
+    def __init__(self, weights: Floats, lowest: float, step: float, width: float) -> None:
+        n_groups, n_bins = weights.shape
+        before = ceil(width / step)  # a ramp may stand so many bins below the first
+        whole, part = divmod(width / step, 1.0)
+        n_feet = before + n_bins + 1
+        above = np.zeros((n_groups, n_feet + before + 1))
+        np.cumsum(weights[:, ::-1], axis=1, out=above[:, n_feet - 2 : before - 1 if before else None : -1])
+        above /= above[:, before, None].copy()
+        above[:, :before] = 1.0
+        if width > 0:
+            area = np.cumsum(above[:, ::-1], axis=1)[:, ::-1]
+            area -= above / 2  # the trapezoids to the right of each edge
+            end = int(whole)
+            ends = area[:, end : end + n_feet] - (part - part**2 / 2) * above[:, end : end + n_feet]
+            ends -= part**2 / 2 * above[:, end + 1 : end + 1 + n_feet]
+            above = (area[:, :n_feet] - ends) * (step / width)
+        self._rates = above[:, :n_feet]
+        self._first, self.step = lowest - before * step, step
+        self._rows = np.arange(n_groups)
+
+    def feet(self, rates: Floats) -> Floats:
+        """The foot at which each group has its wanted rate, nearly."""
+        n_feet = self._rates.shape[1]
+        j = np.minimum(np.maximum(np.count_nonzero(self._rates >= rates[:, None], axis=1), 1), n_feet - 1)
+        high, low = self._rates[self._rows, j - 1], self._rates[self._rows, j]
+        fall = high - low
+        part = np.where(fall > 0, (high - rates) / np.where(fall > 0, fall, 1.0), 0.0)
+        feet: Floats = self._first + (j - 1 + np.minimum(np.maximum(part, 0.0), 1.0)) * self.step
+        return feet
+
+    def rates(self, foot: float) -> Floats:
+        """G of each group at one common foot, nearly."""
+        place = min(max((foot - self._first) / self.step, 0.0), self._rates.shape[1] - 1.0)
+        j = min(int(place), self._rates.shape[1] - 2)
+        rates: Floats = self._rates[:, j] + (place - j) * (self._rates[:, j + 1] - self._rates[:, j])
+        return rates
+
+
+def look_ahead(
+    rows: Rows, summary: Summary, problem: ParityProblem, lowest: float, rates: Floats | None
+) -> tuple[Summary, float | None]:
+    """The summary with finer points where the solution will probably need them, and a guess of the target."""
+    rough = rows.rough(problem.ramp_width)
+    if rough is None:
+        return summary, None
+    curve = RoughCurve(rough.weights, lowest, rough.step, problem.ramp_width)
+    if rates is None:
+        target, feet = likely_ramps(curve, summary.shares, problem)
+    else:
+        target, feet = None, curve.feet(rates)
+    return rough.closer(summary, feet, problem.ramp_width, problem.cutoff), target
+
+
+def likely_ramps(curve: RoughCurve, shares: Floats, problem: ParityProblem) -> tuple[float, Floats]:
+    """The target rate and each group's foot that `solve_parity` will find, nearly."""
+    half, own_foot = problem.max_gap / 2, problem.own_foot
+
+    def balance(rho: float) -> float:
+        """Σ π_k t_k at a target; falls with it."""
+        if half == 0:
+            return float(shares @ curve.feet(np.full(len(shares), rho)) - own_foot)
+        total = 0.0
+        if rho + half <= 1:  # an edge outside [0, 1] cannot bind
+            total += float(shares @ np.maximum(curve.feet(np.full(len(shares), rho + half)) - own_foot, 0.0))
+        if rho - half >= 0:
+            total += float(shares @ np.minimum(curve.feet(np.full(len(shares), rho - half)) - own_foot, 0.0))
+        return total
+
+    own_rates = curve.rates(own_foot)
+    if problem.target_rate is None:
+        target = _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    else:
+        target = problem.target_rate
+    rates = np.clip(own_rates, max(target - half, 0.0), min(target + half, 1.0))
+    return target, np.where(rates == own_rates, own_foot, curve.feet(rates))
+
+
+def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -> float:
+    """Where a falling function is within the tolerance of 0 on [0, 1]: straight lines between both sides of 0."""
+    left, right, at_left, at_right = 0.0, 1.0, np.inf, -np.inf
+    place, before = start, 0.0
+    for _ in range(_MOST_STEPS):
+        value = f(place)
+        if abs(value) <= tolerance or right - left < tolerance / 64:
+            break
+        twice = 0.5 if value * before > 0 else 1.0  # a side that stays where it is must not hold the other back
+        if value > 0:
+            left, at_left, at_right = place, value, at_right * twice
+        else:
+            right, at_right, at_left = place, value, at_left * twice
+        before = value
+        if np.isfinite(at_left - at_right):
+            place = left + (right - left) * at_left / (at_left - at_right)
+        else:  # one side only: scores and rates both have a range of about 1
+            place = min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
+    return place

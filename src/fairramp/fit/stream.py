@@ -1,0 +1,228 @@
+"""StreamingFit: a rule from rows that pass by once.
+
+Each row is one step of the paper's algorithm (`criteria.sgd`), and none is kept. The number of steps T is not
+known beforehand, so that at step t the learning rate is the published one of a run that ends there,
+
+    α_t = 0.1 √(K/t)        or a fixed one, which follows a population that drifts.
+
+The rule comes near the optimum and its rates near the target; what is exact about a fit of rows that are there
+is not exact here, and nothing is certified: check the rule on rows it has not seen.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from fairramp.core.checks import check_length, check_option, checked_width
+from fairramp.core.labels import Label, label_key, refuse_mixed
+from fairramp.data.arrays import as_scores
+from fairramp.data.groups import check_n_columns, encode_groups
+from fairramp.data.rows import ArrayRows
+from fairramp.errors import FairrampError, InputError, shown
+from fairramp.fit.settings import Request
+from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
+from fairramp.rule.rule import Ramp, Rule
+
+__all__ = ["StreamingFit"]
+
+
+class StreamingFit:
+    """Learn a rule row by row; groups may turn up at any time.
+
+    Parameters
+    ----------
+    target_rate : float
+        Every group's selection rate, a number in [0, 1].
+    max_gap, ramp_width, ramp, cutoff, scale
+        As in `fit_rule`; the ramp must be wider than 0.
+    unseen_group : {"error", "original"}, default "error"
+        What the rule does with a group that has not turned up.
+    learning_rate : float, optional
+        A fixed one, in units of signed scores; 0.1 √(K/t) at step t if None.
+    iterate : {"last", "average"}, default "last"
+        Which iterate becomes the rule.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> stream = fairramp.StreamingFit(target_rate=0.2, ramp_width=0.05)
+    >>> for start in range(0, len(data.score), 1000):
+    ...     stream = stream.partial_fit(data.score[start : start + 1000], data.sex[start : start + 1000])
+    >>> bool(fairramp.audit(data.score, data.sex, rule=stream.rule()).gap < 0.03)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        target_rate: Any,
+        max_gap: float = 0.0,
+        ramp_width: float = 0.01,
+        ramp: str = "centered",
+        cutoff: float | None = None,
+        scale: str = "probability",
+        unseen_group: str = "error",
+        learning_rate: float | None = None,
+        iterate: str = "last",
+    ) -> None:
+        if isinstance(target_rate, str) or target_rate is None:
+            raise InputError(f"`target_rate` must be a number in [0, 1] for a stream, got {shown(target_rate)}.")
+        if checked_width(ramp_width) == 0:
+            raise InputError("`ramp_width` must be above 0 for a stream, got 0; fit_rule needs none.")
+        check_option("unseen_group", unseen_group, ("error", "original"))
+        self._request = Request.checked(
+            max_gap=max_gap,
+            ramp_width=ramp_width,
+            ramp=ramp,
+            target_rate=target_rate,
+            cutoff=cutoff,
+            scale=scale,
+            unseen_group=unseen_group,
+            solver="sgd",
+        )
+        self._learning_rate = checked_learning_rate(learning_rate)
+        self._iterate = check_option("iterate", iterate, ITERATES)
+        self._labels: list[Label] = []
+        self._places: dict[Any, int] = {}
+        self._names: tuple[str, ...] | None = None
+        self._n_columns: int | None = None
+        self._pooled: Ramp | None = None
+        self._descent = DualDescent(self._request.signed_problem, 0)
+
+    @classmethod
+    def from_rule(
+        cls, rule: Rule, *, steps: int | None = None, learning_rate: float | None = None, iterate: str = "last"
+    ) -> Self:
+        """Go on from a rule for parity, with its settings.
+
+        Parameters
+        ----------
+        rule : Rule
+            With a ramp; the ramp for unseen groups, if there is one, stays where it is.
+        steps : int, optional
+            Steps that the rule stands for; the more, the less a row moves it. By default the rows of its fit,
+            those of all epochs for SGD. A rule without a record, such as that of another stream, needs it.
+        learning_rate, iterate
+            As for the class.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> stream = fairramp.StreamingFit.from_rule(rule).partial_fit(data.score[12000:], data.sex[12000:])
+        >>> stream.rule().groups
+        ('Female', 'Male')
+        """
+        if not isinstance(rule, Rule):
+            raise InputError(f"`rule` must be a fairramp.Rule, got {shown(rule)}.")
+        if rule.target_rate is None:
+            raise InputError("`rule` must equalise over all rows; a stream cannot go on within strata.")
+        record = rule.record
+        stream = cls(
+            target_rate=rule.target_rate,
+            max_gap=rule.max_gap,
+            ramp_width=record.ramp_width if record else rule.ramp_width,
+            ramp=rule.ramp,
+            cutoff=rule.cutoff,
+            scale=rule.scale,
+            unseen_group="error" if rule.pooled else rule.unseen_group,
+            learning_rate=learning_rate,
+            iterate=iterate,
+        )
+        if steps is None:
+            if record is None:
+                raise InputError("`rule` has no record of its fit: pass `steps`, how many rows it stands for.")
+            steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
+        elif not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
+            raise InputError(f"`steps` must be a whole number from 1 on, got {shown(steps)}.")
+        request, average = stream._request, np.array([ramp.threshold for ramp in rule.ramps])
+        last = average if record is None or record.trace is None else np.array(record.trace[-1])
+        stream._names, stream._pooled = rule.group_columns, rule.pooled
+        stream._n_columns = len(stream._names) if stream._names else None
+        stream._add_groups(rule.groups)
+        cutoff, per_unit = request.problem.cutoff, request.signed_per_unit
+        stream._descent.resume((last - cutoff) * per_unit, (average - cutoff) * per_unit, int(steps))
+        return stream
+
+    def partial_fit(self, scores: Any, groups: Any) -> Self:
+        """Take one step per row, in the order of the rows.
+
+        Parameters
+        ----------
+        scores : numbers of shape (n,)
+            On the scale that was given; rows that the classifier was not trained on.
+        groups : labels of shape (n,), or several columns
+            As in `fit_rule`; the columns of the first rows.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> stream = fairramp.StreamingFit(target_rate=0.5)
+        >>> stream.partial_fit([0.2, 0.7], ["A", "B"]).partial_fit([0.9], ["C"]).rule().groups
+        ('A', 'B', 'C')
+        """
+        column = as_scores(scores)
+        codes = encode_groups(groups, self._names)
+        check_length("groups", len(codes), len(column))
+        if self._n_columns is not None:
+            check_n_columns(codes, self._n_columns, self._names, "groups")
+        request = self._request
+        positions = ArrayRows(column, codes, None, request.scale).positions(0, len(column))
+        signed = (positions - request.problem.cutoff) * request.signed_per_unit
+        came = [codes.labels[i] for i in np.flatnonzero(codes.occurring())]
+        refuse_mixed((*self._labels, *came))
+        # From here on nothing can fail, so that a bad row leaves the stream as it was.
+        if self._n_columns is None:
+            self._names, self._n_columns = codes.names, codes.n_columns
+        self._add_groups(came)
+        group_of = [self._places.get(label_key(label), -1) for label in codes.labels]
+        descent, n_groups = self._descent, len(self._labels)
+        for score, code in zip(signed.tolist(), codes.block(0, len(codes)).tolist(), strict=True):
+            rate = self._learning_rate or published_rate(n_groups, descent.steps + 1)
+            descent.step(score, group_of[code], rate)
+        return self
+
+    def _add_groups(self, labels: Iterable[Label]) -> None:
+        for label in labels:
+            if label_key(label) not in self._places:
+                self._places[label_key(label)] = len(self._labels)
+                self._labels.append(label)
+        self._descent.grow(len(self._labels))
+
+    @property
+    def steps(self) -> int:
+        """Rows so far, and those that a rule it went on from stands for."""
+        return self._descent.steps
+
+    def rule(self) -> Rule:
+        """The rule as it stands; it has no record, because no rows are kept.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> rule = fairramp.StreamingFit(target_rate=0.5).partial_fit([0.2, 0.7], ["A", "B"]).rule()
+        >>> rule.record is None
+        True
+        """
+        if not self._labels:
+            raise FairrampError("No row has come yet: call `partial_fit` first.")
+        request, descent = self._request, self._descent
+        signed = descent.last if self._iterate == "last" else descent.average
+        thresholds = request.problem.cutoff + signed / request.signed_per_unit
+        order = sorted(range(len(self._labels)), key=lambda i: label_key(self._labels[i]))
+        return Rule(
+            groups=tuple(self._labels[i] for i in order),
+            ramps=tuple(Ramp(float(thresholds[i])) for i in order),
+            ramp_width=request.problem.ramp_width,
+            ramp=request.ramp,
+            scale=request.scale.name,
+            cutoff=request.cutoff,
+            max_gap=request.problem.max_gap,
+            target_rate=request.problem.target_rate,
+            unseen_group="pooled" if self._pooled else request.unseen_group,
+            pooled=self._pooled,
+            columns=self._names,
+        )

@@ -1,0 +1,503 @@
+"""What decisions do to groups: rates, gaps, errors, changes, each with its uncertainty.
+
+For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label y, per group
+
+    selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
+    true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
+    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w |x − m(x)| / Σ w
+
+where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
+groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
+effective rows n_eff = r (1 − r) (Σw)² / Σ w² (h − r)², and Newcombe's for gap and ratio (see `intervals`).
+
+Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
+from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import Label, label_key
+from fairramp.core.scales import SCALES, Scale
+from fairramp.core.stats import gap_interval, ratio_interval, wilson_interval
+from fairramp.core.table import Table, notebook_html, percentage
+from fairramp.data.arrays import as_labels, as_scores, as_weights
+from fairramp.data.groups import Codes
+from fairramp.data.rows import ArrayRows
+from fairramp.data.sample import encode_cells
+from fairramp.errors import InputError
+from fairramp.fit.outcomes import LabelledScores
+from fairramp.rule.rule import Rule
+from fairramp.rule.verbs import Drawn
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Audit", "MeanChances", "Selection", "Sums", "audit", "mean_chances", "selection"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Selection rates of one set of decisions.
+
+    Attributes
+    ----------
+    rate, lower, upper : tuple of float
+        Selection rate of each group and its confidence limits.
+    gap, gap_interval : float, pair of float
+        Largest difference between two groups' rates.
+    ratio, ratio_interval : float, pair of float
+        Smallest rate divided by the largest; 1 where nobody is selected.
+    accuracy, true_positive_rate, false_positive_rate, precision : tuple of float, or None
+        Per group, where labels are known; NaN where a group has no row that counts.
+    overall_accuracy : float or None
+        Of all rows together.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).before.rate
+    (0.5, 1.0)
+    """
+
+    rate: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    gap: float
+    gap_interval: tuple[float, float]
+    ratio: float
+    ratio_interval: tuple[float, float]
+    accuracy: tuple[float, ...] | None
+    true_positive_rate: tuple[float, ...] | None
+    false_positive_rate: tuple[float, ...] | None
+    precision: tuple[float, ...] | None
+    overall_accuracy: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Audit(Drawn):
+    """What an audit found; made by `audit`.
+
+    Attributes
+    ----------
+    groups : tuple
+        Labels of the groups.
+    rows : tuple of int
+        Rows of each group.
+    before : Selection
+        The classifier's own decisions, score ≥ cutoff.
+    after : Selection or None
+        The rule's, where one was given.
+    changed_to_yes, changed_to_no : tuple of float, or None
+        Share of each group whose decision the rule turns round, in expectation.
+    randomised : float or None
+        Share of all rows whose decision is drawn.
+    calibration_error : tuple of float, or None
+        Mean distance of a score from the share of positives among such scores, where labels are known.
+    confidence : float
+        Of every interval.
+    within_strata : bool
+        Whether groups were compared within strata; then `groups` are (stratum, group).
+    cutoff : float
+        The classifier's own decision is yes from this score on.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05)
+    >>> found = fairramp.audit(data.score, data.sex, data.label, rule=rule)
+    >>> round(found.before.gap, 3), round(found.after.gap, 3), found.groups
+    (0.168, 0.05, ('Female', 'Male'))
+    """
+
+    groups: tuple[Label, ...]
+    rows: tuple[int, ...]
+    before: Selection
+    after: Selection | None
+    changed_to_yes: tuple[float, ...] | None
+    changed_to_no: tuple[float, ...] | None
+    randomised: float | None
+    calibration_error: tuple[float, ...] | None
+    confidence: float
+    within_strata: bool = False
+    cutoff: float = 0.5
+
+    @property
+    def selection(self) -> Selection:
+        """The decisions that count: the rule's if there is one, otherwise the classifier's own."""
+        return self.after or self.before
+
+    @property
+    def gap(self) -> float:
+        """Largest difference between two groups' selection rates."""
+        return self.selection.gap
+
+    @property
+    def ratio(self) -> float:
+        """Smallest selection rate divided by the largest."""
+        return self.selection.ratio
+
+    def table(self) -> Table:
+        """One row per group.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> print(found.table())
+        group  n    rate    rate    rate
+                            from      to
+        -----  -  ------  ------  ------
+        A      2  0.5000  0.0945  0.9055
+        B      2  1.0000  0.3424  1.0000
+        """
+        s = self.selection
+        columns = cell_columns(self.groups, stratified=self.within_strata) | {"n": self.rows}
+        if self.after:
+            columns["rate_before"] = self.before.rate
+        columns |= {"rate": s.rate, "rate_from": s.lower, "rate_to": s.upper}
+        if self.changed_to_yes is not None:
+            columns |= {"changed_to_yes": self.changed_to_yes, "changed_to_no": self.changed_to_no}
+        return Table(columns)
+
+    def errors(self) -> Table:
+        """Accuracy, error rates and calibration of each group; needs labels.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.errors()["true_positive_rate"].tolist()
+        [1.0, 1.0]
+        """
+        s = self.selection
+        if s.accuracy is None:
+            raise InputError("Error rates need `labels`, the true outcomes of the rows.")
+        return Table(
+            cell_columns(self.groups, stratified=self.within_strata)
+            | {
+                "accuracy": s.accuracy,
+                "true_positive_rate": s.true_positive_rate,
+                "false_positive_rate": s.false_positive_rate,
+                "precision": s.precision,
+                "calibration_error": self.calibration_error,
+            }
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, ready for JSON; what no row tells is None.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.to_dict()["before"]["gap"]
+        0.5
+        """
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    def gaps(self) -> Table:
+        """Gap and impact ratio with their limits, before and after.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
+        >>> found.gaps()["impact_ratio"].tolist()
+        [0.5]
+        """
+        found = {"before": self.before} | ({"after": self.after} if self.after else {})
+        columns: dict[str, Any] = {
+            "decisions": list(found),
+            "gap": [s.gap for s in found.values()],
+            "gap_from": [s.gap_interval[0] for s in found.values()],
+            "gap_to": [s.gap_interval[1] for s in found.values()],
+            "impact_ratio": [s.ratio for s in found.values()],
+            "ratio_from": [s.ratio_interval[0] for s in found.values()],
+            "ratio_to": [s.ratio_interval[1] for s in found.values()],
+        }
+        if self.before.overall_accuracy is not None:
+            columns["accuracy"] = [s.overall_accuracy for s in found.values()]
+        return Table(columns)
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self._parts()))
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._parts())
+
+    def _parts(self) -> list[Table | str]:
+        """What its text consists of."""
+        parts: list[Table | str] = [self.table()]
+        if self.selection.accuracy is not None:
+            parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
+        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence"
+        if self.randomised is not None:
+            last += f"; {self.randomised:.2%} of the decisions are drawn"
+        return [*parts, self.gaps(), last]
+
+
+def audit(
+    scores: Any,
+    groups: Any,
+    labels: Any = None,
+    *,
+    rule: Rule | None = None,
+    strata: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+    cutoff: float | None = None,
+    scale: str | None = None,
+) -> Audit:
+    """Measure selection rates, their gap and, with labels, errors, before and after a rule.
+
+    Parameters
+    ----------
+    scores : numbers of shape (n,)
+        Scores; 0/1 decisions are valid scores.
+    groups : labels of shape (n,), or several columns
+        As for `fit_rule`.
+    labels : 0 or 1 of shape (n,), optional
+        True outcomes.
+    rule : Rule, optional
+        Adds what the rule makes of the scores.
+    strata : labels of shape (n,), or several columns, optional
+        Compares groups within strata: the gap is the largest of two groups of one stratum.
+    sample_weight : numbers of shape (n,), optional
+        Weights of the rows.
+    confidence : float, default 0.95
+        Of every interval.
+    cutoff, scale : optional
+        Where the classifier says yes, and what the scores are; the rule's own if there is one, otherwise 0.5
+        and "probability".
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> found = fairramp.audit(data.score, data.sex, data.label)
+    >>> round(found.gap, 3), round(found.ratio, 2)
+    (0.168, 0.31)
+    """
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    if not isinstance(rule, Rule | None):
+        raise InputError(
+            f"`rule` must be a fairramp.Rule, got {type(rule).__name__}; others' decisions are audited as scores."
+        )
+    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
+    column = as_scores(scores)
+    # A rule that equalises over all rows can be measured within strata too.
+    within = strata if rule and rule.criterion == "covariance" else None
+    if rule:
+        rule.encode(groups, within)  # says what is missing
+    names_of = (rule.group_columns, rule.strata_columns) if rule else (None, None)
+    codes = encode_cells(groups, strata, *names_of)[0]
+    n = len(column)
+    check_length("groups", len(codes), n)
+    weights = None if sample_weight is None else as_weights(sample_weight, n)
+    counts = np.ones(n, dtype=bool) if weights is None else weights > 0
+    sums, names = _sums(codes, weights, n)
+    of = None if strata is None else stratum_index(names)
+    outcomes = None if labels is None else as_labels(labels, n)[counts]
+    positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
+    own = (positions >= meaning.position_of(cut)).astype(np.float64)
+    before, after, changed, randomised = selection(sums, own, outcomes, confidence, of), None, None, None
+    if rule is not None:
+        h = rule.probabilities(column, groups, within)[counts]
+        after = selection(sums, h, outcomes, confidence, of)
+        changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
+        drawn = ((h > 0) & (h < 1)).astype(np.float64)
+        randomised = float(sums.weights @ drawn / sums.weights.sum())
+    return Audit(
+        groups=names,
+        rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
+        before=before,
+        after=after,
+        changed_to_yes=_floats(changed[0]) if changed else None,
+        changed_to_no=_floats(changed[1]) if changed else None,
+        randomised=randomised,
+        calibration_error=(
+            None if outcomes is None else _floats(_calibration_errors(sums, names, positions, outcomes, meaning))
+        ),
+        confidence=confidence,
+        within_strata=strata is not None,
+        cutoff=cut,
+    )
+
+
+@dataclass(frozen=True)
+class MeanChances:
+    """Mean chance of a yes in each group, and how many rows it rests on."""
+
+    groups: tuple[Label, ...]
+    rows: tuple[int, ...]
+    rates: Floats
+    effective_rows: Floats
+
+    def of(self, places: list[int]) -> "MeanChances":
+        """The same of some of the groups."""
+        return MeanChances(
+            tuple(self.groups[k] for k in places),
+            tuple(self.rows[k] for k in places),
+            self.rates[places],
+            self.effective_rows[places],
+        )
+
+
+def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
+    """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
+    chances = rule.probabilities(scores, groups, strata)
+    weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
+    codes = rule.encode(groups, strata)
+    fitted = set(map(label_key, rule.groups))
+    known = np.array([label_key(label) in fitted for label in codes.labels])[codes.block(0, len(codes))]
+    if not known.all():
+        if not known.any():
+            raise InputError("None of the rows is of a group that the rule was fitted on.")
+        codes, chances = replace(codes, values=codes.values[known]), chances[known]
+        weights = None if weights is None else weights[known]
+    sums, labels = _sums(codes, weights, len(chances))
+    h = chances if weights is None else chances[weights > 0]
+    rates = np.clip(sums.mean(h), 0.0, 1.0)
+    plain = np.bincount(sums.group, minlength=sums.n_groups)
+    effective = plain.astype(np.float64) if weights is None else sums.effective_rows(h, rates)
+    return MeanChances(labels, tuple(plain.tolist()), rates, effective)
+
+
+def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[Sums, tuple[Label, ...]]":
+    """Rows that count, by group; groups in the order of their labels."""
+    group = codes.block(0, n)
+    if weights is not None:
+        group, weights = group[weights > 0], weights[weights > 0]
+    present = np.bincount(group, minlength=len(codes.labels)) > 0
+    group = (np.cumsum(present) - 1)[group]
+    labels = tuple(label for label, there in zip(codes.labels, present, strict=True) if there)
+    return Sums(group, np.ones(len(group)) if weights is None else weights, len(labels)), labels
+
+
+class Sums:
+    """Weighted means within groups, of rows or of points that stand for several.
+
+    `squares` is Σw² of each point; w² unless given.
+    """
+
+    def __init__(self, group: Any, weights: Floats, n_groups: int, squares: Floats | None = None) -> None:
+        self.group = group
+        self.weights = weights
+        self.squares = weights**2 if squares is None else squares
+        self.n_groups = n_groups
+
+    def total(self, values: Floats) -> Floats:
+        """Σ w·values of each group."""
+        sums: Floats = np.bincount(self.group, self.weights * values, minlength=self.n_groups).astype(np.float64)
+        return sums
+
+    def mean(self, values: Floats, over: Floats | None = None) -> Floats:
+        """Σ w·values / Σ w·over; NaN where nothing counts."""
+        below = self.total(np.ones_like(values) if over is None else over)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0, self.total(values) / below, np.nan)
+
+    def effective_rows(self, values: Floats, rates: Floats) -> Floats:
+        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
+        square = np.bincount(self.group, self.squares, minlength=self.n_groups)
+        spread = np.bincount(
+            self.group, self.squares * (values - rates[self.group]) ** 2, minlength=self.n_groups
+        )
+        variance = rates * (1 - rates)
+        usable = (variance > 0) & (spread > 0)
+        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, square)
+        effective: Floats = self.total(np.ones_like(values)) ** 2 * ratio
+        return effective
+
+
+def selection(
+    sums: Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
+) -> Selection:
+    """Rates, gap, ratio and, with labels, errors of decisions with chances `h` of a yes."""
+    rates = np.clip(sums.mean(h), 0.0, 1.0)
+    rows = sums.effective_rows(h, rates)
+    lower, upper = wilson_interval(rates, rows, confidence)
+    errors: dict[str, Any] = {
+        "accuracy": None,
+        "true_positive_rate": None,
+        "false_positive_rate": None,
+        "precision": None,
+        "overall_accuracy": None,
+    }
+    if labels is not None:
+        right = h * labels + (1 - h) * (1 - labels)
+        errors = {
+            "accuracy": _floats(sums.mean(right)),
+            "true_positive_rate": _floats(sums.mean(h * labels, labels)),
+            "false_positive_rate": _floats(sums.mean(h * (1 - labels), 1 - labels)),
+            "precision": _floats(sums.mean(h * labels, h)),
+            "overall_accuracy": float(sums.weights @ right / sums.weights.sum()),
+        }
+    return Selection(
+        rate=_floats(rates),
+        lower=_floats(lower),
+        upper=_floats(upper),
+        gap=largest_gap(rates, strata),
+        gap_interval=_limits(gap_interval, max, rates, rows, confidence, strata),
+        ratio=-worst_stratum(lambda r: -float(r.min() / r.max()) if r.max() > 0 else -1.0, strata, rates),
+        ratio_interval=_limits(ratio_interval, min, rates, rows, confidence, strata),
+        **errors,
+    )
+
+
+def _limits(
+    interval: Callable[[Floats, Floats, float], tuple[float, float]],
+    worst: Callable[[list[float]], float],
+    rates: Floats,
+    rows: Floats,
+    confidence: float,
+    strata: Integers | None,
+) -> tuple[float, float]:
+    """Limits of a gap or ratio; with strata, each gets its share of the error."""
+    if strata is None:
+        return interval(rates, rows, confidence)
+    cells = strata_slices(strata, len(strata))
+    pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
+    shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
+    found = [
+        interval(rates[c], rows[c], 1 - (1 - confidence) * share)
+        for c, share in zip(cells, shares, strict=True)
+        if share > 0
+    ] or [interval(rates[:1], rows[:1], confidence)]
+    return worst([low for low, _ in found]), worst([high for _, high in found])
+
+
+def _calibration_errors(
+    sums: Sums, names: tuple[Label, ...], positions: Floats, labels: Floats, scale: Scale
+) -> Floats:
+    labelled = LabelledScores.from_rows(Codes(sums.group, 0, names), positions, labels, sums.weights)
+    return labelled.calibration_errors(lambda x: (x - scale.lowest) / (scale.highest - scale.lowest))
+
+
+def _scale_and_cutoff(rule: Rule | None, scale: str | None, cutoff: float | None) -> tuple[Scale, float]:
+    if rule is not None:
+        for name, given, own in (("scale", scale, rule.scale), ("cutoff", cutoff, rule.cutoff)):
+            if given is not None and given != own:
+                raise InputError(f"`{name}` is {own!r} in the rule and {given!r} in the call; leave it out.")
+        return SCALES[rule.scale], rule.cutoff
+    meaning = SCALES[check_option("scale", "probability" if scale is None else scale, SCALES)]
+    return meaning, meaning.checked_cutoff(cutoff)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Selection):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(values.tolist())

@@ -1,0 +1,195 @@
+"""The paper's bounds, as functions of the numbers they need.
+
+N rows, K groups, ε the gap, ρ the target rate, γ the ramp width of signed scores, confidence 1 − δ:
+
+    theorem_1      gap in the population ≤ ε + 8 √(2 ln(eN/2)/N) + 2 √(ln(2K/δ)/N)
+    theorem_2      excess error ≤ 2γ + 8 (2 + 1/γ)/N^⅓ + E|2η − 1 − f| + 4 √((2K + 2 ln(2/δ))/N)
+    proposition_1  E F(λ̄, μ̄) − F* ≤ (1 + ρ + ε)² α + (‖λ*‖² + ‖μ*‖²)/(2Tα)      T steps at learning rate α
+    impossibility  max over splits π of E|Cov(h, q | π)| ≥ ½ E|q − E q| · min{E h, 1 − E h}      h in {0, 1}
+
+The first two are about fresh rows, the third about the published algorithm (projected stochastic gradient descent
+on the dual F, from λ = μ = 0), the last about any hard decisions h and q(x) = P(S = 1 | x).
+
+Two remarks on the proofs. Theorem 1 is printed with N = all rows, but its proof needs the size of each group:
+pass the smallest. The proof of the last has a slip of sign (β − E_W f is half of E_W̄ f − E_W f, not of the
+opposite); with the right one its two mixed terms cancel, and the statement holds.
+
+Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2, Proposition 1, and Appendix D.2.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.checks import check_length, check_number, is_real
+from fairramp.core.curve import Floats
+from fairramp.data.arrays import as_column, as_weights
+from fairramp.errors import InputError, shown
+
+__all__ = ["impossibility_bound", "proposition_1_bound", "theorem_1_bound", "theorem_2_bound"]
+
+#: Effective rows of weighted groups are at least 1, but for rounding.
+_ONE_ROW = 1 - 1e-9
+
+
+def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) -> float:
+    """ε + 8·√(2·ln(eN/2)/N) + 2·√(ln(2K/δ)/N), the paper's bound on the population's gap.
+
+    Parameters
+    ----------
+    n_rows : float
+        N, the rows of the smallest group (the paper prints all rows, which its proof does not cover).
+    n_groups : int
+        K.
+    max_gap : float
+        ε, the gap on the fit rows.
+    delta : float
+        1 − confidence.
+
+    Examples
+    --------
+    >>> from fairramp.bounds import theorem_1_bound
+    >>> round(theorem_1_bound(10_000, n_groups=2, max_gap=0, delta=0.05), 2)
+    0.39
+    """
+    n, k = _rows(n_rows), _whole("n_groups", n_groups)
+    check_number("max_gap", max_gap, 0.0, 1.0)
+    complexity = 8 * math.sqrt(2 * math.log(math.e * n / 2) / n)
+    return max_gap + complexity + 2 * math.sqrt(math.log(2 * k / _delta(delta)) / n)
+
+
+def theorem_2_bound(
+    n_rows: float, n_groups: int, ramp_width: float, miscalibration: float, delta: float
+) -> float:
+    """2γ + 8(2 + 1/γ)/N^⅓ + E|2η − 1 − f| + 4·√((2K + 2·ln(2/δ))/N), the paper's bound on excess error.
+
+    Parameters
+    ----------
+    n_rows, n_groups : int
+        N and K.
+    ramp_width : float
+        In units of probabilities; γ is twice that. Without a ramp there is no bound.
+    miscalibration : float
+        E|2η − 1 − f|, the mean distance of the signed score from the truth, which no sample shows.
+    delta : float
+        1 − confidence.
+
+    Examples
+    --------
+    >>> from fairramp.bounds import theorem_2_bound
+    >>> round(theorem_2_bound(10**9, n_groups=2, ramp_width=0.05, miscalibration=0, delta=0.05), 2)
+    0.3
+    """
+    n, k = _rows(n_rows), _whole("n_groups", n_groups)
+    gamma = 2 * _positive("ramp_width", ramp_width)
+    check_number("miscalibration", miscalibration, 0.0, 2.0)
+    statistical = 4 * math.sqrt((2 * k + 2 * math.log(2 / _delta(delta))) / n)
+    return 2 * gamma + 8 * (2 + 1 / gamma) / math.cbrt(n) + miscalibration + statistical
+
+
+def proposition_1_bound(
+    target_rate: float, max_gap: float, learning_rate: float, steps: int, multipliers: Any
+) -> float:
+    """(1 + ρ + ε)²·α + (‖λ*‖² + ‖μ*‖²)/(2Tα): how far the average iterate is from the optimum, in the dual F.
+
+    Parameters
+    ----------
+    target_rate, max_gap : float
+        ρ and ε.
+    learning_rate : float
+        α, the same in every step.
+    steps : int
+        T.
+    multipliers : numbers of shape (K,)
+        The optimal λ_k − μ_k, which are the thresholds of signed scores: for probabilities and a cut-off of
+        0.5, 2 · threshold − 1. Of λ_k and μ_k one is 0 (for ε = 0 they can be chosen so, and the bound holds for
+        every optimum), hence ‖λ*‖² + ‖μ*‖² = Σ (λ_k − μ_k)².
+
+    Notes
+    -----
+    The bound is smallest, at √2 · (1 + ρ + ε) · ‖(λ*, μ*)‖ / √T, for α = ‖(λ*, μ*)‖ / ((1 + ρ + ε) √(2T)).
+
+    Examples
+    --------
+    >>> from fairramp.bounds import proposition_1_bound
+    >>> round(proposition_1_bound(0.2, 0.02, learning_rate=0.001, steps=10**6, multipliers=[-0.5, 0.25]), 4)
+    0.0016
+    """
+    check_number("target_rate", target_rate, 0.0, 1.0)
+    check_number("max_gap", max_gap, 0.0, 1.0)
+    alpha = _positive("learning_rate", learning_rate)
+    t = as_column(multipliers, "multipliers")
+    return (1 + target_rate + max_gap) ** 2 * alpha + float(t @ t) / (2 * _whole("steps", steps) * alpha)
+
+
+def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any = None) -> float:
+    """½·E|q − E q|·min{E h, 1 − E h}: what some split of the rows in two has at least.
+
+    Hard decisions h cannot be unbiased in all parts of the population: some split in two has, as the mean over
+    its sides, at least this absolute covariance of h and q. It is 0 only if h or q is constant.
+    `fairramp.hidden_split` shows a split that reaches it.
+
+    Parameters
+    ----------
+    decisions : 0 or 1 of shape (n,)
+        h.
+    membership : numbers of shape (n,)
+        q, the probability P(S = 1 | x) of being in the sensitive group; 0 or 1 where it is known.
+    sample_weight : numbers of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> from fairramp.bounds import impossibility_bound
+    >>> impossibility_bound([1, 0, 1, 0], [1, 1, 0, 0])
+    0.125
+    """
+    h, q, share = split_rows(decisions, membership, sample_weight)
+    yes = float(share @ h)
+    return 0.5 * float(share @ np.abs(q - share @ q)) * max(min(yes, 1 - yes), 0.0)
+
+
+def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
+    """Decisions, membership and each row's share of the weight, checked."""
+    h = as_column(decisions, "decisions")
+    bad = np.flatnonzero((h != 0) & (h != 1))
+    if len(bad):
+        raise InputError(
+            f"`decisions` must be 0 or 1, got {float(h[bad[0]])!r} in row {bad[0]}; "
+            "from a rule, draw them first with rule.decide."
+        )
+    q = as_column(membership, "membership")
+    check_length("membership", len(q), len(h), "decisions")
+    bad = np.flatnonzero((q < 0) | (q > 1))
+    if len(bad):
+        raise InputError(f"`membership` must be in [0, 1], got {float(q[bad[0]])!r} in row {bad[0]}.")
+    if sample_weight is None:
+        return h, q, np.full(len(h), 1 / len(h))
+    weights = as_weights(sample_weight, len(h), "decisions")
+    relative = weights / weights.max()  # so that the sum of huge weights is finite
+    return h, q, relative / relative.sum()
+
+
+def _rows(value: Any) -> float:
+    if not is_real(value) or not _ONE_ROW <= value < math.inf:
+        raise InputError(f"`n_rows` must be a finite number from 1 on, got {shown(value)}.")
+    return float(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InputError(f"`{name}` must be a whole number from 1 on, got {shown(value)}.")
+    return int(value)
+
+
+def _positive(name: str, value: Any) -> float:
+    if not is_real(value) or not 0 < value < math.inf:
+        raise InputError(f"`{name}` must be a positive number, got {shown(value)}.")
+    return float(value)
+
+
+def _delta(value: Any) -> float:
+    if not is_real(value) or not 0 < value < 1:
+        raise InputError(f"`delta` must be a number between 0 and 1, got {shown(value)}.")
+    return float(value)

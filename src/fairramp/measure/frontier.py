@@ -1,0 +1,223 @@
+"""Accuracy against gap: what each tolerance costs.
+
+For every max_gap the most accurate rule with that gap (`target_rate="accuracy"`) is placed on the fit rows, all
+from one summary, and its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured: on validation rows if there are
+any, otherwise on the fit rows themselves, which flatters it. The band around an accuracy a is
+a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairramp.core.checks import check_length, check_number, check_option, checked_width
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import label_key
+from fairramp.core.scales import SCALES, Scale
+from fairramp.core.stats import normal_quantile
+from fairramp.core.table import Table, percentage
+from fairramp.data.arrays import as_labels, as_scores, as_weights, split_validation
+from fairramp.data.groups import encode_groups
+from fairramp.data.rows import ArrayRows
+from fairramp.data.sample import counting_rows
+from fairramp.errors import InputError, UnseenGroupError, shown
+from fairramp.fit.criteria.parity import ParityProblem, place_ramps
+from fairramp.fit.outcomes import LabelledScores
+from fairramp.rule.verbs import Drawn
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["Frontier", "frontier"]
+
+
+@dataclass(frozen=True, repr=False)
+class Frontier(Drawn):
+    """Gap and accuracy along the trade-off; made by `frontier`.
+
+    Attributes
+    ----------
+    max_gaps : tuple of float
+        The tolerances, ascending.
+    gaps, accuracies, lower, upper : tuple of float
+        Gap and accuracy of each rule on the measured rows, and the accuracy's confidence limits.
+    lowest_rates, highest_rates : tuple of float
+        Smallest and largest selection rate of a group there.
+    own_gap, own_accuracy : float
+        The classifier's own decisions on the same rows.
+    is_in_sample : bool
+        Whether the measured rows are the fit rows themselves.
+    confidence : float
+        Of the limits.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> print(fairramp.frontier(data.score, data.sex, data.label, max_gaps=[0, 0.1]).table())
+       max     gap  accuracy  accuracy  accuracy  lowest  highest
+       gap                        from        to    rate     rate
+    ------  ------  --------  --------  --------  ------  -------
+    0.0000  0.0000    0.8377    0.8331    0.8423  0.1630   0.1630
+    0.1000  0.1000    0.8518    0.8473    0.8562  0.1040   0.2040
+    """
+
+    max_gaps: tuple[float, ...]
+    gaps: tuple[float, ...]
+    accuracies: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    lowest_rates: tuple[float, ...]
+    highest_rates: tuple[float, ...]
+    own_gap: float
+    own_accuracy: float
+    is_in_sample: bool
+    confidence: float
+
+    def table(self) -> Table:
+        """One row per tolerance.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> curve = fairramp.frontier(data.score, data.sex, data.label, max_gaps=[0, 0.1])
+        >>> curve.table()["accuracy"].round(3).tolist()
+        [0.838, 0.852]
+        """
+        return Table(
+            {
+                "max_gap": self.max_gaps,
+                "gap": self.gaps,
+                "accuracy": self.accuracies,
+                "accuracy_from": self.lower,
+                "accuracy_to": self.upper,
+                "lowest_rate": self.lowest_rates,
+                "highest_rate": self.highest_rates,
+            }
+        )
+
+    def __repr__(self) -> str:
+        where = "in-sample: on the fit rows themselves" if self.is_in_sample else "on validation rows"
+        return (
+            f"Accuracy against gap, {where}; {percentage(self.confidence)} bands\n\n{self.table()}\n\n"
+            f"the classifier's own decisions: gap {self.own_gap:.4f}, accuracy {self.own_accuracy:.4f}"
+        )
+
+
+def frontier(
+    scores: Any,
+    groups: Any,
+    labels: Any,
+    *,
+    validation: tuple[Any, ...] | None = None,
+    max_gaps: Any = None,
+    ramp_width: float = 0.01,
+    cutoff: float | None = None,
+    scale: str = "probability",
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> Frontier:
+    """Trace the best accuracy for many gaps.
+
+    Parameters
+    ----------
+    scores, groups, labels
+        Fit rows, as for `fit_rule`.
+    validation : tuple (scores, groups, labels) or (scores, groups, labels, sample_weight), optional
+        Rows to measure on; without them the fit rows are used, and the result says so.
+    max_gaps : sequence of float, optional
+        Tolerances; by default 21 from 0 to the classifier's own gap on the fit rows.
+    ramp_width, cutoff, scale, sample_weight
+        As for `fit_rule`.
+    confidence : float, default 0.95
+        Of the bands.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> curve = fairramp.frontier(data.score, data.sex, data.label, max_gaps=[0, 0.1])
+    >>> curve.is_in_sample, [round(a, 3) for a in curve.accuracies]
+    (True, [0.838, 0.852])
+    """
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    meaning = SCALES[check_option("scale", scale, SCALES)]
+    cut = meaning.position_of(meaning.checked_cutoff(cutoff))
+    width = checked_width(ramp_width)
+    fit, names = _labelled(scores, groups, labels, sample_weight, meaning)
+    measured = fit
+    if validation is not None:
+        measured, _ = _labelled(*split_validation(validation), meaning, names)
+    seat = _seats(measured, fit)
+
+    own = (measured.scores.points.place >= cut).astype(np.float64)
+    own_rates = _rates(measured, own)
+    gaps = _checked_gaps(max_gaps, _rates(fit, (fit.scores.points.place >= cut).astype(np.float64)))
+    z = normal_quantile(confidence)
+    distribution, points = fit.scores.distribution(), measured.scores.points
+    rates, accuracies, errors = [], [], []
+    for gap in gaps:
+        problem = ParityProblem(max_gap=gap, target_rate=None, cutoff=cut, ramp_width=width, offset=0.5)
+        solution = place_ramps(distribution, fit.most_accurate_rates(gap), problem)
+        chances = solution.chances(points.place, seat[points.group], width)
+        accuracy, error = measured.accuracy(chances)
+        rates.append(_rates(measured, chances))
+        accuracies.append(accuracy)
+        errors.append(error)
+    return Frontier(
+        max_gaps=tuple(gaps),
+        gaps=tuple(float(r.max() - r.min()) for r in rates),
+        accuracies=tuple(accuracies),
+        lower=tuple(max(a - z * e, 0.0) for a, e in zip(accuracies, errors, strict=True)),
+        upper=tuple(min(a + z * e, 1.0) for a, e in zip(accuracies, errors, strict=True)),
+        lowest_rates=tuple(float(r.min()) for r in rates),
+        highest_rates=tuple(float(r.max()) for r in rates),
+        own_gap=float(own_rates.max() - own_rates.min()),
+        own_accuracy=measured.accuracy(own)[0],
+        is_in_sample=validation is None,
+        confidence=confidence,
+    )
+
+
+def _labelled(
+    scores: Any, groups: Any, labels: Any, weights: Any, scale: Scale, names: tuple[str, ...] | None = None
+) -> tuple[LabelledScores, tuple[str, ...] | None]:
+    """Labelled rows, summarised, and the names of their group columns."""
+    column, codes = as_scores(scores), encode_groups(groups, names)
+    check_length("groups", len(codes), len(column))
+    outcomes = as_labels(labels, len(column))
+    w = None if weights is None else as_weights(weights, len(column))
+    column, codes, w, kept = counting_rows(column, codes, w, outcomes)
+    assert kept is not None
+    positions = ArrayRows(column, codes, None, scale).positions(0, len(column))
+    return LabelledScores.from_rows(codes, positions, kept, w), codes.names
+
+
+def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
+    """Index of each measured group among the fitted ones."""
+    index = {label_key(label): i for i, label in enumerate(fit.scores.labels)}
+    unseen = [label for label in measured.scores.labels if label_key(label) not in index]
+    if unseen:
+        raise UnseenGroupError(f"Groups in `validation` that the fit rows do not have: {unseen[:10]!r}.")
+    return np.array([index[label_key(label)] for label in measured.scores.labels], dtype=np.intp)
+
+
+def _rates(labelled: LabelledScores, chances: Floats) -> Floats:
+    scores = labelled.scores
+    rates: Floats = scores.total(scores.points.weight * chances) / scores.weights
+    return rates
+
+
+def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
+    if max_gaps is None:
+        gap = max(float(own_rates.max() - own_rates.min()), 0.01)
+        return [gap * i / 20 for i in range(21)]
+    try:
+        gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
+    except TypeError:
+        raise InputError(f"`max_gaps` must be a sequence of numbers in [0, 1], got {shown(max_gaps)}.") from None
+    if not gaps:
+        raise InputError("`max_gaps` is empty; pass at least one tolerance.")
+    return gaps

@@ -1,0 +1,171 @@
+"""From probabilities to yes or no, so that the same person always gets the same answer.
+
+    u(id, key) = int(first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), 16) / 2^52     in [0, 1)
+    decision   = 1 if u < probability else 0
+
+The draw depends on nothing but the id and the key: not on the order of the rows, the batch they come in
+or the machine. Only rows whose probability is strictly between 0 and 1 are hashed.
+
+A key is text of 64 lowercase hexadecimal characters; whoever has it can foretell every draw, so it is kept
+like a password. Ids are strings or integers (written in decimal). Floats, booleans and missing ids are
+refused: 12 and 12.0 look alike and hash apart.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.errors import InputError, shown
+
+__all__ = ["checked_key", "decide", "draws"]
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
+    """Draw the repeatable u in [0, 1) of each id.
+
+    Parameters
+    ----------
+    ids : sequence of str or int
+        One per row; an array, list or column of any data-frame library.
+    key : str
+        64 lowercase hexadecimal characters; a trailing newline is ignored.
+
+    Returns
+    -------
+    numpy.ndarray of float64
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> fairramp.draws(["anna", "ben"], "0" * 64).round(6)
+    array([0.940843, 0.812909])
+    """
+    seed = hashlib.sha256(f"{checked_key(key)}:".encode())
+
+    def draw(identifier: str) -> float:
+        state = seed.copy()
+        try:
+            state.update(identifier.encode())
+        except UnicodeEncodeError:
+            raise InputError(f"An id must be valid Unicode text, got {shown(identifier)}.") from None
+        return int(state.hexdigest()[:13], 16) / 2**52
+
+    return np.array([draw(text) for text in _texts(ids)], dtype=np.float64)
+
+
+def decide(
+    probabilities: npt.NDArray[np.float64],
+    *,
+    ids: Any = None,
+    key: str | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> npt.NDArray[np.int8]:
+    """Draw 0/1 decisions with the given probabilities, by id and key or at random.
+
+    Parameters
+    ----------
+    probabilities : floats of shape (n,)
+        In [0, 1].
+    ids, key
+        For decisions that repeat; see `draws`.
+    random_state : int or numpy.random.Generator
+        For ordinary random draws, one per row.
+    """
+    by_id = ids is not None or key is not None
+    if by_id == (random_state is not None):
+        raise InputError(
+            "Pass either `ids` and `key`, for decisions that repeat, or `random_state`, for ordinary "
+            f"random draws; got {'both' if by_id else 'neither'}."
+        )
+    if not by_id:
+        return (_generator(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
+    if ids is None or key is None:
+        absent = "key" if key is None else "ids"
+        raise InputError(f"Repeatable decisions need both `ids` and `key`; `{absent}` is missing.")
+    checked_key(key)
+    column = _column(ids)
+    if len(column) != len(probabilities):
+        raise InputError(f"`ids` has {len(column)} rows and `scores` {len(probabilities)}; they must match.")
+    decisions = (probabilities >= 1).astype(np.int8)
+    uncertain = np.flatnonzero((probabilities > 0) & (probabilities < 1))
+    _check_ids(column)
+    chosen = column[uncertain] if isinstance(column, np.ndarray) else [column[i] for i in uncertain.tolist()]
+    decisions[uncertain] = draws(chosen, key) < probabilities[uncertain]
+    return decisions
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    raise InputError(
+        f"`random_state` must be a whole number from 0 on or a numpy.random.Generator, got {shown(random_state)}."
+    )
+
+
+def checked_key(key: Any) -> str:
+    """The key without its trailing newline; the message never shows it."""
+    if isinstance(key, str):
+        text = key.removesuffix("\r\n") if key.endswith("\r\n") else key.removesuffix("\n")
+        if _KEY.fullmatch(text):
+            return text
+        what = f"{len(text)} characters" + (", not all of them 0-9 or a-f" if len(text) == 64 else "")
+    else:
+        what = type(key).__name__
+    raise InputError(
+        f"`key` must be 64 lowercase hexadecimal characters, got {what}; secrets.token_hex(32) makes one."
+    )
+
+
+def _column(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
+    if isinstance(ids, str | bytes):
+        raise InputError("`ids` must be a column with one id per row, got a single text.")
+    if isinstance(ids, list | tuple):
+        return ids
+    column: npt.NDArray[Any] = np.asanyarray(ids)
+    if isinstance(column, np.ma.MaskedArray):
+        column = np.array(column.tolist(), dtype=object)  # a masked id becomes None
+    if column.ndim != 1:
+        raise InputError(f"`ids` must be one id per row, got an array of shape {column.shape}.")
+    return column
+
+
+def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
+    """Refuse ids that other engines would write differently, also in rows that need no draw."""
+    if isinstance(column, np.ndarray):
+        if column.dtype.kind in "iuUT":
+            return
+        if column.dtype.kind != "O":
+            if not len(column):
+                return
+            missing = np.flatnonzero(column != column)
+            raise InputError(_bad_id(column[missing[0] if len(missing) else 0]))
+    for kind in set(map(type, column)):
+        fits = issubclass(kind, str | int | np.integer)
+        if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
+            raise InputError(_bad_id(next(v for v in column if type(v) is kind)))
+
+
+def _bad_id(value: Any) -> str:
+    missing = value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+    if missing:
+        remedy = "give every row an id of its own"
+    elif isinstance(value, float | np.floating):
+        remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
+    else:
+        remedy = "convert them to strings"
+    return f"`ids` must be strings or integers, got {shown(value)} ({type(value).__name__}); {remedy}."
+
+
+def _texts(ids: Any) -> list[str]:
+    column = _column(ids)
+    _check_ids(column)
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    return [v if isinstance(v, str) else str(int(v)) for v in values]

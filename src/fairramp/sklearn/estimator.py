@@ -1,0 +1,451 @@
+"""RandomizedThresholdOptimizer: a rule and its classifier as one scikit-learn estimator.
+
+    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_rule  →  train it on all rows
+    a FrozenEstimator           →  its scores of the rows           →  fit_rule
+
+All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups and labels to them.
+"""
+# ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logit
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_consistent_length, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
+
+from fairramp.core.checks import check_number, check_option
+from fairramp.data.arrays import as_weights
+from fairramp.data.groups import Codes, encode_groups
+from fairramp.data.sample import encode_strata
+from fairramp.errors import FairrampWarning, InputError
+from fairramp.fit.criteria.strata import Covariance
+from fairramp.fit.fit import fit_rule
+from fairramp.fit.settings import Request, checked_solver, checked_strata
+from fairramp.fit.stream import StreamingFit
+from fairramp.rule.draws import decide
+from fairramp.rule.rule import Rule
+from fairramp.sklearn.rows import (
+    KeptRows,
+    check_two_classes,
+    columns_of,
+    cross_fitted_scores,
+    kind_of,
+    random_source,
+    scores_of,
+    zero_one,
+)
+
+__all__ = ["RandomizedThresholdOptimizer"]
+
+#: The scale of what each method returns, and the way back.
+_SCALES = {"predict_proba": "probability", "decision_function": "logit"}
+_METHODS = {scale: method for method, scale in _SCALES.items()}
+
+
+class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Binary classifier with equal selection rates between groups.
+
+    Trains a classifier, learns one threshold ramp per group from its cross-fitted scores, and decides by
+    that rule. ``classes_[1]`` is the positive decision.
+
+    Parameters
+    ----------
+    estimator : binary classifier
+        With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
+        already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
+        trained on, and learns the rule alone.
+    max_gap, ramp_width, ramp, unseen_group
+        As in `fit_rule`.
+    target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
+        As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
+    cutoff : float, default 0.5
+        Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
+        logit(cutoff), so that 0.5 means 0.
+    solver : "exact", "sgd" or SGD, default "exact"
+        As in `fit_rule`. With "sgd" `partial_fit` goes on descending from row to row and keeps none of them.
+    criterion : Covariance, optional
+        As in `fit_rule`, but ``Covariance(strata=…)`` names the columns of X that hold the strata, like
+        `sensitive_columns`.
+    cv : int, splitter or iterable of (train, test), default 5
+        How rows are left out for cross-fitting, by default in 5 stratified parts; every row must be tested
+        exactly once. Unused for a FrozenEstimator.
+    predict_method : {"auto", "predict_proba", "decision_function"}, default "auto"
+        Where scores come from; "auto" prefers `predict_proba`. Decision functions are taken as logits.
+    sensitive_columns : name, position or list of them, optional
+        The group columns inside X, instead of passing `sensitive_features` to every method. They stay in X:
+        the inner classifier sees them like any other column. Positions are those in the X that arrives
+        here, after earlier steps of a pipeline.
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
+        For `predict`. None draws anew at every call. An int repeats the same draws at every call, so that
+        the first row of every call has the same luck: for decisions that repeat by person use
+        ``rule_.decide`` with ids and a key.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Trained on all rows, or the given FrozenEstimator.
+    rule_ : Rule
+        What decides; save it, print it, audit it.
+    classes_ : array of shape (2,)
+        Labels; the second is the positive one.
+    n_features_in_, feature_names_in_
+        Those of `estimator_`, where it has them.
+
+    Notes
+    -----
+    For `partial_fit` the fitted object, and a pickle of it, keeps score, group, label and weight of each fit
+    row (not with ``solver="sgd"``). ``rule_`` holds none of them.
+
+    Under ``sklearn.set_config(enable_metadata_routing=True)`` pipelines, `cross_val_score` with its default
+    scorer and ``GridSearchCV.fit`` pass `sensitive_features` on without any request calls. Scorers by name,
+    `cross_val_predict` and ``GridSearchCV.predict`` cannot: `sensitive_columns` works everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fairramp.estimator import RandomizedThresholdOptimizer
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 2000)
+    >>> X = rng.normal(size=(2000, 3)) + (sex == "m")[:, None]
+    >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1.5
+    >>> model = RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.02)
+    >>> chances = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
+    >>> bool(abs(chances[sex == "f"].mean() - chances[sex == "m"].mean()) < 0.03)
+    True
+    """
+
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+    __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        max_gap: float = 0.0,
+        ramp_width: float = 0.01,
+        ramp: str = "centered",
+        target_rate: str | float = "accuracy",
+        cutoff: float = 0.5,
+        solver: Any = "exact",
+        criterion: Any = None,
+        cv: Any = 5,
+        predict_method: str = "auto",
+        sensitive_columns: Any = None,
+        unseen_group: str = "error",
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.max_gap = max_gap
+        self.ramp_width = ramp_width
+        self.ramp = ramp
+        self.target_rate = target_rate
+        self.cutoff = cutoff
+        self.solver = solver
+        self.criterion = criterion
+        self.cv = cv
+        self.predict_method = predict_method
+        self.sensitive_columns = sensitive_columns
+        self.unseen_group = unseen_group
+        self.random_state = random_state
+
+    # Learning ---------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Train the classifier and learn the rule; of a FrozenEstimator, learn the rule alone.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Whatever `estimator` takes.
+        y : labels of shape (n,)
+            Two classes of any kind. None will do for a FrozenEstimator whose target needs no labels.
+        sensitive_features : labels of shape (n,), or several columns
+            The groups, as in `fit_rule`; left out if the constructor got `sensitive_columns`.
+        sample_weight : numbers of shape (n,), optional
+            Weights of the rows, for the rule, and for the classifier if it takes them.
+        """
+        self._check_settings()
+        method = self._predict_method()
+        n_rows = _num_samples(X)
+        codes = self._codes(X, sensitive_features, n_rows)
+        strata = self._strata(X)
+        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        y = None if y is None else column_or_1d(y, warn=True)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen:
+            model = self.estimator
+            check_is_fitted(model)
+            scores = scores_of(model, X, method)
+        else:
+            check_two_classes(X, y)
+            params = self._fit_params(weights)
+            scores = cross_fitted_scores(self.estimator, X, y, self.cv, method, params)
+            model = clone(self.estimator).fit(X, y, **params)
+        classes = np.asarray(getattr(model, "classes_", ()))
+        if classes.shape != (2,):
+            raise InputError(
+                f"`estimator` must be a binary classifier, got {kind_of(model)} with {len(classes)} classes."
+            )
+        labels = None if y is None else zero_one(y, classes)
+        rows = KeptRows.of(scores, codes, strata, labels, weights)
+        rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
+        self.estimator_, self.classes_, self.rule_ = model, classes, rule
+        self._rows: KeptRows | None = rows
+        self._stream: StreamingFit | None = None
+        solver = checked_solver(self.solver)
+        if solver is not None:
+            self._rows = None
+            self._stream = StreamingFit.from_rule(
+                rule, learning_rate=solver.learning_rate, iterate=solver.iterate
+            )
+            self._stream_settings = self._rule_settings()
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn the rule from more rows; the classifier stays as it is.
+
+        The rule is the one that all rows so far would give together; with ``solver="sgd"`` each new row is one
+        more step of the descent, towards the target rate of `fit`. New rows are scored by ``estimator_``, so they
+        should be rows that it was not trained on.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`; y is needed only for the targets "accuracy" and "base_rate". Rows without weights
+            count 1 beside rows with weights.
+        """
+        if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
+            return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        check_is_fitted(self)
+        self._check_settings()
+        scores = self._score_rows(X)
+        codes = self._codes(X, sensitive_features, len(scores), self.rule_.group_columns)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        labels = None if y is None else zero_one(y, self.classes_)
+        if self._stream is not None:
+            check_consistent_length(scores, labels)
+            if self._rule_settings() != self._stream_settings:
+                raise InputError(
+                    "Settings have changed since `fit`, and solver='sgd' keeps no rows; call `fit` again."
+                )
+            if weights is not None:
+                raise InputError(
+                    "`sample_weight` cannot be used in `partial_fit` with solver='sgd'; leave it out."
+                )
+            stream = copy.deepcopy(self._stream)  # a bad row must leave the fitted rule as it was
+            self.rule_, self._stream = stream.partial_fit(scores, codes).rule(), stream
+            return self
+        assert self._rows is not None
+        strata = self._strata(X, self.rule_.strata_columns)
+        rows = self._rows.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
+        frozen = isinstance(self.estimator_, FrozenEstimator)
+        rule = self._learn(rows, self.rule_.scale, cross_fitted=not frozen)
+        self.rule_, self._rows = rule, rows
+        return self
+
+    def _learn(self, rows: "KeptRows", scale: str, *, cross_fitted: bool) -> Rule:
+        needs_labels = self.target_rate in ("accuracy", "base_rate")
+        if needs_labels and rows.labels is None:
+            raise InputError(f"`target_rate={self.target_rate!r}` needs `y`, the true outcomes of all rows.")
+        cutoff = float(self.cutoff)
+        rule = fit_rule(
+            rows.scores,
+            rows.codes,
+            rows.labels if needs_labels else None,
+            max_gap=self.max_gap,
+            ramp_width=self.ramp_width,
+            ramp=self.ramp,
+            target_rate=self.target_rate,
+            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
+            scale=scale,
+            sample_weight=rows.weights,
+            unseen_group=self.unseen_group,
+            criterion=None if rows.strata is None else Covariance(rows.strata),
+            solver=self.solver,
+        )
+        assert rule.record is not None  # as in every fitted rule
+        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
+
+    def _check_settings(self) -> None:
+        """Refuse bad settings before anything is trained."""
+        check_number("cutoff", self.cutoff, 0.0, 1.0)
+        check_option("predict_method", self.predict_method, ("auto", *_SCALES))
+        Request.checked(
+            max_gap=self.max_gap,
+            ramp_width=self.ramp_width,
+            ramp=self.ramp,
+            target_rate=self.target_rate,
+            cutoff=None,
+            scale="probability",
+            unseen_group=self.unseen_group,
+            stratified=checked_strata(self.criterion) is not None,
+            solver=self.solver,
+        )
+
+    def _rule_settings(self) -> tuple[Any, ...]:
+        """What a descent under way depends on."""
+        names = ("max_gap", "ramp_width", "ramp", "target_rate", "cutoff", "unseen_group", "solver")
+        return tuple(getattr(self, name) for name in names)
+
+    def _predict_method(self) -> str:
+        """The method of `estimator` that gives the scores."""
+        wanted = tuple(_SCALES) if self.predict_method == "auto" else (self.predict_method,)
+        for method in wanted:
+            if hasattr(self.estimator, method):
+                return method
+        raise InputError(
+            f"`estimator` must have {' or '.join(wanted)} to give scores (predict_method="
+            f"{self.predict_method!r}), and {kind_of(self.estimator)} does not."
+        )
+
+    def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
+        """What the inner classifier's `fit` gets beside X and y."""
+        if weights is None:
+            return {}
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", sample_weight=weights).estimator.fit)
+        if has_fit_parameter(self.estimator, "sample_weight"):
+            return {"sample_weight": weights}
+        warnings.warn(
+            f"{kind_of(self.estimator)} takes no `sample_weight`: the rule alone is learned with it, the "
+            "classifier without.",
+            FairrampWarning,
+            stacklevel=3,
+        )
+        return {}
+
+    # Groups -----------------------------------------------------------------------------------
+
+    def _groups(self, X: Any, sensitive_features: Any) -> Any:
+        """The group columns, from where the user said they are."""
+        if self.sensitive_columns is None:
+            if sensitive_features is None:
+                raise InputError(
+                    "The groups are missing: pass `sensitive_features`, or name columns of X in "
+                    "`sensitive_columns`. scikit-learn's tools pass `sensitive_features` on only after "
+                    "sklearn.set_config(enable_metadata_routing=True), and some never do."
+                )
+            return sensitive_features
+        if sensitive_features is not None:
+            raise InputError(
+                "The groups came twice: pass either `sensitive_features` here or `sensitive_columns` to the "
+                "constructor."
+            )
+        return columns_of(X, self.sensitive_columns, "sensitive_columns")
+
+    def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
+        codes = encode_groups(self._groups(X, sensitive_features), names)
+        if len(codes) != n_rows:
+            raise InputError(f"`sensitive_features` has {len(codes)} rows and `X` {n_rows}; they must match.")
+        return codes
+
+    def _strata(self, X: Any, names: tuple[str, ...] | None = None) -> Codes | None:
+        """The strata, out of X; None for parity."""
+        wanted = checked_strata(self.criterion)
+        if wanted is None:
+            return None
+        return encode_strata(columns_of(X, wanted, "strata"), names)
+
+    # Deciding ---------------------------------------------------------------------------------
+
+    def _score_rows(self, X: Any) -> npt.NDArray[Any]:
+        return scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
+        """Probabilities of the negative and the positive decision; the same every time.
+
+        They are chances of a decision, not of an outcome: 0 or 1 except on the ramp. The classifier's own
+        probabilities are ``estimator_.predict_proba(X)``.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `fit`.
+
+        Returns
+        -------
+        numpy.ndarray of float64, shape (n, 2)
+        """
+        check_is_fitted(self)
+        scores = self._score_rows(X)
+        strata = self._strata(X, self.rule_.strata_columns)
+        chances = self.rule_.probabilities(scores, self._groups(X, sensitive_features), strata)
+        return np.column_stack([1.0 - chances, chances])
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
+        """Draw decisions with the chances of `predict_proba`; see `random_state`.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `fit`.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,)
+            Labels out of ``classes_``.
+        """
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
+        decisions: npt.NDArray[Any] = self.classes_[
+            decide(chances, random_state=random_source(self.random_state))
+        ]
+        return decisions
+
+    def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
+        """Expected accuracy: the mean chance of the right decision. Nothing is drawn.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`.
+        """
+        chances = self.predict_proba(X, sensitive_features=sensitive_features)
+        labels = zero_one(y, self.classes_)
+        check_consistent_length(X, labels)
+        weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
+        right = np.where(labels, chances[:, 1], chances[:, 0])
+        return float(np.average(right, weights=weights))
+
+    # What scikit-learn asks -------------------------------------------------------------------
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X in `fit`."""
+        return self.estimator_.n_features_in_  # type: ignore[no-any-return]
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns of X in `fit`."""
+        return self.estimator_.feature_names_in_
+
+    def get_metadata_routing(self) -> Any:
+        """Route `sample_weight` on to the inner classifier's `fit`, if it asks for it.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        tags.classifier_tags.multi_class = False
+        return tags
