@@ -1,11 +1,17 @@
-"""What can go wrong, and the one sentence that says so.
+"""What can go wrong, as data: argument, rule, value and remedy; Python and the command line each render it.
 
-Messages are written where they are raised. They name the argument, the rule and what came, and end
-with the remedy if there is one.
+    InputError("must be a number in [{low:g}, {high:g}]", argument="max_gap", got=1.5, low=0, high=1)
+
+    in Python             `max_gap` must be a number in [0, 1], got 1.5.
+    on the command line   --max-gap must be a number in [0, 1], got 1.5.
+
+`rule` and `remedy` are templates. A field in braces is one of the values that are passed with it or, if there is
+none of that name, another argument: ``{labels}``, or ``{target_rate:accuracy}`` for one with a value.
 """
 
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 __all__ = [
@@ -17,11 +23,103 @@ __all__ = [
     "UnseenGroupError",
     "installing",
     "shown",
+    "warn",
 ]
 
+#: No value is worth repeating.
+_NOTHING = object()
 
-class FairrampError(Exception):
-    """Anything that fairramp refuses to do."""
+
+def _in_python(name: str, value: str) -> str:
+    """An argument as Python has it."""
+    return f"`{name}={value!r}`" if value else f"`{name}`"
+
+
+class _Told(Exception):
+    """A sentence with its parts; see the module's documentation.
+
+    Attributes
+    ----------
+    argument : str or None
+        The argument that the sentence is about, its first word.
+    rule : str
+        What must hold, or the whole sentence where it is about no single argument; a template.
+    got : object
+        What came.
+    remedy : str or None
+        What to do; a template.
+    values : dict
+        For the fields of both templates.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        *,
+        argument: str | None = None,
+        got: Any = _NOTHING,
+        remedy: str | None = None,
+        **values: Any,
+    ) -> None:
+        self.argument, self.rule, self.got, self.remedy, self.values = argument, rule, got, remedy, values
+        super().__init__(self.told())
+
+    def told(self, spelled: Callable[[str, str], str] = _in_python) -> str:
+        """The sentence, with arguments spelled by a function of their name and value ("" without one)."""
+        fields = _Fields(self.values, spelled)
+        text = self.rule.format_map(fields)
+        if self.argument is not None:
+            text = f"{spelled(self.argument, '')} {text}"
+        if self.got is not _NOTHING:
+            text += f", got {shown(self.got)}"
+        if self.remedy is not None:
+            text += f"; {self.remedy.format_map(fields)}"
+        return text if text.endswith((".", "?")) else f"{text}."
+
+    def __reduce__(self) -> Any:
+        state = {"argument": self.argument, "got": self.got, "remedy": self.remedy, **self.values}
+        if self.got is _NOTHING:
+            del state["got"]
+        return _remade, (type(self), self.rule, state)
+
+
+def _remade(kind: Any, rule: str, state: dict[str, Any]) -> Any:
+    return kind(rule, **state)
+
+
+class _Fields(dict[str, Any]):
+    """Values by name; a name without a value is an argument."""
+
+    def __init__(self, values: dict[str, Any], spelled: Callable[[str, str], str]) -> None:
+        super().__init__(values)
+        self._spelled = spelled
+
+    def __missing__(self, name: str) -> "_Argument":
+        return _Argument(name, self._spelled)
+
+
+class _Argument:
+    def __init__(self, name: str, spelled: Callable[[str, str], str]) -> None:
+        self._name, self._spelled = name, spelled
+
+    def __format__(self, value: str) -> str:
+        return self._spelled(self._name, value)
+
+
+class FairrampError(_Told):
+    """Anything that fairramp refuses to do; it says what, why and the remedy.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> try:
+    ...     fairramp.fit_rule([0.2, 0.7], ["A", "B"], max_gap=2)
+    ... except fairramp.InputError as error:
+    ...     print(error)
+    ...     print(error.argument, error.got)
+    `max_gap` must be a number in [0, 1], got 2; 2 percentage points are 0.02.
+    max_gap 2
+    """
 
 
 class InputError(FairrampError, ValueError):
@@ -40,8 +138,21 @@ class SummaryFormatError(FairrampError, ValueError):
     """A stored summary that is damaged, of another version, or not a summary at all."""
 
 
-class FairrampWarning(UserWarning):
+class FairrampWarning(_Told, UserWarning):
     """Something that is allowed and that a careful person would want to know."""
+
+
+def warn(rule: str, **parts: Any) -> None:
+    """Warn at the line that called the library; the parts are those of `FairrampWarning`."""
+    warnings.warn(FairrampWarning(rule, **parts), stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How many frames up the caller of the library is, as `warnings.warn` counts from `warn`."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "fairramp":
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def installing(extra: str) -> str:
@@ -69,16 +180,3 @@ def shown(value: Any) -> str:
         text = f"a very long {type(value).__name__}"
     text = text.replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def warn(text: str) -> None:
-    """Warn at the line that called the library."""
-    warnings.warn(text, FairrampWarning, stacklevel=_outside())
-
-
-def _outside() -> int:
-    """How many frames up the caller of the library is, as `warnings.warn` counts from `warn`."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "fairramp":
-        frame, level = frame.f_back, level + 1
-    return level

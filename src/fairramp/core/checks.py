@@ -5,19 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError
 
 __all__ = ["check_length", "check_number", "check_option", "checked_width", "is_real", "meant"]
 
 
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
 MIN_RAMP_WIDTH = 1e-6
-
-
 #: Wider ones are a slip of the keyboard.
 MAX_RAMP_WIDTH = 1e6
-
-
 #: Differences of rates, which some people have in percentage points.
 _GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
 
@@ -25,14 +21,25 @@ _GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
 def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> None:
     """Refuse a column that does not match another, usually the scores."""
     if length != n_rows:
-        raise InputError(f"`{name}` has {length} rows and `{of}` {n_rows}; they must match.")
+        raise InputError(
+            "has {length} rows and {" + of + "} {n_rows}; they must match",
+            argument=name,
+            length=length,
+            n_rows=n_rows,
+        )
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
     """A number in [low, high]; booleans are not numbers."""
     if not is_real(value) or not low <= value <= high:
-        unit = "; 2 percentage points are 0.02" if name in _GAPS else ""
-        raise InputError(f"`{name}` must be a number in [{low:.10g}, {high:.10g}], got {shown(value)}{unit}.")
+        raise InputError(
+            "must be a number in [{low:.10g}, {high:.10g}]",
+            argument=name,
+            got=value,
+            remedy="2 percentage points are 0.02" if name in _GAPS else None,
+            low=low,
+            high=high,
+        )
     return float(value)
 
 
@@ -48,17 +55,24 @@ def checked_width(value: Any) -> float:
     if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
         return float(value)
     raise InputError(
-        f"`ramp_width` must be 0 or at least 1e-6 (and at most 1e6), got {shown(value)}; "
-        "0 draws only among equal scores."
+        "must be 0 or at least 1e-6 (and at most 1e6)",
+        argument="ramp_width",
+        got=value,
+        remedy="0 draws only among equal scores",
     )
 
 
 def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str:
     """One of the allowed words; `also` are others that people use for some of them."""
     if not isinstance(value, str) or value not in allowed:
-        near = meant(value, allowed, also)
-        guess = f"; did you mean {near!r}?" if near else "."
-        raise InputError(f"`{name}` must be one of {', '.join(map(repr, allowed))}, got {shown(value)}{guess}")
+        raise InputError(
+            "must be one of {allowed}",
+            argument=name,
+            got=value,
+            remedy="did you mean {near!r}?" if (near := meant(value, allowed, also)) else None,
+            allowed=", ".join(map(repr, allowed)),
+            near=near,
+        )
     return value
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.checks import check_length
+from fairramp.core.curve import Floats
 from fairramp.errors import InputError, shown
 
 __all__ = [
@@ -23,85 +24,90 @@ __all__ = [
 def as_scores(values: Any) -> npt.NDArray[Any]:
     """One column of real numbers, not copied if it is one already."""
     column = _as_numbers(values, "scores")
-    if column.ndim == 2 and column.shape[1] == 2:
-        raise InputError(
-            f"`scores` must be one column, got shape {column.shape}; from predict_proba pass [:, 1]."
-        )
-    if column.ndim == 0:
-        raise InputError(f"`scores` must be one column, got {shown(values)}; for one row pass a list of one.")
-    if column.ndim != 1:
-        raise InputError(f"`scores` must be one column, got shape {column.shape}.")
+    remedy = "from predict_proba pass [:, 1]" if column.ndim == 2 and column.shape[1] == 2 else None
+    _check_one_column(column, values, "scores", remedy=remedy, one_row="for one row pass a list of one")
     if not len(column):
-        raise InputError("`scores` is empty; pass at least one row.")
+        raise InputError("is empty", argument="scores", remedy="pass at least one row")
     return column
 
 
 def as_column(values: Any, name: str) -> npt.NDArray[np.float64]:
     """One column of finite numbers, in float64."""
     column = _as_numbers(values, name).astype(np.float64, copy=False)
-    if column.ndim != 1:
-        what = f"shape {column.shape}" if column.ndim else f"{values!r}"
-        raise InputError(f"`{name}` must be one column of numbers, got {what}.")
+    _check_one_column(column, values, name, of=" of numbers")
     if not len(column):
-        raise InputError(f"`{name}` is empty; pass at least one row.")
-    bad = np.flatnonzero(~np.isfinite(column))
-    if len(bad):
-        raise InputError(f"`{name}` must be finite numbers, got {float(column[bad[0]])} in row {bad[0]}.")
+        raise InputError("is empty", argument=name, remedy="pass at least one row")
+    _check_rows(column, np.isfinite(column), name, "must be finite numbers")
     return column
 
 
 def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
     """Row weights in float64: finite, none negative, not all 0; as many as the column `of` has rows."""
     weights = _as_numbers(values, "sample_weight").astype(np.float64, copy=False)
-    if weights.ndim != 1:
-        raise InputError(f"`sample_weight` must be one column, got shape {weights.shape}.")
+    _check_one_column(weights, values, "sample_weight")
     check_length("sample_weight", len(weights), n_rows, of)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        raise InputError(
-            f"`sample_weight` must be finite and not negative, got {float(weights[bad[0]])!r} in row {bad[0]}."
-        )
+    sound = np.isfinite(weights) & (weights >= 0)
+    _check_rows(weights, sound, "sample_weight", "must be finite and not negative")
     if not weights.any():
-        raise InputError("`sample_weight` is zero in every row; at least one must be positive.")
+        raise InputError("is zero in every row; at least one must be positive", argument="sample_weight")
     return weights
 
 
 def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
     """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
     labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
-    if labels.ndim == 0:
-        raise InputError(
-            f"`labels` must be one column of 0 and 1, got {shown(values)}; "
-            "settings are passed by name, like max_gap=0.05."
-        )
-    if labels.ndim != 1:
-        raise InputError(f"`labels` must be one column, got shape {labels.shape}.")
+    _check_one_column(labels, values, "labels", one_row="settings are passed by name, like max_gap=0.05")
     check_length("labels", len(labels), n_rows, of)
-    bad = np.flatnonzero((labels != 0) & (labels != 1))
-    if len(bad):
-        raise InputError(f"`labels` must be 0 or 1, got {float(labels[bad[0]])!r} in row {bad[0]}.")
+    _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
     return labels
+
+
+def _check_one_column(
+    column: npt.NDArray[Any],
+    values: Any,
+    name: str,
+    *,
+    of: str = "",
+    remedy: str | None = None,
+    one_row: str | None = None,
+) -> None:
+    """Refuse a single value, and more than one column."""
+    if column.ndim == 0 and (of or one_row):
+        raise InputError("must be one column{of}", argument=name, got=values, remedy=one_row, of=of)
+    if column.ndim != 1:
+        raise InputError(
+            "must be one column{of}, got shape {shape}", argument=name, remedy=remedy, of=of, shape=column.shape
+        )
+
+
+def _check_rows(column: Floats, sound: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+    """Refuse a column with a row that is not sound, naming the first."""
+    if not sound.all():
+        row = int(np.argmin(sound))
+        raise InputError(rule + ", got {value!r} in row {row}", argument=name, value=float(column[row]), row=row)
 
 
 def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
     try:
         column = np.asanyarray(values)
     except ValueError:
-        raise InputError(f"`{name}` must be one column of numbers, got rows of different length.") from None
+        raise InputError("must be one column of numbers, got rows of different length", argument=name) from None
     if isinstance(column, np.ma.MaskedArray):
         if np.ma.is_masked(column):
             row = int(np.flatnonzero(np.ma.getmaskarray(column).ravel())[0])
-            raise InputError(f"`{name}` must be numbers, got a masked value in row {row}.")
+            raise InputError("must be numbers, got a masked value in row {row}", argument=name, row=row)
         column = column.data
     column = np.asarray(column)
     if column.dtype.kind == "O":
-        bad = next(((i, v) for i, v in enumerate(column.ravel()) if not _is_number(v)), None)
-        if bad is not None:
-            raise InputError(f"`{name}` must be numbers, got {shown(bad[1])} in row {bad[0]}.")
+        for row, value in enumerate(column.ravel()):
+            if not _is_number(value):
+                raise InputError(
+                    "must be numbers, got {value} in row {row}", argument=name, value=shown(value), row=row
+                )
         column = column.astype(np.float64)
     if column.dtype.kind not in "fiub":
         what = "text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}"
-        raise InputError(f"`{name}` must be numbers, got {what}.")
+        raise InputError("must be numbers, got {what}", argument=name, what=what)
     return column.astype(np.float64) if column.dtype.kind in "iub" or column.dtype.itemsize > 8 else column
 
 
@@ -118,6 +124,8 @@ def _is_number(value: Any) -> bool:
 def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
     """Scores, groups, labels and weights (or None) of validation rows."""
     if not isinstance(validation, tuple) or len(validation) not in (3, 4):
-        raise InputError("`validation` must be a tuple (scores, groups, labels) or with a fourth, weights.")
+        raise InputError(
+            "must be a tuple (scores, groups, labels) or with a fourth, weights", argument="validation"
+        )
     scores, groups, labels, *weights = validation
     return scores, groups, labels, weights[0] if weights else None
