@@ -10,8 +10,10 @@ from fairramp._version import __version__
 
 if TYPE_CHECKING:
     from fairramp import baselines, datasets
+    from fairramp.core.ramps import Ramp
     from fairramp.core.table import Table
     from fairramp.data.bins import GroupScores
+    from fairramp.data.columns import Columns
     from fairramp.data.summarize import summarize, summarize_frame
     from fairramp.errors import (
         FairrampError,
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
         UnseenGroupError,
     )
     from fairramp.fit.bins import fit_summary
-    from fairramp.fit.criteria.strata import Covariance
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
     from fairramp.fit.sgd import SGD
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from fairramp.measure.hidden import HiddenSplit, hidden_split
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
-    from fairramp.rule.record import FitRecord
-    from fairramp.rule.rule import Ramp, Rule
+    from fairramp.rule.record import FitRecord, Rates
+    from fairramp.rule.rule import Rule
     from fairramp.show.report import Report
     from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
@@ -45,7 +46,7 @@ __all__ = [
     "Audit",
     "Certificate",
     "Check",
-    "Covariance",
+    "Columns",
     "FairrampError",
     "FairrampWarning",
     "FitRecord",
@@ -55,6 +56,7 @@ __all__ = [
     "InputError",
     "Ramp",
     "RandomizedThresholdOptimizer",
+    "Rates",
     "Report",
     "Rule",
     "RuleFormatError",
@@ -86,7 +88,9 @@ _HOMES = {
     name: home
     for home, names in {
         "": ("baselines", "datasets"),
+        "core.ramps": ("Ramp",),
         "core.table": ("Table",),
+        "data.columns": ("Columns",),
         "data.bins": ("GroupScores",),
         "data.summarize": ("summarize", "summarize_frame"),
         "errors": (
@@ -98,7 +102,6 @@ _HOMES = {
             "UnseenGroupError",
         ),
         "fit.bins": ("fit_summary",),
-        "fit.criteria.strata": ("Covariance",),
         "fit.fit": ("fit_rule",),
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
@@ -111,8 +114,8 @@ _HOMES = {
         "measure.hidden": ("HiddenSplit", "hidden_split"),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
-        "rule.record": ("FitRecord",),
-        "rule.rule": ("Ramp", "Rule"),
+        "rule.record": ("FitRecord", "Rates"),
+        "rule.rule": ("Rule",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),
     }.items()

@@ -12,7 +12,7 @@ none of that name, another argument: ``{labels}``, or ``{target_rate:accuracy}``
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "FairrampError",
@@ -35,7 +35,7 @@ def _in_python(name: str, value: str) -> str:
     return f"`{name}={value!r}`" if value else f"`{name}`"
 
 
-class _Told(Exception):
+class _Told(Exception):  # noqa: N818
     """A sentence with its parts; see the module's documentation.
 
     Attributes
@@ -62,11 +62,20 @@ class _Told(Exception):
         **values: Any,
     ) -> None:
         self.argument, self.rule, self.got, self.remedy, self.values = argument, rule, got, remedy, values
+        self._names: dict[str, str] = {}
         super().__init__(self.told())
+
+    def renamed(self, **names: str) -> Self:
+        """The same where arguments, or values, have other names: what came as `groups` may have been `strata`."""
+        self.values.update({name: new for name, new in names.items() if name in self.values})
+        self._names.update(names)
+        self.argument = names.get(self.argument or "", self.argument)
+        self.args = (self.told(),)
+        return self
 
     def told(self, spelled: Callable[[str, str], str] = _in_python) -> str:
         """The sentence, with arguments spelled by a function of their name and value ("" without one)."""
-        fields = _Fields(self.values, spelled)
+        fields = _Fields(self.values, lambda name, value: spelled(self._names.get(name, name), value))
         text = self.rule.format_map(fields)
         if self.argument is not None:
             text = f"{spelled(self.argument, '')} {text}"
@@ -77,14 +86,13 @@ class _Told(Exception):
         return text if text.endswith((".", "?")) else f"{text}."
 
     def __reduce__(self) -> Any:
-        state = {"argument": self.argument, "got": self.got, "remedy": self.remedy, **self.values}
-        if self.got is _NOTHING:
-            del state["got"]
-        return _remade, (type(self), self.rule, state)
+        parts = {"argument": self.argument, "remedy": self.remedy, **self.values}
+        parts |= {} if self.got is _NOTHING else {"got": self.got}
+        return _remade, (type(self), self.rule, parts, self._names)
 
 
-def _remade(kind: Any, rule: str, state: dict[str, Any]) -> Any:
-    return kind(rule, **state)
+def _remade(kind: type[_Told], rule: str, parts: dict[str, Any], names: dict[str, str]) -> _Told:
+    return kind(rule, **parts).renamed(**names)
 
 
 class _Fields(dict[str, Any]):

@@ -23,7 +23,10 @@ Stands between `summary` (which makes the points) and `criteria` (which asks for
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from fairramp.core.ramps import Floats, chances
+
+__all__ = ["RATE_TOLERANCE", "Floats", "Integers", "RateCurve", "ScoreDistribution", "sort_keys"]
+
 Integers = npt.NDArray[np.intp]
 
 #: Two selection rates this close are one: a flat piece of G counts as being at the wanted rate.
@@ -60,9 +63,7 @@ class ScoreDistribution:
 
     def rates(self, feet: Floats, width: float) -> Floats:
         """G of each group at its own foot, summed point by point; for a width above 0."""
-        chance = (self.scores - np.repeat(feet, self.last - self.first + 1)) / width
-        np.clip(chance, 0.0, 1.0, out=chance)
-        return self._mean(chance)
+        return self._mean(chances(self.scores, np.repeat(feet, self.last - self.first + 1), width, 0.0))
 
     def rates_above(self, thresholds: Floats) -> Floats:
         """Share of each group's weight strictly above its own threshold."""

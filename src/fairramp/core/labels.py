@@ -13,7 +13,16 @@ import numpy as np
 
 from fairramp.errors import InputError, shown
 
-__all__ = ["Label", "bad_label", "canonical_label", "label_key", "refuse_mixed", "show_label"]
+__all__ = [
+    "Label",
+    "bad_label",
+    "canonical_label",
+    "label_key",
+    "label_of",
+    "label_parts",
+    "refuse_mixed",
+    "show_label",
+]
 
 
 Label = str | int | bool | None | tuple["Label", ...]
@@ -46,7 +55,7 @@ def canonical_label(value: Any, depth: int = 0) -> Label:
     if isinstance(value, str):
         text = str.__str__(value)  # the text of an enumeration, not its name
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            raise InputError(f"A group label must be valid Unicode text, got {shown(text)}.")
+            raise InputError("A {label} must be valid Unicode text", got=text, label="group label")
         return text
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -59,7 +68,7 @@ def canonical_label(value: Any, depth: int = 0) -> Label:
             return None
         if float(value).is_integer():
             return int(value)
-    raise InputError(bad_label(value))
+    raise bad_label(value)
 
 
 def refuse_mixed(values: Iterable[Any]) -> None:
@@ -70,22 +79,39 @@ def refuse_mixed(values: Iterable[Any]) -> None:
     numbers = {kind for kind in kinds - booleans if issubclass(kind, int | np.integer | float | np.floating)}
     if booleans and any(type(v) in numbers and v == v for v in values):
         raise InputError(
-            "`groups` mixes booleans and numbers, which Python cannot tell apart (True == 1); pass one kind."
+            "mixes booleans and numbers, which Python cannot tell apart (True == 1)",
+            argument="groups",
+            remedy="pass one kind",
         )
     for parts in zip_longest(*(v for v in values if isinstance(v, tuple))):
         refuse_mixed(parts)
 
 
-def bad_label(value: Any) -> str:
+def bad_label(value: Any) -> InputError:
     """What is wrong with a value that cannot be a label."""
-    text = repr(value)
-    text = text if len(text) <= 40 else text[:37] + "..."
-    remedy = (
-        "cut a continuous column into bins first"
+    return InputError(
+        "A {label} must be a string, a whole number, a boolean or missing, got {value} ({type})",
+        remedy="cut a continuous column into bins first"
         if isinstance(value, float | np.floating)
-        else "convert such labels to strings"
+        else "convert such labels to strings",
+        label="group label",
+        value=shown(value),
+        type=type(value).__name__,
     )
-    return (
-        "A group label must be a string, a whole number, a boolean or missing, got "
-        f"{text} ({type(value).__name__}); {remedy}."
-    )
+
+
+def label_parts(label: Label, stratified: bool = False) -> tuple[Label, ...]:
+    """The values of a label's columns; of a cell (stratum, group), those of the stratum first."""
+    if not isinstance(label, tuple):
+        return (label,)
+    return tuple(part for half in label for part in label_parts(half)) if stratified else label
+
+
+def label_of(parts: tuple[Label, ...], n_strata: int = 0) -> Label:
+    """The label whose columns have these values, the first `n_strata` of them those of its stratum."""
+
+    def joined(values: tuple[Label, ...]) -> Label:
+        return values[0] if len(values) == 1 else values
+
+    group = joined(parts[n_strata:])
+    return (joined(parts[:n_strata]), group) if n_strata else group

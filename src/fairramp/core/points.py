@@ -72,7 +72,7 @@ class Points:
     def __len__(self) -> int:
         return len(self.group)
 
-    def take(self, which: Integers | Booleans) -> Self:
+    def take(self, which: Integers | Booleans | slice) -> Self:
         """The chosen points, in the chosen order."""
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 

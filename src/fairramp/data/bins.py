@@ -13,10 +13,8 @@ from fairramp.core.labels import Label, refuse_mixed
 from fairramp.core.points import Summary
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
+from fairramp.data.columns import Columns
 from fairramp.data.grid import Grid, checked_resolution
-from fairramp.data.sample import (
-    Names,
-)
 from fairramp.errors import InputError
 
 __all__ = [
@@ -42,7 +40,7 @@ class GroupScores:
         Whether rows had weights.
     stratified : bool
         Whether groups are cells (stratum, group).
-    names : Names
+    columns : Columns
         Names of the columns, where they have any.
 
     Examples
@@ -64,7 +62,7 @@ class GroupScores:
     summary: Summary
     weighted: bool
     stratified: bool
-    names: Names
+    columns: Columns
 
     @property
     def labels(self) -> tuple[Label, ...]:
@@ -90,21 +88,6 @@ class GroupScores:
     def cutoff(self) -> float:
         """Where the classifier itself says yes, as a score; an edge of the bins."""
         return self.grid.cutoff
-
-    @property
-    def score_column(self) -> str | None:
-        """Name of the score column, where it has one and all parts agree."""
-        return self.names.score
-
-    @property
-    def group_columns(self) -> tuple[str, ...] | None:
-        """Names of the group columns, where they have any."""
-        return self.names.groups
-
-    @property
-    def strata_columns(self) -> tuple[str, ...] | None:
-        """Names of the strata's columns, where they have any."""
-        return self.names.strata
 
     @property
     def smallest_count(self) -> int:
@@ -133,8 +116,9 @@ class GroupScores:
         (('A', 'B', 'C'), (1, 2, 1), 256)
         """
         if not isinstance(other, GroupScores):
-            raise InputError(f"`other` must be a fairramp.GroupScores, got {type(other).__name__}.")
-        names = self._names_with(other)
+            kind = type(other).__name__
+            raise InputError("must be a fairramp.GroupScores, got {kind}", argument="other", kind=kind)
+        columns = self._columns_with(other)
         size = min(self.resolution, other.resolution)
         grid = replace(self.grid, resolution=size)
         labels, points = self.summary.beside(other.summary)
@@ -143,26 +127,30 @@ class GroupScores:
             summary=Summary(labels, grid.joined(points)),
             weighted=self.weighted or other.weighted,
             stratified=self.stratified,
-            names=names,
+            columns=columns,
         )
 
-    def _names_with(self, other: "GroupScores") -> Names:
+    def _columns_with(self, other: "GroupScores") -> Columns:
         """Names of the columns of both; refuse what cannot be added up."""
         for what, mine, theirs in (
             ("scales", self.scale, other.scale),
             ("cut-offs", self.cutoff, other.cutoff),
             ("kinds of groups", *(_kind(part) for part in (self, other))),
-            ("group columns", *_known(self.names.groups, other.names.groups)),
-            ("strata columns", *_known(self.names.strata, other.names.strata)),
+            ("group columns", *_known(self.columns.groups, other.columns.groups)),
+            ("strata columns", *_known(self.columns.strata, other.columns.strata)),
         ):
             if mine != theirs:
                 raise InputError(
-                    f"Summaries with different {what} do not merge, got {_shown(mine)} and {_shown(theirs)}; "
-                    "summarise the rows of both alike."
+                    "Summaries with different {what} do not merge, got {mine} and {theirs}",
+                    remedy="summarise the rows of both alike",
+                    what=what,
+                    mine=_shown(mine),
+                    theirs=_shown(theirs),
                 )
         refuse_mixed((*self.labels, *other.labels))
-        score = self.names.score if self.names.score == other.names.score else None
-        return Names(score, self.names.groups or other.names.groups, self.names.strata or other.names.strata)
+        score = self.columns.score if self.columns.score == other.columns.score else None
+        mine, theirs = self.columns, other.columns
+        return Columns(score, mine.groups or theirs.groups, mine.strata or theirs.strata)
 
     def coarsened(self, resolution: int) -> "GroupScores":
         """The same rows in fewer bins: a smaller file that says less about single rows, and larger errors.
@@ -221,7 +209,7 @@ class GroupScores:
                 "bins_used": self.summary.sizes,
             },
             headings={
-                "group": " / ".join(self.names.groups or ["group"]),
+                "group": " / ".join(self.columns.groups or ["group"]),
                 "mean_score": "mean score",
                 "bins_used": "bins used",
             },

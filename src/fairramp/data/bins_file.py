@@ -27,9 +27,10 @@ from fairramp.core.labels import Label, canonical_label, label_key
 from fairramp.core.points import Points, Summary, concatenated
 from fairramp.data import strict_json as strict
 from fairramp.data.bins import GroupScores
+from fairramp.data.columns import Columns
 from fairramp.data.files import write_text
 from fairramp.data.grid import Grid
-from fairramp.data.sample import LARGEST_WEIGHT, Names
+from fairramp.data.sample import LARGEST_WEIGHT
 from fairramp.errors import InputError, RuleFormatError, SummaryFormatError, shown
 
 __all__ = ["from_text", "load", "save", "to_text"]
@@ -64,9 +65,9 @@ def to_text(scores: GroupScores) -> str:
         "cutoff": scores.cutoff,
         "weighted": scores.weighted,
         "stratified": scores.stratified,
-        "score_column": scores.names.score,
-        "group_columns": strict.plain(scores.names.groups),
-        "strata_columns": strict.plain(scores.names.strata),
+        "score_column": scores.columns.score,
+        "group_columns": strict.plain(scores.columns.groups),
+        "strata_columns": strict.plain(scores.columns.strata),
         "groups": _groups(scores),
     }
     return _json({**content, "sha256": _checksum(content)}) + "\n"
@@ -144,7 +145,7 @@ def _read(content: Any) -> GroupScores:
     grid = Grid.checked(content["scale"], content["resolution"], strict.number(content["cutoff"], '"cutoff"'))
     weighted = strict.truth(content["weighted"], '"weighted"')
     stratified = strict.truth(content["stratified"], '"stratified"')
-    names = Names(
+    names = Columns(
         strict.optional(strict.text)(content["score_column"], '"score_column"'),
         strict.optional(strict.many(strict.text))(content["group_columns"], '"group_columns"'),
         strict.optional(strict.many(strict.text))(content["strata_columns"], '"strata_columns"'),

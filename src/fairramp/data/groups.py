@@ -13,17 +13,19 @@ where they are Arrow's.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.labels import Label, bad_label, canonical_label, label_key, refuse_mixed
-from fairramp.errors import InputError, shown
+from fairramp.core.ramps import Floats
+from fairramp.errors import InputError
 
 __all__ = [
     "Codes",
+    "Membership",
     "appended",
     "check_n_columns",
     "cross",
@@ -72,12 +74,25 @@ class Codes:
         values = self.values[start:stop].astype(np.intp, copy=False)
         return values - self.offset if self.offset else values
 
+    def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """The number of each row's own group: membership is certain."""
+        return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest of the modes
+
     def occurring(self) -> npt.NDArray[np.bool_]:
         """Which of the labels occur in some row."""
         seen = np.zeros(len(self.labels), dtype=bool)
         for start in range(0, len(self), _DENSE_RANGE):
             seen[self.block(start, start + _DENSE_RANGE)] = True
         return seen
+
+
+class Membership(Protocol):
+    """Which group, or mixture of groups, each row belongs to."""
+
+    def __len__(self) -> int: ...
+
+    def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """For each of the rows start … stop − 1, a number that is known for each group."""
 
 
 def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
@@ -94,17 +109,21 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
         return groups
     columns, found = _columns(groups)
     if not columns:
-        raise InputError("`groups` has no column.")
+        raise InputError("has no column", argument="groups")
     if names and found and max(len(names), len(found)) > 1 and len(set(found)) == len(found):
         if not set(names) <= set(found):
             raise InputError(
-                f"`groups` has the columns {list(found)}, the rule was fitted on {list(names)}; rename them."
+                "has the columns {found}, the rule was fitted on {names}",
+                argument="groups",
+                remedy="rename them",
+                found=list(found),
+                names=list(names),
             )
         columns, found = [columns[found.index(name)] for name in names], names
     codes = [_encode_column(column) for column in columns]
     lengths = {len(c) for c in codes}
     if len(lengths) > 1:
-        raise InputError(f"The columns of `groups` differ in length: {sorted(lengths)}.")
+        raise InputError("The columns of {groups} differ in length: {lengths}", lengths=sorted(lengths))
     if len(codes) == 1:
         return replace(codes[0], names=found)
     singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
@@ -116,8 +135,10 @@ def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     """Take apart what the user passed: columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
         raise InputError(
-            f"`groups` must be a column with one label per row, got {shown(groups)}; for one row pass a list of "
-            "one."
+            "must be a column with one label per row",
+            argument="groups",
+            got=groups,
+            remedy="for one row pass a list of one",
         )
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))
@@ -157,9 +178,11 @@ def _as_frame(groups: Any) -> Any:
     except nw.exceptions.DuplicateError:
         names = [str(name) for name in groups.columns]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"Two columns of `groups` have the name {twice!r}; rename one of them.") from None
+        raise InputError(
+            "Two columns of {groups} have the name {name!r}", remedy="rename one of them", name=twice
+        ) from None
     if isinstance(frame, nw.LazyFrame):
-        raise InputError("`groups` is a lazy table; collect it first.")
+        raise InputError("is a lazy table", argument="groups", remedy="collect it first")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -174,16 +197,14 @@ def _encode_column(column: Any) -> Codes:
     values = column if isinstance(column, list | tuple) else _as_array(column)
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
-            raise InputError(
-                "`groups` must be a list, array or column with one label per row, "
-                + (
-                    f"got {type(column).__name__} of shape {values.shape}."
-                    if values.ndim
-                    else f"got {shown(column)}; for one row pass a list of one."
-                )
-            )
+            rule = "must be a list, array or column with one label per row"
+            if values.ndim == 0:
+                remedy = "for one row pass a list of one"
+                raise InputError(rule, argument="groups", got=column, remedy=remedy)
+            came = f"{type(column).__name__} of shape {values.shape}"
+            raise InputError(rule + ", got {came}", argument="groups", came=came)
         if values.dtype.kind not in "biufOUT" and len(values):
-            raise InputError(bad_label(values[0]))
+            raise bad_label(values[0])
         masked = isinstance(values, np.ma.MaskedArray)
         if values.dtype.kind == "b" and not masked:
             return Codes(values.view(np.uint8), 0, (False, True))
@@ -274,7 +295,7 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
         seen: dict[Any, int] = dict.fromkeys(values, 0)
     except TypeError:
         bad = next(v for v in values if not _is_hashable(v))
-        raise InputError(bad_label(bad)) from None
+        raise bad_label(bad) from None
     labels = [canonical_label(v) for v in seen]
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
         refuse_mixed(values)
@@ -308,8 +329,14 @@ def _ordered(values: npt.NDArray[Any], offset: int, labels: Iterable[Label]) -> 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:
     """Refuse groups that are not of as many columns as the earlier ones."""
     if codes.n_columns != n_columns:
-        columns = f"{n_columns} column{'s' if n_columns > 1 else ''}{f' {list(names)}' if names else ''}"
-        raise InputError(f"`{argument}` must have the {columns} of the earlier rows, got {codes.n_columns}.")
+        raise InputError(
+            "must have the {n} column{s}{names} of the earlier rows",
+            argument=argument,
+            got=codes.n_columns,
+            n=n_columns,
+            s="s" if n_columns > 1 else "",
+            names=f" {list(names)}" if names else "",
+        )
 
 
 def appended(first: Codes, second: Codes) -> Codes:

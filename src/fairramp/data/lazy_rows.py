@@ -23,8 +23,8 @@ from fairramp.data import engines
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
-from fairramp.data.sample import LARGEST_WEIGHT, SMALLEST_WEIGHT
-from fairramp.errors import FairrampError, InputError
+from fairramp.data.sample import scaling
+from fairramp.errors import FairrampError
 
 __all__ = ["LazyRows"]
 
@@ -61,11 +61,7 @@ class LazyRows(Rows):
         rows = table.rows
         if profile.has_zeros:
             rows = rows.filter(nw.col("w") > 0)
-        factor = 1.0
-        if not SMALLEST_WEIGHT < profile.largest_weight < LARGEST_WEIGHT:
-            factor = float(np.ldexp(1.0, -int(np.frexp(profile.largest_weight)[1])))
-            if profile.smallest_weight * factor == 0:
-                raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
+        factor = float(np.ldexp(1.0, scaling(profile.largest_weight, profile.smallest_weight)))
         x = nw.col("x")
         position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
         rows = rows.with_columns(p=position)

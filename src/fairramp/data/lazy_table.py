@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.core.labels import Label, canonical_label, label_key, label_of
 from fairramp.core.scales import SATURATION, Scale
 from fairramp.data import engines
+from fairramp.data.columns import Columns
 from fairramp.data.rows import refusal
 from fairramp.errors import InputError
 
@@ -30,51 +31,42 @@ class LazyTable:
     ----------
     frame : narwhals.LazyFrame
         The user's table.
-    score : str
-        Its score column.
-    strata, groups : tuple of str
-        Its columns that make a cell, or a group if there are no strata.
-    weight, label, id : str, optional
+    columns : Columns
+        Its columns that a rule reads.
+    weight, label : str, optional
         More columns.
     """
 
     def __init__(
         self,
         frame: Any,
-        score: str,
-        groups: tuple[str, ...],
-        strata: tuple[str, ...] = (),
+        columns: Columns,
         *,
         weight: str | None = None,
         label: str | None = None,
-        id: str | None = None,
     ) -> None:
         import narwhals as nw
 
         frame, plain = engines.plain_names(frame)
         schema = frame.collect_schema()
-        columns = {"x": _number(schema, plain[score], "scores")}
-        for i, name in enumerate((*strata, *groups)):
-            columns[f"g{i}"] = _group(schema, plain[name], name)
+        assert columns.score is not None
+        read = {"x": _number(schema, plain[columns.score], "scores")}
+        self.keys = [f"g{i}" for i in range(len(columns.grouped))]
+        for key, name in zip(self.keys, columns.grouped, strict=True):
+            read[key] = _group(schema, plain[name], name)
         if weight is not None:
-            columns["w"] = _number(schema, plain[weight], "sample_weight")
+            read["w"] = _number(schema, plain[weight], "sample_weight")
         if label is not None:
-            columns["y"] = _number(schema, plain[label], "labels")
-        if id is not None:
-            columns["no_id"] = nw.col(plain[id]).is_null()
-        self.n_strata, self.n_columns = len(strata), len(strata) + len(groups)
-        self.keys = [f"g{i}" for i in range(self.n_columns)]
-        self.weighted, self.labelled, self.has_id = weight is not None, label is not None, id is not None
-        self.rows = frame.select(**columns)
+            read["y"] = _number(schema, plain[label], "labels")
+        if columns.id is not None:
+            read["no_id"] = nw.col(plain[columns.id]).is_null()
+        self._n_strata = len(columns.strata or ())
+        self.weighted, self.labelled, self.has_id = weight is not None, label is not None, columns.id is not None
+        self.rows = frame.select(**read)
 
     def label(self, key: tuple[Any, ...]) -> Label:
         """The label of a group, or of a cell, from the values of its columns."""
-        parts = tuple(canonical_label(part) for part in key)
-        group = parts[self.n_strata :]
-        label: Label = group[0] if len(group) == 1 else group
-        if not self.n_strata:
-            return label
-        return (parts[0] if self.n_strata == 1 else parts[: self.n_strata], label)
+        return label_of(tuple(canonical_label(part) for part in key), self._n_strata)
 
     def grouped(self, frame: Any, *more: str) -> Any:
         """Rows by group and other columns; a missing group is a group."""

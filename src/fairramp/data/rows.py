@@ -28,7 +28,7 @@ from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
 
-__all__ = ["ArrayRows", "Rough", "Rows", "finer_parts", "refusal"]
+__all__ = ["ArrayRows", "Rough", "Rows", "finer_parts", "refined", "refusal", "resolved"]
 
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
@@ -73,6 +73,21 @@ class Rows(Protocol):
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for chosen bins of the summary."""
+
+
+def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
+    """One step nearer to a summary that is exact for the given ramps; the same object if it is exact already."""
+    split, average = summary.unresolved(feet, width, edges)
+    if not (split.any() or average.any()):
+        return summary
+    return summary.replace(split | average, rows.refine(summary, split, average))
+
+
+def resolved(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
+    """A summary that is exact for ramps at the given feet, and at the edges."""
+    while (finer := refined(rows, summary, feet, width, edges)) is not summary:
+        summary = finer
+    return summary
 
 
 class ArrayRows(Rows):

@@ -1,90 +1,184 @@
-"""Sample."""
+"""Sample: the one way in for rows in memory. Fits, audits, checks and summaries all begin here.
+
+    scores, groups, strata, labels, weights, as users have them   →   checked columns of one length
+
+Rows of weight 0 must be sound and are then left out; weights so far from 1 that their squares would overflow or
+vanish are scaled by a power of two, which changes no rate.
+"""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from fairramp.core.checks import check_length
 from fairramp.core.curve import Floats
-from fairramp.core.scales import SATURATION
-from fairramp.data.groups import Codes, cross, encode_groups
+from fairramp.core.scales import SATURATION, Scale
+from fairramp.data.arrays import as_labels, as_scores, as_weights
+from fairramp.data.columns import Columns
+from fairramp.data.groups import Codes, cross, encode_groups, name_of
+from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, warn
 
-__all__ = [
-    "LARGEST_WEIGHT",
-    "SMALLEST_WEIGHT",
-    "Names",
-    "counting_rows",
-    "encode_cells",
-    "encode_strata",
-    "warn_saturated",
-]
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names of the columns, where they have any."""
-
-    score: str | None
-    groups: tuple[str, ...] | None
-    strata: tuple[str, ...] | None
-
+__all__ = ["LARGEST_WEIGHT", "SMALLEST_WEIGHT", "Sample", "encode_cells", "scaling", "warn_saturated"]
 
 #: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
 LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
 
 
-def counting_rows(
-    column: Any, codes: Codes, weights: Floats | None, labels: Floats | None
-) -> tuple[Any, Codes, Floats | None, Floats | None]:
-    """Rows that count: those of weight 0 are left out, weights far from 1 are scaled."""
-    if weights is None:
-        return column, codes, None, labels
-    counts = weights > 0
-    if not counts.all():
-        before = codes.occurring()
-        column, weights = column[counts], weights[counts]
-        labels = None if labels is None else labels[counts]
-        codes = replace(codes, values=codes.values[counts])
-        lost = np.flatnonzero(before & ~codes.occurring())
-        if len(lost):
-            raise InputError(
-                f"`sample_weight` is zero in every row of group {codes.labels[lost[0]]!r}; "
-                "give its rows weight or leave them out."
-            )
-    largest = weights.max()
-    if not SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
-        weights = np.ldexp(weights, -np.frexp(largest)[1])
-        if not weights.all():
-            raise InputError("`sample_weight` must not differ by more than a factor of 1e300.")
-    return column, codes, weights, labels
+@dataclass(frozen=True)
+class Sample:
+    """Rows that count, checked.
+
+    Attributes
+    ----------
+    scores : numbers of shape (n,)
+        As they came; turned into positions block by block.
+    groups : Codes
+        The group of each row.
+    cells : Codes
+        Whose ramp each row has: its group or, with strata, its group in its stratum.
+    weights : floats of shape (n,), or None
+        Positive; None counts each row once.
+    outcomes : floats of shape (n,), or None
+        True outcomes, 0.0 and 1.0.
+    scale : Scale
+        What the scores mean.
+    columns : Columns
+        Names of the columns, where they have any.
+    shift : int
+        By which power of two the weights were scaled.
+    counts : booleans of shape (rows that came,), or None
+        Which rows were kept; None for all.
+    """
+
+    scores: npt.NDArray[Any]
+    groups: Codes
+    cells: Codes
+    weights: Floats | None
+    outcomes: Floats | None
+    scale: Scale
+    columns: Columns
+    shift: int = 0
+    counts: npt.NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of_arrays(
+        cls,
+        scores: Any,
+        groups: Any,
+        labels: Any = None,
+        *,
+        scale: Scale,
+        strata: Any = None,
+        sample_weight: Any = None,
+        columns: Columns | None = None,
+        drop_empty: bool = False,
+    ) -> "Sample":
+        """Check columns and code groups.
+
+        Parameters
+        ----------
+        scores, groups, labels, strata, sample_weight
+            As in `fairramp.fit_rule`.
+        scale : Scale
+            What the scores are.
+        columns : Columns, optional
+            Names that columns of groups and strata are picked and ordered by, as in an earlier fit.
+        drop_empty : bool, default False
+            Whether groups all of whose rows have weight 0 are left out; otherwise they are refused.
+        """
+        column = as_scores(scores)
+        group, cells, columns = encode_cells(groups, strata, columns)
+        check_length("groups", len(cells), len(column))
+        columns = replace(columns, score=name_of(scores))
+        weights = None if sample_weight is None else as_weights(sample_weight, len(column))
+        outcomes = None if labels is None else as_labels(labels, len(column))
+        sample = cls(column, group, cells, weights, outcomes, scale, columns)
+        return sample if weights is None else sample._counting(weights, drop_empty)
+
+    def _counting(self, weights: Floats, drop_empty: bool) -> "Sample":
+        """The rows that have weight, none of it far from 1."""
+        sample, counts = self, weights > 0
+        if not counts.all():
+            ArrayRows(self.scores, self.cells, None, self.scale).positions(0, len(self.scores))  # all are sound
+            sample, weights = self.take(counts), weights[counts]
+            lost = np.flatnonzero(self.cells.occurring() & ~sample.cells.occurring())
+            if len(lost) and not drop_empty:
+                raise InputError(
+                    "is zero in every row of group {group!r}",
+                    argument="sample_weight",
+                    remedy="give its rows weight or leave them out",
+                    group=self.cells.labels[lost[0]],
+                )
+            sample = replace(sample, counts=counts)
+        shift = scaling(float(weights.max()), float(weights.min()))
+        return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)
+
+    def take(self, which: npt.NDArray[np.bool_]) -> "Sample":
+        """The chosen rows."""
+        groups = replace(self.groups, values=self.groups.values[which])
+        return replace(
+            self,
+            scores=self.scores[which],
+            groups=groups,
+            cells=replace(self.cells, values=self.cells.values[which]) if self.stratified else groups,
+            weights=None if self.weights is None else self.weights[which],
+            outcomes=None if self.outcomes is None else self.outcomes[which],
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def stratified(self) -> bool:
+        """Whether there are strata."""
+        return self.cells is not self.groups
+
+    @cached_property
+    def rows(self) -> ArrayRows:
+        """The rows as a fit sees them."""
+        return ArrayRows(self.scores, self.cells, self.weights, self.scale)
+
+    @property
+    def positions(self) -> Floats:
+        """Positions of all rows, after checking their scores."""
+        return self.rows.positions(0, len(self))
+
+    def warn_saturated(self) -> None:
+        """Warn of logits whose probabilities are all 1."""
+        if self.scale.name == "logit":
+            warn_saturated(int((self.scores > SATURATION).sum()))
 
 
-def encode_cells(
-    groups: Any,
-    strata: Any = None,
-    names: tuple[str, ...] | None = None,
-    strata_names: tuple[str, ...] | None = None,
-) -> tuple[Codes, tuple[str, ...] | None]:
-    """Code groups, or cells where there are strata; and the names of the strata's columns."""
-    codes = encode_groups(groups, names)
+def scaling(largest: float, smallest: float) -> int:
+    """By which power of two weights are multiplied: 0 unless their squares would overflow or vanish."""
+    if SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
+        return 0
+    shift = -int(np.frexp(largest)[1])
+    if np.ldexp(smallest, shift) == 0:
+        raise InputError("must not differ by more than a factor of 1e300", argument="sample_weight")
+    return shift
+
+
+def encode_cells(groups: Any, strata: Any = None, columns: Columns | None = None) -> tuple[Codes, Codes, Columns]:
+    """Code groups, and cells (the same without strata); and the names of their columns."""
+    known = columns or Columns()
+    codes = encode_groups(groups, known.groups)
     if strata is None:
-        return codes, None
-    outer = encode_strata(strata, strata_names)
-    if len(outer) != len(codes):
-        raise InputError(f"`strata` has {len(outer):,} rows and `groups` {len(codes):,}; they must match.")
-    return replace(cross(outer, codes, lambda stratum, group: (stratum, group)), names=codes.names), outer.names
-
-
-def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
-    """Code strata as groups are coded; only the messages differ."""
+        return codes, codes, Columns(groups=codes.names)
     try:
-        return encode_groups(strata, names)
+        outer = encode_groups(strata, known.strata)
     except InputError as error:
-        raise InputError(str(error).replace("`groups`", "`strata`").replace("group label", "stratum")) from None
+        raise error.renamed(groups="strata", label="stratum") from None
+    check_length("strata", len(outer), len(codes), "groups")
+    crossed = cross(outer, codes, lambda stratum, group: (stratum, group))
+    return codes, replace(crossed, names=codes.names), Columns(groups=codes.names, strata=outer.names)
 
 
 def warn_saturated(tied: int) -> None:
     """Warn of logits whose probabilities are all 1."""
     if tied:
-        warn(f"{tied:,} logits above {SATURATION:.1f} have probability 1.0 and are tied.")
+        warn("{tied:,} logits above {limit:.1f} have probability 1.0 and are tied", tied=tied, limit=SATURATION)

@@ -1,34 +1,27 @@
 """Summaries of arrays and tables."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.checks import check_length
 from fairramp.core.curve import Floats
 from fairramp.core.points import Points, Summary, concatenated
-from fairramp.core.scales import SATURATION
-from fairramp.data.arrays import as_scores, as_weights
 from fairramp.data.bins import GroupScores
-from fairramp.data.columns import column_name, column_names
+from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
 from fairramp.data.grid import Grid
-from fairramp.data.groups import name_of
 from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import (
     LARGEST_WEIGHT,
     SMALLEST_WEIGHT,
-    Names,
-    counting_rows,
-    encode_cells,
+    Sample,
     warn_saturated,
 )
-from fairramp.data.tables import check_columns, open_table, reader
+from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
 
 __all__ = ["check_weights", "summarize", "summarize_frame"]
@@ -53,7 +46,7 @@ def summarize(
     scores, groups, sample_weight, scale
         As in `fit_rule`. Weights of summaries that are to be merged must be in the same unit.
     strata : labels of shape (n,), or several columns, optional
-        For rules that equalise within strata; as in `fairramp.Covariance`.
+        For rules that equalise within strata; as in `fit_rule`.
     cutoff : float, optional
         Where the classifier itself says yes, as in `fit_rule`. It becomes an edge of the bins, so that the
         classifier's own selection rates are known exactly.
@@ -71,35 +64,32 @@ def summarize(
     >>> data = fairramp.datasets.load_adult_scores()
     >>> summary = fairramp.summarize(data.score, data.sex)
     >>> rule = fairramp.fit_summary(summary, max_gap=0.02)
-    >>> max(rule.record.rate_error) < 1e-4
+    >>> max(rule.record.rates["selection"].error) < 1e-4
     True
     """
     grid = Grid.checked(scale, resolution, cutoff)
-    column = as_scores(scores)
-    codes, strata_columns = encode_cells(groups, strata)
-    check_length("groups", len(codes), len(column))
-    weights = None if sample_weight is None else as_weights(sample_weight, len(column))
-    if weights is not None:
-        check_weights(float(weights.max()))
-        if not weights.all():
-            ArrayRows(column, codes, None, grid.scale).positions(
-                0, len(column)
-            )  # those of weight 0 must be sound
-    column, codes, weights, _ = counting_rows(column, codes, weights, None)
-    rows = ArrayRows(column, codes, weights, grid.scale)
-    summary = Summary.of_occurring(codes.labels, _binned(rows, grid))
-    if scale == "logit":
-        warn_saturated(int((column > SATURATION).sum()))
-    names = Names(name_of(scores), codes.names, strata_columns)
-    return GroupScores(grid, summary, weights is not None, strata is not None, names)
+    sample = Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight)
+    return _summarized(sample, grid)
+
+
+def _summarized(sample: Sample, grid: Grid) -> GroupScores:
+    if sample.weights is not None:
+        check_weights(float(np.ldexp(sample.weights.max(), -sample.shift)))
+    summary = Summary.of_occurring(sample.cells.labels, _binned(sample.rows, grid))
+    sample.warn_saturated()
+    return GroupScores(grid, summary, sample.weights is not None, sample.stratified, sample.columns)
 
 
 def check_weights(largest: float) -> None:
     """Refuse weights that a fit would have to scale: summaries of other rows would not be scaled alike."""
     if largest > 0 and not SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
         raise InputError(
-            f"`sample_weight` of a summary must be between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, got "
-            f"{largest!r}; use another unit, the same for all summaries that are to be merged."
+            "of a summary must be between {low:g} and {high:g}",
+            argument="sample_weight",
+            got=largest,
+            remedy="use another unit, the same for all summaries that are to be merged",
+            low=SMALLEST_WEIGHT,
+            high=LARGEST_WEIGHT,
         )
 
 
@@ -175,36 +165,19 @@ def summarize_frame(
     >>> data = fairramp.datasets.load_adult_scores()
     >>> frame = polars.LazyFrame({"p": data.score, "sex": data.sex})
     >>> summary = fairramp.summarize_frame(frame, score="p", group="sex")
-    >>> summary.rows, summary.group_columns
+    >>> summary.rows, summary.columns.groups
     ((8094, 16327), ('sex',))
     """
     grid = Grid.checked(scale, resolution, cutoff)
     table, _ = open_table(frame)
-    groups, outer = column_names("group", group), () if strata is None else column_names("strata", strata)
-    columns = [
-        column_name("score", score),
-        *groups,
-        *outer,
-        *([] if weight is None else [column_name("weight", weight)]),
-    ]
-    check_columns(table, columns)
-    names = Names(score, groups, outer or None)
-    if is_lazy(table):
-        rows = LazyTable(table, score, groups, outer, weight=weight)
-        profile = Profile.of(rows, grid.scale)
-        if weight is not None:
-            check_weights(profile.largest_weight)
-        summary = LazyRows(rows, profile, grid.scale).binned(grid)
-        warn_saturated(profile.saturated)
-        return GroupScores(grid, summary, weight is not None, bool(outer), names)
-    read = reader(table, columns)
-    found = summarize(
-        read(score),
-        {name: read(name) for name in groups},
-        sample_weight=None if weight is None else read(weight),
-        strata={name: read(name) for name in outer} if outer else None,
-        scale=scale,
-        cutoff=cutoff,
-        resolution=resolution,
-    )
-    return replace(found, names=names)
+    columns = Columns().given(score, group, strata)
+    check_columns(table, [*columns.all, *([] if weight is None else [column_name("weight", weight)])])
+    if not is_lazy(table):
+        return _summarized(sample_of_table(table, columns, grid.scale, weight=weight), grid)
+    rows = LazyTable(table, columns, weight=weight)
+    profile = Profile.of(rows, grid.scale)
+    if weight is not None:
+        check_weights(profile.largest_weight)
+    summary = LazyRows(rows, profile, grid.scale).binned(grid)
+    warn_saturated(profile.saturated)
+    return GroupScores(grid, summary, weight is not None, columns.strata is not None, columns)

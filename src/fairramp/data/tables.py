@@ -2,12 +2,16 @@
 
 import difflib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from fairramp.core.scales import Scale
+from fairramp.data.columns import Columns
 from fairramp.data.engines import fetch, is_lazy
+from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 
-__all__ = ["check_columns", "engine_of", "open_table", "reader"]
+__all__ = ["check_columns", "engine_of", "open_table", "reader", "sample_of_table"]
 
 
 #: Whose lazy tables are read.
@@ -21,14 +25,19 @@ def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
     try:
         table = nw.from_native(frame, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise InputError("Two columns of the table have the same name; rename one of them.") from None
+        raise InputError("Two columns of the table have the same name", remedy="rename one of them") from None
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
         raise InputError(
-            "`frame` must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Spark or "
-            f"a Dask table, got {type(frame).__name__}; for arrays there is fit_rule."
+            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Spark or a Dask "
+            "table, got {kind}",
+            argument="frame",
+            remedy="for arrays there is fit_rule",
+            kind=type(frame).__name__,
         )
     if isinstance(table, nw.LazyFrame) and engine_of(table) not in LAZY_ENGINES:
-        raise InputError(f"Lazy tables of {engine_of(table)} are not read; collect the columns first.")
+        raise InputError(
+            "Lazy tables of {engine} are not read", remedy="collect the columns first", engine=engine_of(table)
+        )
     if isinstance(table, nw.LazyFrame):
         _check_sound(table.to_native(), engine_of(table))
     return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
@@ -37,10 +46,12 @@ def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
 def _check_sound(native: Any, engine: str) -> None:
     """Refuse what narwhals lets pass: two columns of one name, and Spark's endless tables."""
     if engine == "pyspark" and native.isStreaming:
-        raise InputError("A streaming table cannot be read more than once; pass its batches, in foreachBatch.")
+        raise InputError(
+            "A streaming table cannot be read more than once", remedy="pass its batches, in foreachBatch"
+        )
     names = list(native.columns) if engine in ("dask", "pyspark") else []
     if len(set(names)) < len(names):
-        raise InputError("Two columns of the table have the same name; rename one of them.")
+        raise InputError("Two columns of the table have the same name", remedy="rename one of them")
 
 
 def engine_of(table: Any) -> str:
@@ -56,8 +67,13 @@ def check_columns(table: Any, names: Sequence[str]) -> None:
             folded = {column.casefold(): column for column in present}
             near = difflib.get_close_matches(name.casefold(), folded, n=1)
             shown = ", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else "")
-            remedy = f"did you mean {folded[near[0]]!r}?" if near else f"its columns are {shown}."
-            raise InputError(f"The table has no column {name!r}; {remedy}")
+            raise InputError(
+                "The table has no column {name!r}",
+                remedy="did you mean {near!r}?" if near else "its columns are {shown}",
+                name=name,
+                near=folded[near[0]] if near else None,
+                shown=shown,
+            )
 
 
 def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
@@ -70,3 +86,26 @@ def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
         found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
         return {name: found[alias] for alias, name in short.items()}.__getitem__
     return lambda name: table[name].to_native()
+
+
+def sample_of_table(
+    table: Any, columns: Columns, scale: Scale, *, weight: str | None = None, label: str | None = None
+) -> Sample:
+    """Columns of a table as a sample; of a lazy one, they are fetched."""
+    read = reader(table, [*columns.all, *(name for name in (weight, label) if name is not None)])
+
+    def several(names: tuple[str, ...] | None) -> dict[str, Any] | None:
+        return None if names is None else {name: read(name) for name in names}
+
+    def one(name: str | None) -> Any:
+        return None if name is None else read(name)
+
+    sample = Sample.of_arrays(
+        one(columns.score),
+        several(columns.groups),
+        one(label),
+        scale=scale,
+        strata=several(columns.strata),
+        sample_weight=one(weight),
+    )
+    return replace(sample, columns=columns)

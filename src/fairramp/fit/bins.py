@@ -13,17 +13,19 @@ exact: the cut-off is an edge.
 
 from dataclasses import replace
 from itertools import combinations
+from typing import Unpack
 
 import numpy as np
 
 from fairramp.core.curve import Floats
 from fairramp.core.points import Booleans, Points, Summary
+from fairramp.core.ramps import Ramps, chances
 from fairramp.data.bins import GroupScores
 from fairramp.data.rows import Rows
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows
-from fairramp.fit.settings import Request
-from fairramp.rule.rule import OFFSETS, Rule
+from fairramp.fit.settings import Keywords, Settings, taking_settings
+from fairramp.rule.rule import Rule
 
 __all__ = ["fit_summary", "rate_errors"]
 
@@ -42,35 +44,31 @@ class _NoRows(Rows):
         raise AssertionError("exact points need no refinement")
 
 
+@taking_settings("target_rate", "cutoff", "scale", "solver")
 def fit_summary(
     summary: GroupScores,
     *,
-    max_gap: float = 0.0,
-    ramp_width: float = 0.01,
-    ramp: str = "centered",
     target_rate: str | float = "optimal",
     cutoff: float | None = None,
-    unseen_group: str = "error",
-    date: str | None = None,
+    **settings: Unpack[Keywords],
 ) -> Rule:
     """Learn a rule from a summary alone; the rows are not needed.
 
     The rule is the optimum for rows that lie at the means of their bins. How far each group's selection rate on
-    the rows themselves can be from that is computed and kept as ``rule.record.rate_error``; the certificate
-    counts it in. Within it, the rule is that of `fit_rule`. A summary with strata gives a rule that equalises
-    within strata.
+    the rows themselves can be from that is computed and kept as ``rule.record.rates["selection"].error``; the
+    certificate counts it in. Within it, the rule is that of `fit_rule`. A ``ramp_width`` well above the width of
+    the bins keeps it small; with 0 the rows of a whole bin are uncertain. A summary with strata gives a rule that
+    equalises within strata.
 
     Parameters
     ----------
     summary : GroupScores
         From `summarize`, `summarize_frame` or `GroupScores.load`, perhaps merged.
-    max_gap, ramp_width, ramp, unseen_group, date
-        As in `fit_rule`. A ``ramp_width`` well above the width of the bins keeps the error small; with 0 the rows
-        of a whole bin are uncertain.
     target_rate : "optimal" or a number in [0, 1], default "optimal"
         As in `fit_rule`; the other targets need labels, which a summary does not have.
     cutoff : float, optional
         As in `fit_rule`; that of the summary unless given. It must be an edge of the bins.
+    {settings}
 
     Returns
     -------
@@ -88,50 +86,53 @@ def fit_summary(
     """
     if not isinstance(summary, GroupScores):
         raise InputError(
-            f"`summary` must be a fairramp.GroupScores, got {type(summary).__name__}; "
-            "fairramp.summarize makes one of scores and groups."
+            "must be a fairramp.GroupScores, got {kind}",
+            argument="summary",
+            remedy="fairramp.summarize makes one of scores and groups",
+            kind=type(summary).__name__,
         )
     if isinstance(target_rate, str) and target_rate in ("accuracy", "base_rate"):
         raise InputError(
-            f"`target_rate={target_rate!r}` needs labels, which a summary does not have; use 'optimal' or a "
-            "number, or fit the rows."
+            "{target_rate:" + target_rate + "} needs labels, which a summary does not have",
+            remedy="use 'optimal' or a number, or fit the rows",
         )
-    request = Request.checked(
-        max_gap=max_gap,
-        ramp_width=ramp_width,
-        ramp=ramp,
-        target_rate=target_rate,
-        cutoff=summary.cutoff if cutoff is None else cutoff,
-        scale=summary.scale,
-        unseen_group=unseen_group,
-        stratified=summary.stratified,
-        date=date,
-    )
-    if not summary.grid.has_edge(request.problem.cutoff):
+    for name in ("scale", "solver"):
+        if name in settings:
+            raise TypeError(f"fit_summary() got an unexpected keyword argument {name!r}")
+    fixed = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
+    asked = Settings.of("fit_summary", {**settings, **fixed, "target_rate": target_rate})
+    if summary.stratified:
+        asked.check_stratified()
+    if not summary.grid.has_edge(asked.problem.cutoff):
         raise InputError(
-            f"`cutoff` must be an edge of the summary's bins, got {cutoff!r}; summarise with cutoff={cutoff!r} "
-            "to make it one."
+            "must be an edge of the summary's bins",
+            argument="cutoff",
+            got=cutoff,
+            remedy="summarise with cutoff={cut!r} to make it one",
+            cut=cutoff,
         )
-    rule = fit_rows(_NoRows(summary.summary), request, summary.names, weighted=summary.weighted)
+    rows = _NoRows(summary.summary)
+    rule = fit_rows(rows, asked, summary.columns, stratified=summary.stratified, weighted=summary.weighted)
     assert rule.record is not None
     errors = tuple(rate_errors(summary.summary, rule).tolist())
-    return replace(rule, record=replace(rule.record, rate_error=errors))
+    rates = {event: replace(rates, error=errors) for event, rates in rule.record.rates.items()}
+    return replace(rule, record=replace(rule.record, rates=rates))
 
 
 def rate_errors(summary: Summary, rule: Rule) -> Floats:
     """How far each group's selection rate on the rows can be from that on the means of their bins."""
     p = summary.points
-    thresholds = np.array([ramp.threshold for ramp in rule.ramps])
-    if rule.ramp_width > 0:
-        feet = thresholds - OFFSETS[rule.ramp] * rule.ramp_width
-        off = _off_ramp(p, feet[p.group], rule.ramp_width)
-    else:
-        ties = np.array([ramp.tie_chance for ramp in rule.ramps])
-        off = _off_step(p, thresholds[p.group], ties[p.group])
+    ramps = Ramps.of(rule.ramps)
+    width = ramps.width if isinstance(ramps.width, float) else ramps.width[p.group]
+    off = np.where(
+        np.broadcast_to(width, p.place.shape) > 0,
+        _off_ramp(p, ramps.feet[p.group], np.broadcast_to(width, p.place.shape)),
+        _off_step(p, ramps.feet[p.group], ramps.ties[p.group]),
+    )
     return np.minimum(summary.total(p.weight / summary.weights[p.group] * off), 1.0)
 
 
-def _off_ramp(p: Points, foot: Floats, width: float) -> Floats:
+def _off_ramp(p: Points, foot: Floats, width: Floats) -> Floats:
     """Largest distance between a bin's mean chance and the chance at its mean, for ramps of positive width.
 
     Envelopes of a function with two kinks run along chords between the ends of the bin and the kinks in it.
@@ -139,10 +140,10 @@ def _off_ramp(p: Points, foot: Floats, width: float) -> Floats:
     off = np.zeros(len(p))
     kinks = [(p.lower < end) & (end < p.upper) for end in (foot, foot + width)]
     which = np.flatnonzero(kinks[0] | kinks[1])
-    lower, upper, place, foot = p.lower[which], p.upper[which], p.place[which], foot[which]
+    lower, upper, place, foot, width = p.lower[which], p.upper[which], p.place[which], foot[which], width[which]
 
     def chance(x: Floats) -> Floats:
-        return np.clip((x - foot) / width, 0.0, 1.0)
+        return chances(x, foot, width, 0.0)
 
     at_mean = chance(place)
     corners = [lower, np.clip(foot, lower, upper), np.clip(foot + width, lower, upper), upper]

@@ -3,63 +3,53 @@
     summarise the rows  →  solve  →  look closer where the solution needs it  →  solve again  →  Rule
 
 The loop ends when, at the solution, every end of every ramp lies in points that are as good as the rows
-(see `summary`). Then every selection rate is exact, and so is the rule.
+(see `core.points`). Then every selection rate is exact, and so is the rule.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.core.cells import largest_gap, stratum_index
-from fairramp.core.checks import check_length
-from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers
-from fairramp.core.labels import Label, label_key, show_label
+from fairramp.core.cells import stratum_index
+from fairramp.core.curve import RATE_TOLERANCE, Floats
+from fairramp.core.labels import Label, show_label
 from fairramp.core.points import Summary
-from fairramp.core.scales import SATURATION
+from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
-from fairramp.data.arrays import as_labels, as_scores, as_weights
-from fairramp.data.groups import name_of
-from fairramp.data.rows import ArrayRows, Rows
-from fairramp.data.sample import Names, counting_rows, encode_cells, warn_saturated
+from fairramp.data.columns import Columns
+from fairramp.data.rows import ArrayRows, Rows, refined, resolved
+from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
-from fairramp.fit.criteria.parity import ParityProblem, ParitySolution, place_ramps, solve_parity
-from fairramp.fit.criteria.strata import Covariance, CovarianceSolution, solve_covariance
+from fairramp.fit.criteria.parity import PARITY, place_ramps
+from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
 from fairramp.fit.outcomes import LabelledScores
-from fairramp.fit.settings import Request, checked_strata
-from fairramp.fit.sgd import SGD, descend
-from fairramp.rule.record import FitRecord
-from fairramp.rule.rule import Ramp, Rule
+from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
+from fairramp.fit.settings import Keywords, Settings, taking_settings
+from fairramp.fit.sgd import descend
+from fairramp.rule.record import FitRecord, Rates
+from fairramp.rule.rule import Rule
 
-__all__ = [
-    "SMALL_GROUP",
-    "doubt",
-    "fit_rows",
-    "fit_rule",
-]
+__all__ = ["SMALL_GROUP", "doubt", "fit_rows", "fit_rule", "fit_sample"]
 
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
+#: The criteria by name; a new one is a module in `criteria` and a line here.
+CRITERIA: dict[str, Criterion] = {PARITY.name: PARITY}
 
 
+@taking_settings()
 def fit_rule(
     scores: Any,
     groups: Any,
     labels: Any = None,
     *,
-    max_gap: float = 0.0,
-    ramp_width: float = 0.01,
-    ramp: str = "centered",
-    target_rate: str | float = "optimal",
-    cutoff: float | None = None,
-    scale: str = "probability",
+    strata: Any = None,
     sample_weight: Any = None,
-    unseen_group: str = "error",
-    criterion: Covariance | None = None,
-    solver: str | SGD = "exact",
-    date: str | None = None,
+    **settings: Unpack[Keywords],
 ) -> Rule:
     """Learn one threshold ramp per group that makes selection rates equal up to `max_gap`.
 
@@ -79,35 +69,13 @@ def fit_rule(
         frame, mapping, 2-D array or list of columns makes intersections, labelled by tuples.
     labels : 0 or 1 of shape (n,), optional
         True outcomes, for ``target_rate`` "accuracy" and "base_rate" only.
-    max_gap : float, default 0
-        Largest allowed difference between any two groups' selection rates, in [0, 1].
-    ramp_width : float, default 0.01
-        Width of the zone around each threshold in which the decision is drawn at random, in the units of
-        the scores (of probabilities for logits and percentages, where 0.01 is one point). 0 draws only among
-        equal scores; otherwise at least 1e-6.
-    ramp : {"centered", "paper"}, default "centered"
-        Whether the ramp is centered on the threshold or starts there, as published.
-    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
-        with the labels, which is better if scores are not calibrated; around the share of positive labels; or
-        around a number.
-    cutoff : float, optional
-        Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
-        percentages and 0 for signed scores and logits unless given.
-    scale : {"probability", "percent", "signed", "logit"}, default "probability"
-        What the scores are: in [0, 1], in [0, 100], in [−1, 1], or any finite number. Never guessed.
+    strata : labels of shape (n,), or several columns, optional
+        Department, region, job family …: rates are made equal within each stratum instead of over all rows, each
+        with a target rate of its own. A stratum with one group keeps the classifier's cut-off. With two groups
+        this is the covariance criterion of the paper's Appendix D.1.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows; a row of weight 2 counts like two rows, one of weight 0 like none.
-    unseen_group : {"error", "pooled", "original"}, default "error"
-        What the rule does with a group that the fit did not see: refuse; use the threshold at which all
-        fit rows together reach the band; or keep the classifier's own decision.
-    criterion : Covariance, optional
-        Equal rates of two groups within each stratum instead of over all rows; see `fairramp.Covariance`.
-    solver : "exact", "sgd" or SGD, default "exact"
-        "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
-        comparison. See `fairramp.SGD`.
-    date : str, optional
-        Stored in the rule's record as it is. Nothing is stored otherwise: the same data give the same file.
+    {settings}
 
     Returns
     -------
@@ -127,217 +95,192 @@ def fit_rule(
     >>> print(rule.table())  # doctest: +SKIP
     >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
     (0.168, 0.02)
-    """
-    column = as_scores(scores)
-    codes, strata_columns = encode_cells(groups, checked_strata(criterion))
-    check_length("groups", len(codes), len(column))
-    weights = None if sample_weight is None else as_weights(sample_weight, len(column))
-    outcomes = None if labels is None else as_labels(labels, len(column))
-    request = Request.checked(
-        max_gap=max_gap,
-        ramp_width=ramp_width,
-        ramp=ramp,
-        target_rate=target_rate,
-        cutoff=cutoff,
-        scale=scale,
-        unseen_group=unseen_group,
-        stratified=criterion is not None,
-        solver=solver,
-        date=date,
-    )
-    if request.needs_labels and outcomes is None:
-        raise InputError(f"`target_rate={target_rate!r}` needs `labels`, the true outcomes of the rows.")
 
-    if weights is not None and not weights.all():
-        ArrayRows(column, codes, None, request.scale).positions(0, len(column))  # rows of weight 0 must be sound
-    column, codes, weights, outcomes = counting_rows(column, codes, weights, outcomes)
-    rows = ArrayRows(column, codes, weights, request.scale)
-    labelled = None
-    if request.needs_labels:
-        assert outcomes is not None
-        if request.target == "base_rate":
-            shares = None if weights is None else weights / weights.max()  # huge weights must not overflow
-            request = request.aiming_at(float(np.average(outcomes, weights=shares)))
-        else:
-            labelled = LabelledScores.from_rows(codes, rows.positions(0, len(column)), outcomes, weights)
-    names = Names(name_of(scores), codes.names, strata_columns)
-    rule = fit_rows(rows, request, names, weighted=weights is not None, labelled=labelled)
-    if request.scale.name == "logit":
-        warn_saturated(int((column > SATURATION).sum()))
+    Within strata:
+
+    >>> rule = fairramp.fit_rule(data.score, data.sex, strata=data.race)
+    >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
+    (0.199, 0.0)
+    >>> rule.probabilities([0.4, 0.4], ["Female", "Male"], strata=["White", "White"])
+    array([1., 0.])
+    """
+    asked = Settings.of("fit_rule", settings)
+    asked.check_outcomes(labels is not None)
+    if strata is not None:
+        asked.check_stratified()
+    sample = Sample.of_arrays(
+        scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
+    )
+    return fit_sample(sample, asked)
+
+
+def fit_sample(sample: Sample, settings: Settings) -> Rule:
+    """Fit a rule to rows in memory."""
+    labelled, level = None, settings.level
+    if settings.target_rate == "base_rate":
+        # Huge weights must not overflow.
+        shares = None if sample.weights is None else sample.weights / sample.weights.max()
+        level = Fixed(float(np.average(sample.outcomes, weights=shares)))  # type: ignore[arg-type]
+    elif settings.target_rate == "accuracy":
+        labelled = LabelledScores.of(sample)
+    rule = fit_rows(
+        sample.rows,
+        settings,
+        sample.columns,
+        stratified=sample.stratified,
+        weighted=sample.weights is not None,
+        level=level,
+        labelled=labelled,
+    )
+    sample.warn_saturated()
     return rule
 
 
 def fit_rows(
-    rows: Rows, request: Request, names: Names, *, weighted: bool, labelled: LabelledScores | None = None
+    rows: Rows,
+    settings: Settings,
+    columns: Columns,
+    *,
+    stratified: bool,
+    weighted: bool,
+    level: Level | None = None,
+    labelled: LabelledScores | None = None,
 ) -> Rule:
-    """Fit a rule to rows that are checked, coded and have weight.
+    """Fit a rule to rows that are checked, coded and have weight, wherever they are.
 
-    `labelled` brings the labels for the target "accuracy".
+    `level` is that of the settings unless given; `labelled` brings the outcomes for the target "accuracy".
     """
-    problem = request.problem
+    problem = settings.problem if level is None else replace(settings.problem, level=level)
     summary = rows.summarize()
-    fingerprint = summary.fingerprint(request.scale.lowest, request.scale.highest)
-    strata = stratum_index(summary.labels) if request.stratified else None
-    if strata is not None:
-        _check_strata(summary.labels, strata)
-    rates = labelled.most_accurate_rates(problem.max_gap, strata) if labelled else None
+    fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
+    criterion: Criterion = CRITERIA[settings.criterion]
+    strata = None
+    if stratified:
+        strata = stratum_index(summary.labels)
+        criterion = WithinStrata(criterion, strata)
+        _warn_of_lone_groups(summary.labels, np.bincount(strata)[strata] == 1)
+    rates = labelled.most_accurate_rates(criterion, problem.band) if labelled else None
     if rates is not None and strata is not None:  # nothing to equalise: the cut-off stays
         rates = np.where(np.bincount(strata)[strata] == 1, np.nan, rates)
-    trace = None
-    if request.sgd is not None:
-        summary, solution, trace = _descend(rows, summary, request)
-        pooled = None
-        if request.unseen_group == "pooled":
-            # Its summary is fine where the exact solver's ramps stand; the record is about the others.
-            _, _, pooled = _solve(rows, summary, problem, None, None, request.scale.lowest, pool=True)
+    trace, pool = None, settings.unseen_group == "pooled"
+    if settings.sgd is None:
+        summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
     else:
-        summary, solution, pooled = _solve(
-            rows, summary, problem, rates, strata, request.scale.lowest, pool=request.unseen_group == "pooled"
-        )
+        summary, solution, trace = _descend(rows, summary, problem, settings)
+        # The exact solver's summary is fine where its own ramps stand; the record is about the others.
+        pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
     own_rates = summary.distribution().rates_from(np.full(len(summary.labels), problem.cutoff))
-    width = problem.ramp_width
-    may_stand = request.target == "optimal" and request.ramp == "centered"
-    if may_stand and largest_gap(own_rates, strata) <= problem.max_gap + RATE_TOLERANCE:
+    may_stand = settings.target_rate == "optimal" and settings.ramp == "centered"
+    if may_stand and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE:
         # Nothing to do: the classifier's own decisions stand.
-        width = 0.0
-        solution = _own_decisions(problem.cutoff, own_rates)
-        summary = _resolved(rows, summary, solution.feet, 0.0)
-        pooled = Ramp(problem.cutoff, 1.0) if pooled else None
-    _warn(summary, solution, request)
-
-    record = FitRecord(
-        **_per_group(summary, solution, width),
-        rate_before=tuple(own_rates.tolist()),
-        rate_error=(0.0,) * len(own_rates),
-        strata=None if strata is None else tuple(strata.tolist()),
-        target=request.target,
-        ramp_width=problem.ramp_width,
-        weighted=weighted,
-        cross_fitted=False,
-        solver="exact" if request.sgd is None else "sgd",
-        trace=trace,
-        score_column=names.score,
-        group_columns=names.groups,
-        strata_columns=names.strata,
-        fingerprint=fingerprint,
-        version=__version__,
-        date=request.date,
-    )
+        solution = _own_decisions(problem, own_rates, np.nan if stratified else problem.band.middle(own_rates))
+        summary = resolved(rows, summary, solution.feet[None], 0.0, solution.feet[None])
+        pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
+    _warn(summary, solution, settings, stratified)
     return Rule(
         groups=summary.labels,
-        ramps=tuple(
-            Ramp(t, tie if width == 0 else 0.0)
-            for t, tie in zip(solution.thresholds.tolist(), solution.tie_chances.tolist(), strict=True)
-        ),
-        ramp_width=width,
-        ramp=request.ramp,
-        scale=request.scale.name,
-        cutoff=request.cutoff,
-        max_gap=problem.max_gap,
-        target_rate=None if request.stratified else solution.target_rate,
-        unseen_group=request.unseen_group,
+        ramps=solution.ramps(problem.offset),
+        ramp=settings.ramp,
+        scale=settings.scale,
+        cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
+        criterion=settings.criterion,
+        stratified=stratified,
+        max_gap=settings.max_gap,
+        target_rate=None if stratified else solution.level,
+        unseen_group=settings.unseen_group,
         pooled=pooled,
-        criterion="covariance" if request.stratified else "parity",
-        record=record,
+        columns=columns,
+        record=FitRecord(
+            rates={criterion.event: _rates(summary, solution, own_rates)},
+            strata=None if strata is None else tuple(strata.tolist()),
+            target=settings.target_rate,
+            ramp_width=settings.ramp_width,
+            weighted=weighted,
+            cross_fitted=False,
+            solver="exact" if settings.sgd is None else "sgd",
+            trace=trace,
+            fingerprint=fingerprint,
+            version=__version__,
+            date=settings.date,
+        ),
     )
 
 
-def _check_strata(labels: tuple[Label, ...], strata: Integers) -> None:
-    """Covariance is of a binary attribute; a stratum with one value has nothing to equalise."""
-    values = {label_key(label[1]): label[1] for label in labels if isinstance(label, tuple)}
-    if len(values) > 2:
-        shown = ", ".join(map(repr, list(values.values())[:5])) + ", …" * (len(values) > 5)
-        raise InputError(
-            f"`criterion=Covariance(…)` compares two groups, got {len(values)} ({shown}); fit a rule per stratum "
-            "to equalise more."
-        )
-    alone = [label[0] for label, n in zip(labels, np.bincount(strata)[strata], strict=True) if n == 1]  # type: ignore[index]
-    if len(alone) == len(labels):
+def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
+    """A stratum with one group has nothing to equalise."""
+    lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
+    if lonely and len(lonely) == len(labels):
         if len(labels) > 1:  # otherwise there is a warning of one single group already
-            warn("Every stratum has one single group: nothing to equalise.")
-    elif alone:
-        shown = ", ".join(map(repr, alone[:5])) + (f" and {len(alone) - 5:,} more" if len(alone) > 5 else "")
-        warn(f"Strata with one single group, where nothing is equalised: {shown}.")
+            warn("Every stratum has one single group: nothing to equalise")
+    elif lonely:
+        more = f" and {len(lonely) - 5:,} more" if len(lonely) > 5 else ""
+        some = ", ".join(map(repr, lonely[:5])) + more
+        warn("Strata with one single group, where nothing is equalised: {some}", some=some)
 
 
 def _solve(
     rows: Rows,
     summary: Summary,
-    problem: ParityProblem,
+    criterion: Criterion,
+    problem: Problem,
+    settings: Settings,
     rates: Floats | None,
-    strata: Integers | None,
-    lowest: float,
     *,
     pool: bool,
-) -> tuple[Summary, ParitySolution, Ramp | None]:
+) -> tuple[Summary, Solution, Ramp | None]:
     """Solve, look closer, and solve again until the solution rests on exact points alone.
 
-    With `rates` each group's selection rate is given and only its ramp is looked for; with `strata` gaps are
-    those within strata.
+    With `rates` each group's selection rate is given and only its ramp is looked for.
     """
-    near: Any = None
-    if strata is None:
-        summary, near = look_ahead(rows, summary, problem, lowest, rates)
+    near: Floats | None = None
+    if not isinstance(criterion, WithinStrata):
+        summary, near = look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
     while True:
         n_groups = len(summary.labels)
-        solution: ParitySolution
         if rates is not None:
             solution = place_ramps(summary.distribution(), rates, problem)
-        elif strata is not None:
-            solution = solve_covariance(summary, strata, problem, near)
-            near = solution.targets
         else:
-            solution = solve_parity(summary.distribution(), summary.shares, problem, near)
-            near = solution.target_rate
+            solution = criterion.solve(summary, problem, near)
+            near = solution.levels
         feet = [solution.feet]
-        edges = np.full((1, n_groups), problem.cutoff)
-        if problem.target_rate is None and rates is None:
+        if isinstance(problem.level, Optimal):
             feet += list(solution.multiplier_feet)
         pooled = None
         if pool:
-            together = _solve_pooled(summary, problem, solution.target_rate)
+            # The ramp at which all rows together reach the band.
+            together = criterion.solve(summary.pooled(), replace(problem, level=Fixed(solution.level)))
             feet.append(np.full(n_groups, together.feet[0]))
-            pooled = Ramp(
-                float(together.thresholds[0]),
-                float(together.tie_chances[0]) if problem.ramp_width == 0 else 0.0,
-            )
-        split, average = summary.unresolved(np.stack(feet), problem.ramp_width, edges)
-        if not (split.any() or average.any()):
+            pooled = together.ramps(problem.offset)[0]
+        edges = np.full((1, n_groups), problem.cutoff)
+        finer = refined(rows, summary, np.stack(feet), problem.ramp_width, edges)
+        if finer is summary:
             return summary, solution, pooled
-        summary = summary.replace(split | average, rows.refine(summary, split, average))
-
-
-def _resolved(rows: Rows, summary: Summary, feet: Floats, width: float) -> Summary:
-    """A summary that is exact for ramps at the given feet, and at the edges of ramps of width 0."""
-    edges = feet[None] if width == 0 else np.empty((0, len(feet)))
-    while True:
-        split, average = summary.unresolved(feet[None], width, edges)
-        if not (split.any() or average.any()):
-            return summary
-        summary = summary.replace(split | average, rows.refine(summary, split, average))
+        summary = finer
 
 
 def _descend(
-    rows: Rows, summary: Summary, request: Request
-) -> tuple[Summary, ParitySolution, tuple[tuple[float, ...], ...]]:
+    rows: Rows, summary: Summary, problem: Problem, settings: Settings
+) -> tuple[Summary, Solution, tuple[tuple[float, ...], ...]]:
     """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
     if not isinstance(rows, ArrayRows):
-        raise InputError("`solver='sgd'` needs the rows in memory; collect the table first.")
-    assert request.sgd is not None
-    problem, n_groups = request.problem, len(summary.labels)
-    per_unit = request.signed_per_unit
+        raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
+    assert settings.sgd is not None
+    assert isinstance(problem.level, Fixed)
+    n_groups, per_unit = len(summary.labels), settings.signed_per_unit
     signed = (rows.positions(0, len(rows.scores)) - problem.cutoff) * per_unit
     group = (np.cumsum(rows.codes.occurring()) - 1)[rows.codes.block(0, len(rows.codes))]
-    found = descend(signed, group, rows.weights, n_groups, request.signed_problem, request.sgd)
+    found = descend(signed, group, rows.weights, n_groups, settings.signed(problem), settings.sgd)
     thresholds = problem.cutoff + found.thresholds / per_unit
     feet = thresholds - problem.offset * problem.ramp_width
-    edges = np.full(n_groups, problem.cutoff)
-    summary = _resolved(rows, _resolved(rows, summary, feet, problem.ramp_width), edges, 0.0)
-    solution = ParitySolution(
-        target_rate=float(problem.target_rate or 0.0),
+    none, edges = np.empty((0, n_groups)), np.full((1, n_groups), problem.cutoff)
+    summary = resolved(rows, summary, feet[None], problem.ramp_width, none)
+    summary = resolved(rows, summary, edges, 0.0, edges)
+    solution = Solution(
+        levels=np.array([problem.level.rate]),
         feet=feet,
         thresholds=thresholds,
-        tie_chances=np.full(n_groups, problem.offset),
+        width=problem.ramp_width,
+        ties=np.full(n_groups, problem.offset),
         rates=summary.distribution().rates(feet, problem.ramp_width),
         multiplier_feet=np.stack([feet, feet]),
     )
@@ -345,34 +288,29 @@ def _descend(
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 
-def _solve_pooled(summary: Summary, problem: ParityProblem, target: float) -> ParitySolution:
-    """The ramp at which all rows together reach the band."""
-    everyone = summary.pooled()
-    return solve_parity(everyone.distribution(), everyone.shares, replace(problem, target_rate=target))
-
-
-def _own_decisions(cutoff: float, rates: Floats) -> ParitySolution:
-    """The classifier's own decisions as a rule: yes from the cut-off on."""
-    thresholds = np.full(len(rates), cutoff)
-    return ParitySolution(
-        target_rate=float(rates.max() + rates.min()) / 2,
+def _own_decisions(problem: Problem, rates: Floats, level: float) -> Solution:
+    """The classifier's own decisions as a solution: yes at the cut-off and above."""
+    thresholds = np.full(len(rates), problem.cutoff)
+    return Solution(
+        levels=np.array([level]),
         feet=thresholds,
         thresholds=thresholds,
-        tie_chances=np.ones(len(rates)),
+        width=0.0,
+        ties=np.ones(len(rates)),
         rates=rates,
         multiplier_feet=np.stack([thresholds, thresholds]),
     )
 
 
-def _per_group(summary: Summary, solution: ParitySolution, width: float) -> dict[str, Any]:
-    """Numbers of the record that come from the points, one per group.
+def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
+    """The selection rates of the record, from the points.
 
     Effective rows: n_eff = r (1 − r) W² / Σ w² (h − r)², which for unit weights and certain decisions
     is n. Where nobody or everybody is selected it is W² / Σ w².
     """
-    p, rates = summary.points, solution.rates
+    p, rates, width = summary.points, solution.rates, solution.width
     foot = solution.feet[p.group]
-    chance = solution.chances(p.place, p.group, width)
+    chance = solution.as_arrays.at(p.place, p.group)
     if width > 0:
         above, inside = p.lower >= foot + width, (p.upper > foot) & (p.lower < foot + width)
         inside &= p.place > foot
@@ -385,13 +323,15 @@ def _per_group(summary: Summary, solution: ParitySolution, width: float) -> dict
     with np.errstate(divide="ignore"):
         effective = np.where(usable, rates * (1 - rates), 1.0) / np.where(usable, spread, squares)
     effective = np.where(squares > 0, effective, summary.rows)  # the squares have vanished themselves
-    return {
-        "rows": tuple(summary.rows.tolist()),
-        "effective_rows": tuple(effective.tolist()),
-        "rows_above": tuple(summary.total(p.rows * above).tolist()),
-        "rows_inside": tuple(summary.total(p.rows * inside).tolist()),
-        "rate_after": tuple(rates.tolist()),
-    }
+    return Rates(
+        rows=tuple(summary.rows.tolist()),
+        effective_rows=tuple(effective.tolist()),
+        rows_above=tuple(summary.total(p.rows * above).tolist()),
+        rows_inside=tuple(summary.total(p.rows * inside).tolist()),
+        before=tuple(own_rates.tolist()),
+        after=tuple(rates.tolist()),
+        error=(0.0,) * len(rates),
+    )
 
 
 def doubt(n_groups: int, n_rows: int) -> str:
@@ -401,27 +341,32 @@ def doubt(n_groups: int, n_rows: int) -> str:
     return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?"
 
 
-def _warn(summary: Summary, solution: ParitySolution, request: Request) -> None:
-    optimal = request.target == "optimal"
+def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:
     if len(summary.labels) == 1:
-        warn(f"There is one single group, {show_label(summary.labels[0])}: nothing to equalise.")
+        warn("There is one single group, {group}: nothing to equalise", group=show_label(summary.labels[0]))
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
-        named = [(summary.labels[i], int(summary.rows[i])) for i in small.tolist()]
         warn(
-            f"Groups below {SMALL_GROUP} rows: {with_rows(named, form='{} ({})')}. Their selection rates on new "
-            f"rows can be far from those on the fit rows.{doubt(len(summary.labels), int(summary.rows.sum()))}"
+            "Groups below {smallest} rows: {named}. Their selection rates on new rows can be far from those on "
+            "the fit rows.{doubt}",
+            smallest=SMALL_GROUP,
+            named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
+            doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    if isinstance(solution, CovarianceSolution):
-        n_empty = int(np.isin(solution.targets, (0.0, 1.0)).sum())
-        if optimal and n_empty:
-            warn(
-                f"In {n_empty:,} of {len(solution.targets):,} strata the best equal rate is 0 or 1, so that all "
-                "are decided alike. If that is not wanted, set `cutoff` to where the classifier says yes."
-            )
-    elif optimal and not request.stratified and solution.target_rate in (0.0, 1.0):
-        who = "nobody" if solution.target_rate == 0 else "everybody"
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum())
+    if settings.target_rate != "optimal" or not extreme:
+        return
+    if stratified:
         warn(
-            f"The best equal rate is {solution.target_rate:.0f}: {who} is selected. If that is not "
-            "wanted, set `cutoff` to where the classifier says yes, or `target_rate` to a number."
+            "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "
+            "that is not wanted, set {cutoff} to where the classifier says yes",
+            extreme=extreme,
+            all=len(solution.levels),
+        )
+    else:
+        warn(
+            "The best equal rate is {rate:.0f}: {who} is selected. If that is not wanted, set {cutoff} to where "
+            "the classifier says yes, or {target_rate} to a number",
+            rate=solution.level,
+            who="nobody" if solution.level == 0 else "everybody",
         )

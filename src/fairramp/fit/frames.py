@@ -10,20 +10,17 @@ table of theirs comes in.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
-from fairramp.data.columns import column_name, column_names
+from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
 from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
-from fairramp.data.sample import Names, warn_saturated
-from fairramp.data.tables import check_columns, open_table, reader
+from fairramp.data.sample import warn_saturated
+from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
-from fairramp.fit.criteria.strata import Covariance
-from fairramp.fit.fit import fit_rows, fit_rule
-from fairramp.fit.settings import Request, checked_strata
-from fairramp.fit.sgd import SGD
+from fairramp.fit.fit import fit_rows, fit_sample
+from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.rule.rule import Rule
 
 __all__ = [
@@ -31,6 +28,7 @@ __all__ = [
 ]
 
 
+@taking_settings()
 def fit_frame(
     frame: Any,
     *,
@@ -38,16 +36,8 @@ def fit_frame(
     group: str | Sequence[str],
     label: str | None = None,
     weight: str | None = None,
-    max_gap: float = 0.0,
-    ramp_width: float = 0.01,
-    ramp: str = "centered",
-    target_rate: str | float = "optimal",
-    cutoff: float | None = None,
-    scale: str = "probability",
-    unseen_group: str = "error",
-    criterion: Covariance | None = None,
-    solver: str | SGD = "exact",
-    date: str | None = None,
+    strata: str | Sequence[str] | None = None,
+    **settings: Unpack[Keywords],
 ) -> Rule:
     """Learn a rule from the columns of a table, also from one that is larger than memory.
 
@@ -66,10 +56,9 @@ def fit_frame(
         Name of the group column; several make intersections.
     label, weight : str, optional
         Names of the columns of true outcomes and of row weights.
-    max_gap, ramp_width, ramp, target_rate, cutoff, scale, unseen_group, solver, date
-        As in `fit_rule`.
-    criterion : Covariance, optional
-        As in `fit_rule`, but ``Covariance(strata=…)`` names the columns that hold the strata.
+    strata : str or list of str, optional
+        Names of the columns within whose values rates are made equal.
+    {settings}
 
     Returns
     -------
@@ -85,49 +74,28 @@ def fit_frame(
     True
     """
     table, _ = open_table(frame)
-    strata = checked_strata(criterion)
-    groups, outer = column_names("group", group), () if strata is None else column_names("strata", strata)
-    columns = [column_name("score", score), *groups, *outer]
-    columns += [
-        column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
-    ]
-    check_columns(table, columns)
-    settings: dict[str, Any] = {
-        "max_gap": max_gap,
-        "ramp_width": ramp_width,
-        "ramp": ramp,
-        "target_rate": target_rate,
-        "cutoff": cutoff,
-        "scale": scale,
-        "unseen_group": unseen_group,
-        "solver": solver,
-        "date": date,
+    columns = Columns().given(score, group, strata)
+    more = {
+        role: column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
     }
-    request = Request.checked(**settings, stratified=bool(outer))
-    if request.needs_labels and label is None:
-        raise InputError(f"`target_rate={target_rate!r}` needs `label`, the column of the true outcomes.")
-    lazy = is_lazy(table)
-    if lazy and request.sgd is not None:
-        raise InputError("`solver='sgd'` needs the rows in memory; collect the table first.")
-    if lazy and not request.needs_labels:
-        rows = LazyTable(table, score, groups, outer, weight=weight, label=label)
-        profile = Profile.of(rows, request.scale)
-        names = Names(score, groups, outer or None)
-        rule = fit_rows(LazyRows(rows, profile, request.scale), request, names, weighted=weight is not None)
+    check_columns(table, [*columns.all, *more.values()])
+    asked = Settings.of("fit_frame", settings)
+    asked.check_outcomes(label is not None, "{label}, the column of the true outcomes")
+    if columns.strata:
+        asked.check_stratified()
+    if is_lazy(table) and asked.sgd is not None:
+        raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
+    if is_lazy(table) and not asked.needs_labels:
+        lazy = LazyTable(table, columns, weight=weight, label=label)
+        profile = Profile.of(lazy, asked.meaning)
+        rule = fit_rows(
+            LazyRows(lazy, profile, asked.meaning),
+            asked,
+            columns,
+            stratified=columns.strata is not None,
+            weighted=weight is not None,
+        )
         warn_saturated(profile.saturated)
         return rule
-
-    read = reader(table, columns)
-    rule = fit_rule(
-        read(score),
-        {name: read(name) for name in groups},
-        None if label is None else read(label),
-        sample_weight=None if weight is None else read(weight),
-        criterion=Covariance(strata={name: read(name) for name in outer}) if outer else None,
-        **settings,
-    )
-    assert rule.record is not None
-    return replace(rule, record=replace(rule.record, score_column=score))
-
-
-# The door -------------------------------------------------------------------------------------
+    sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
+    return fit_sample(sample, asked)

@@ -17,7 +17,7 @@ import numpy as np
 from fairramp.core.curve import Floats
 from fairramp.core.points import Summary
 from fairramp.data.rows import Rows
-from fairramp.fit.criteria.parity import ParityProblem
+from fairramp.fit.problem import Fixed, Problem
 
 __all__ = ["RoughCurve", "likely_ramps", "look_ahead"]
 
@@ -77,23 +77,24 @@ class RoughCurve:
 
 
 def look_ahead(
-    rows: Rows, summary: Summary, problem: ParityProblem, lowest: float, rates: Floats | None
-) -> tuple[Summary, float | None]:
-    """The summary with finer points where the solution will probably need them, and a guess of the target."""
+    rows: Rows, summary: Summary, problem: Problem, lowest: float, rates: Floats | None
+) -> tuple[Summary, Floats | None]:
+    """The summary with finer points where the solution will probably need them, and a guess of the level."""
     rough = rows.rough(problem.ramp_width)
     if rough is None:
         return summary, None
     curve = RoughCurve(rough.weights, lowest, rough.step, problem.ramp_width)
     if rates is None:
         target, feet = likely_ramps(curve, summary.shares, problem)
+        near = np.array([target])
     else:
-        target, feet = None, curve.feet(rates)
-    return rough.closer(summary, feet, problem.ramp_width, problem.cutoff), target
+        near, feet = None, curve.feet(rates)
+    return rough.closer(summary, feet, problem.ramp_width, problem.cutoff), near
 
 
-def likely_ramps(curve: RoughCurve, shares: Floats, problem: ParityProblem) -> tuple[float, Floats]:
+def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[float, Floats]:
     """The target rate and each group's foot that `solve_parity` will find, nearly."""
-    half, own_foot = problem.max_gap / 2, problem.own_foot
+    half, own_foot = problem.band.half, problem.own_foot
 
     def balance(rho: float) -> float:
         """Σ π_k t_k at a target; falls with it."""
@@ -107,11 +108,11 @@ def likely_ramps(curve: RoughCurve, shares: Floats, problem: ParityProblem) -> t
         return total
 
     own_rates = curve.rates(own_foot)
-    if problem.target_rate is None:
-        target = _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    if isinstance(problem.level, Fixed):
+        target = problem.level.rate
     else:
-        target = problem.target_rate
-    rates = np.clip(own_rates, max(target - half, 0.0), min(target + half, 1.0))
+        target = _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    rates = problem.clipped(own_rates, target)
     return target, np.where(rates == own_rates, own_foot, curve.feet(rates))
 
 

@@ -14,11 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers, sort_keys
+from fairramp.core.curve import Floats, sort_keys
 from fairramp.core.points import Points, Summary, join_points
-from fairramp.data.groups import Codes
-from fairramp.fit.criteria.parity import ParityProblem, solve_parity
-from fairramp.fit.criteria.strata import solve_covariance
+from fairramp.data.sample import Sample
+from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
 
 __all__ = ["LabelledScores"]
 
@@ -40,16 +39,17 @@ class LabelledScores:
     square_positives: Floats
 
     @classmethod
-    def from_rows(cls, codes: Codes, positions: Floats, labels: Floats, weights: Floats | None) -> Self:
-        """Summarise labelled rows; labels are 0.0 and 1.0."""
-        group = codes.block(0, len(codes))
+    def of(cls, sample: Sample) -> Self:
+        """Summarise rows that have outcomes."""
+        assert sample.outcomes is not None
+        positions, weights, group = sample.positions, sample.weights, sample.cells.block(0, len(sample))
         points = Points.from_rows(group, positions, weights)
         index = np.searchsorted(sort_keys(points.group, points.place), sort_keys(group, positions + 0.0))
         w = 1.0 if weights is None else weights
         positives, squares = (
-            np.bincount(index, v * labels, minlength=len(points)).astype(np.float64) for v in (w, w * w)
+            np.bincount(index, v * sample.outcomes, minlength=len(points)).astype(np.float64) for v in (w, w * w)
         )
-        return cls(Summary.of_occurring(codes.labels, points), positives, squares)
+        return cls(Summary.of_occurring(sample.cells.labels, points), positives, squares)
 
     @cached_property
     def levels(self) -> Floats:
@@ -70,10 +70,8 @@ class LabelledScores:
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return Summary(self.scores.labels, join_points([points]))
 
-    def most_accurate_rates(self, max_gap: float, strata: Integers | None = None) -> Floats:
-        """Each group's rate in the most accurate decisions with that gap that never fall with the score.
-
-        With `strata`, the index of each cell's stratum, the gap is one within strata.
+    def most_accurate_rates(self, criterion: Criterion, band: Gap) -> Floats:
+        """Each group's rate in the most accurate decisions in the band that never fall with the score.
 
         A group's decisions depend only on its rate and the order of its scores, so that calibrating the scores
         group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates. A rule
@@ -81,10 +79,7 @@ class LabelledScores:
         that is a little less accurate on the fit rows (0.3 points of 200 rows, 0.03 of 20,000) than the best
         threshold there, which follows their noise.
         """
-        problem = ParityProblem(max_gap=max_gap, target_rate=None, cutoff=0.5, ramp_width=0.0, offset=0.5)
-        if strata is not None:
-            return solve_covariance(self.calibrated, strata, problem).rates
-        return solve_parity(self.calibrated.distribution(), self.calibrated.shares, problem).rates
+        return criterion.solve(self.calibrated, Problem(band, Optimal(), 0.5, 0.0, 0.5)).rates
 
     def accuracy(self, chances: Floats) -> tuple[float, float]:
         """Share of right decisions, if the points have these chances of a yes, and its standard error."""

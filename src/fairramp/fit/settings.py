@@ -1,156 +1,249 @@
-"""What is asked of a fit: every setting checked by itself and with the others, before any row is looked at."""
+"""Settings of a fit: their names, defaults, documentation and checks, once for every way to fit.
 
-from dataclasses import dataclass, replace
-from typing import Any
+`fit_rule`, `fit_frame` and `fit_summary` take them as keywords (`taking_settings` gives each its signature and
+documentation); the estimator, the stream and the command line pass them on. All are checked, each by itself and
+with the others, before any row is looked at.
+"""
 
-from fairramp.core.checks import check_number, check_option, checked_width
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypedDict, TypeVar
+
+from fairramp.core.checks import check_number, check_option, checked_width, meant
+from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import SCALES, Scale
-from fairramp.errors import InputError, shown
-from fairramp.fit.criteria.parity import ParityProblem
-from fairramp.fit.criteria.strata import Covariance
+from fairramp.errors import InputError
+from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
-from fairramp.rule.rule import OFFSETS, TARGETS, UNSEEN_POLICIES
+from fairramp.rule.rule import CRITERIA, TARGETS, UNSEEN_POLICIES
 
-__all__ = [
-    "Request",
-    "checked_solver",
-    "checked_strata",
-]
+__all__ = ["Keywords", "Settings", "taking_settings"]
+
+#: Other words for the criteria.
+_ALSO = {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is asked of a fit, checked.
+class Keywords(TypedDict, total=False):
+    """The settings as keywords, for type checkers; `Settings` has what they mean."""
 
-    Attributes
-    ----------
-    problem : ParityProblem
-        In positions; its target rate is None where it is to be found.
-    target : str or float
-        The target rate as it was asked for.
-    ramp, scale, cutoff, unseen_group, date
-        As in `fit_rule`.
-    stratified : bool
-        Whether groups are cells of strata.
-    sgd : SGD or None
-        None for the exact solver.
-    """
-
-    problem: ParityProblem
-    target: str | float
+    max_gap: float
+    ramp_width: float
     ramp: str
-    scale: Scale
-    cutoff: float
+    target_rate: str | float
+    cutoff: float | None
+    scale: str
     unseen_group: str
-    stratified: bool
-    sgd: SGD | None
+    criterion: str
+    solver: str | SGD
     date: str | None
 
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What is asked of a fit, checked.
+
+    Parameters
+    ----------
+    max_gap : float, default 0
+        Largest allowed difference between any two groups' selection rates, in [0, 1].
+    ramp_width : float, default 0.01
+        Width of the zone around each threshold in which the decision is drawn at random, in the units of
+        the scores (of probabilities for logits and percentages, where 0.01 is one point). 0 draws only among
+        equal scores; otherwise at least 1e-6.
+    ramp : {"centered", "paper"}, default "centered"
+        Whether the ramp is centered on the threshold or starts there, as published.
+    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
+        Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
+        with the labels, which is better if scores are not calibrated; around the share of positive labels; or
+        around a number.
+    cutoff : float, optional
+        Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
+        percentages and 0 for signed scores and logits unless given.
+    scale : {"probability", "percent", "signed", "logit"}, default "probability"
+        What the scores are: in [0, 1], in [0, 100], in [−1, 1], or any finite number. Never guessed.
+    unseen_group : {"error", "pooled", "original"}, default "error"
+        What the rule does with a group that the fit did not see: refuse; use the threshold at which all
+        fit rows together reach the band; or keep the classifier's own decision.
+    criterion : {"parity"}, default "parity"
+        Which rate is made equal: the selection rate.
+    solver : "exact", "sgd" or SGD, default "exact"
+        "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
+        comparison. See `fairramp.SGD`.
+    date : str, optional
+        Stored in the rule's record as it is. Nothing is stored otherwise: the same data give the same file.
+    """
+
+    max_gap: float = 0.0
+    ramp_width: float = 0.01
+    ramp: str = "centered"
+    target_rate: str | float = "optimal"
+    cutoff: float | None = None
+    scale: str = "probability"
+    unseen_group: str = "error"
+    criterion: str = "parity"
+    solver: str | SGD = "exact"
+    date: str | None = None
+
+    def __post_init__(self) -> None:
+        meaning = SCALES[check_option("scale", self.scale, SCALES)]
+        check_option("ramp", self.ramp, OFFSETS)
+        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        check_option("criterion", self.criterion, CRITERIA, _ALSO)
+        checked = {
+            "cutoff": meaning.checked_cutoff(self.cutoff),
+            "target_rate": _checked_target(self.target_rate),
+            "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
+            "ramp_width": checked_width(self.ramp_width),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.date is not None and not isinstance(self.date, str):
+            raise InputError(
+                "must be text",
+                argument="date",
+                got=self.date,
+                remedy="for example date.today().isoformat()",
+            )
+        if self.sgd is not None:
+            self._check_sgd()
+
     @classmethod
-    def checked(
-        cls,
-        *,
-        max_gap: Any,
-        ramp_width: Any,
-        ramp: Any,
-        target_rate: Any,
-        cutoff: Any,
-        scale: Any,
-        unseen_group: Any,
-        stratified: bool = False,
-        solver: Any = "exact",
-        date: Any = None,
-    ) -> "Request":
-        """Check every setting by itself and with the others."""
-        meaning = SCALES[check_option("scale", scale, SCALES)]
-        check_option("ramp", ramp, OFFSETS)
-        check_option("unseen_group", unseen_group, UNSEEN_POLICIES)
-        cutoff = meaning.checked_cutoff(cutoff)
-        target = _checked_target(target_rate)
-        problem = ParityProblem(
-            max_gap=check_number("max_gap", max_gap, 0.0, 1.0),
-            target_rate=None if isinstance(target, str) else target,
-            cutoff=meaning.position_of(cutoff),
-            ramp_width=checked_width(ramp_width),
-            offset=OFFSETS[ramp],
-        )
-        if date is not None and not isinstance(date, str):
-            raise InputError(f"`date` must be text, got {shown(date)}; for example date.today().isoformat().")
-        sgd = checked_solver(solver)
-        if sgd is not None:
-            _check_sgd(problem, target, stratified)
-        if stratified and target not in ("optimal", "accuracy"):
+    def of(cls, caller: str, given: Any) -> "Settings":
+        """From the keywords that a function was called with."""
+        names = [field.name for field in fields(cls)]
+        for name in given:
+            if name not in names:
+                near = meant(name, names)
+                hint = f"; did you mean {near!r}?" if near else ""
+                raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
+        return cls(**given)
+
+    def _check_sgd(self) -> None:
+        """Refuse what the published algorithm is not made for."""
+        if self.target_rate in ("optimal", "accuracy"):
             raise InputError(
-                "With `criterion=Covariance(…)` each stratum has a target rate of its own: `target_rate` must be "
-                f"'optimal' or 'accuracy', got {shown(target_rate)}."
+                "{solver:sgd} needs {target_rate} as a number, or 'base_rate' with labels",
+                got=self.target_rate,
+                remedy="the exact solver finds the best rate itself",
             )
-        if stratified and unseen_group == "pooled":
+        if self.ramp_width == 0:
             raise InputError(
-                "With `criterion=Covariance(…)` strata have no band in common: `unseen_group` must be 'error' or "
-                "'original', got 'pooled'."
+                "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
             )
-        return cls(problem, target, ramp, meaning, cutoff, unseen_group, stratified, sgd, date)
+
+    def check_stratified(self) -> None:
+        """Refuse what strata have no use for."""
+        if self.sgd is not None:
+            raise InputError(
+                "{solver:sgd} is for parity over all rows", remedy="leave it out to fit within strata"
+            )
+        if self.target_rate not in ("optimal", "accuracy"):
+            raise InputError(
+                "With {strata} each stratum has a target rate of its own: {target_rate} must be 'optimal' or "
+                "'accuracy'",
+                got=self.target_rate,
+            )
+        if self.unseen_group == "pooled":
+            raise InputError(
+                "With {strata} there is no band in common: {unseen_group} must be 'error' or 'original', got "
+                "'pooled'"
+            )
+
+    def check_outcomes(self, given: bool, needed: str = "{labels}, the true outcomes of the rows") -> None:
+        """Refuse a target that depends on true outcomes where there are none."""
+        if self.needs_labels and not given:
+            raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
 
     @property
     def needs_labels(self) -> bool:
         """Whether the target depends on the true outcomes."""
-        return self.target in ("accuracy", "base_rate")
+        return self.target_rate in ("accuracy", "base_rate")
+
+    @property
+    def meaning(self) -> Scale:
+        """What the scores are."""
+        return SCALES[self.scale]
+
+    @property
+    def sgd(self) -> SGD | None:
+        """The stochastic solver's settings; None for the exact one."""
+        if isinstance(self.solver, SGD):
+            return self.solver
+        if not isinstance(self.solver, str) or self.solver not in ("exact", "sgd"):
+            raise InputError("must be 'exact', 'sgd' or a fairramp.SGD", argument="solver", got=self.solver)
+        return SGD() if self.solver == "sgd" else None
+
+    @property
+    def level(self) -> Level:
+        """Where the band is; "base_rate" is known only with the outcomes."""
+        if isinstance(self.target_rate, str):
+            return ByLabels() if self.target_rate == "accuracy" else Optimal()
+        return Fixed(self.target_rate)
+
+    @property
+    def problem(self) -> Problem:
+        """What is asked for, in positions."""
+        assert self.cutoff is not None
+        return Problem(
+            band=Gap(self.max_gap),
+            level=self.level,
+            cutoff=self.meaning.position_of(self.cutoff),
+            ramp_width=self.ramp_width,
+            offset=OFFSETS[self.ramp],
+        )
 
     @property
     def signed_per_unit(self) -> float:
         """Signed scores, from −1 to 1, per unit of the positions."""
-        return 2 / (self.scale.highest - self.scale.lowest)
+        return 2 / (self.meaning.highest - self.meaning.lowest)
 
-    @property
-    def signed_problem(self) -> ParityProblem:
-        """The problem in signed scores, as the published algorithm has it."""
-        return replace(self.problem, cutoff=0.0, ramp_width=self.problem.ramp_width * self.signed_per_unit)
-
-    def aiming_at(self, target_rate: float) -> "Request":
-        """The same request with its target as a number."""
-        return replace(self, problem=replace(self.problem, target_rate=target_rate))
-
-
-def checked_strata(criterion: Any) -> Any:
-    """The strata of a criterion; None for parity."""
-    if criterion is None:
-        return None
-    if not isinstance(criterion, Covariance):
-        raise InputError(
-            "`criterion` must be None for statistical parity or fairramp.Covariance(strata=…), got "
-            f"{criterion!r}."
-        )
-    if criterion.strata is None:
-        raise InputError("`Covariance` needs `strata`, one label per row; without strata it is parity itself.")
-    return criterion.strata
-
-
-def checked_solver(solver: Any) -> SGD | None:
-    """The stochastic solver's settings; None for the exact one."""
-    if isinstance(solver, SGD):
-        return solver
-    if not isinstance(solver, str) or solver not in ("exact", "sgd"):
-        raise InputError(f"`solver` must be 'exact', 'sgd' or a fairramp.SGD, got {shown(solver)}.")
-    return SGD() if solver == "sgd" else None
+    def signed(self, problem: Problem) -> Problem:
+        """A problem in signed scores, as the published algorithm has it."""
+        return replace(problem, cutoff=0.0, ramp_width=problem.ramp_width * self.signed_per_unit)
 
 
 def _checked_target(target: Any) -> str | float:
     if isinstance(target, str) and target in TARGETS:
         return target
     if isinstance(target, str) or target is None:
-        words = ", ".join(map(repr, TARGETS))
-        raise InputError(f"`target_rate` must be {words} or a number in [0, 1], got {shown(target)}.")
+        raise InputError(
+            "must be {words} or a number in [0, 1]",
+            argument="target_rate",
+            got=target,
+            words=", ".join(map(repr, TARGETS)),
+        )
     return check_number("target_rate", target, 0.0, 1.0)
 
 
-def _check_sgd(problem: ParityProblem, target: str | float, stratified: bool) -> None:
-    """Refuse what the published algorithm is not made for."""
-    if stratified:
-        raise InputError("`solver='sgd'` is for parity alone; leave it out to fit within strata.")
-    if target in ("optimal", "accuracy"):
-        raise InputError(
-            f"`solver='sgd'` needs `target_rate` as a number, or 'base_rate' with labels, got {target!r}; the "
-            "exact solver finds the best rate itself."
-        )
-    if problem.ramp_width == 0:
-        raise InputError("`solver='sgd'` needs a `ramp_width` above 0, got 0; the exact solver needs none.")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def taking_settings(*without: str) -> Callable[[_Function], _Function]:
+    """Give a function that takes settings as keywords their names, defaults and documentation."""
+
+    def told(function: _Function) -> _Function:
+        own = inspect.signature(function)
+        plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        taken = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in fields(Settings)
+            if f.name not in without
+        ]
+        function.__signature__ = own.replace(parameters=[*plain, *taken])  # type: ignore[attr-defined]
+        function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(without))
+        return function
+
+    return told
+
+
+def _documented(without: tuple[str, ...]) -> str:
+    """The settings' entries of a "Parameters" section."""
+    lines = (Settings.__doc__ or "").split("----------\n", 1)[1].rstrip().splitlines(keepends=True)
+    entries: list[list[str]] = []
+    for line in lines:
+        if line.startswith("     "):
+            entries[-1].append(line)
+        else:
+            entries.append([line])
+    return "".join("".join(e) for e in entries if e[0].strip().split(" ")[0] not in without) + "\n"

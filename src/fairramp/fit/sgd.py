@@ -37,7 +37,7 @@ import numpy as np
 from fairramp.core.checks import check_option, is_real
 from fairramp.core.curve import Floats, Integers
 from fairramp.errors import InputError, shown
-from fairramp.fit.criteria.parity import ParityProblem
+from fairramp.fit.problem import Fixed, Problem
 
 __all__ = [
     "ITERATES",
@@ -114,15 +114,15 @@ class DualDescent:
 
     Parameters
     ----------
-    problem : ParityProblem
+    problem : Problem
         In signed units: scores, cut-off 0 and ramp width γ.
     n_groups : int
         K; `grow` adds groups.
     """
 
-    def __init__(self, problem: ParityProblem, n_groups: int) -> None:
-        assert problem.target_rate is not None
-        self._target, self._half = problem.target_rate, problem.max_gap / 2
+    def __init__(self, problem: Problem, n_groups: int) -> None:
+        assert isinstance(problem.level, Fixed)
+        self._target, self._half = problem.level.rate, problem.band.half
         self._offset, self._width = problem.offset, problem.ramp_width
         self.upper: list[float] = []  # λ
         self.lower: list[float] = []  # μ
@@ -231,7 +231,7 @@ def descend(
     groups: Integers,
     weights: Floats | None,
     n_groups: int,
-    problem: ParityProblem,
+    problem: Problem,
     settings: SGD,
 ) -> Descent:
     """Run Algorithm 1 on rows in signed units."""
@@ -259,18 +259,16 @@ def descend(
     return Descent(chosen, trace, upper, lower, rate, steps)
 
 
-def dual_objective(
-    scores: Floats, groups: Integers, upper: Floats, lower: Floats, problem: ParityProblem
-) -> float:
+def dual_objective(scores: Floats, groups: Integers, upper: Floats, lower: Floats, problem: Problem) -> float:
     """F at given λ and μ, in signed units, up to a constant that depends on c alone.
 
     ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
     """
-    assert problem.target_rate is not None
+    assert isinstance(problem.level, Fixed)
     width = problem.ramp_width
     threshold = upper - lower
     v = scores - threshold[groups] + problem.offset * width
     inside = np.clip(v, 0.0, width)
     xi = inside**2 / (2 * width) + np.maximum(v - width, 0.0)
-    linear = problem.max_gap / 2 * (upper + lower) + problem.target_rate * threshold
+    linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
     return float(np.mean(linear[groups] + xi))

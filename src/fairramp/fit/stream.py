@@ -16,13 +16,15 @@ import numpy as np
 
 from fairramp.core.checks import check_length, check_option, checked_width
 from fairramp.core.labels import Label, label_key, refuse_mixed
+from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.data.arrays import as_scores
+from fairramp.data.columns import Columns
 from fairramp.data.groups import check_n_columns, encode_groups
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import FairrampError, InputError, shown
-from fairramp.fit.settings import Request
+from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
-from fairramp.rule.rule import Ramp, Rule
+from fairramp.rule.rule import Rule
 
 __all__ = ["StreamingFit"]
 
@@ -72,7 +74,7 @@ class StreamingFit:
         if checked_width(ramp_width) == 0:
             raise InputError("`ramp_width` must be above 0 for a stream, got 0; fit_rule needs none.")
         check_option("unseen_group", unseen_group, ("error", "original"))
-        self._request = Request.checked(
+        self._settings = Settings(
             max_gap=max_gap,
             ramp_width=ramp_width,
             ramp=ramp,
@@ -89,7 +91,7 @@ class StreamingFit:
         self._names: tuple[str, ...] | None = None
         self._n_columns: int | None = None
         self._pooled: Ramp | None = None
-        self._descent = DualDescent(self._request.signed_problem, 0)
+        self._descent = DualDescent(self._settings.signed(self._settings.problem), 0)
 
     @classmethod
     def from_rule(
@@ -124,7 +126,7 @@ class StreamingFit:
         stream = cls(
             target_rate=rule.target_rate,
             max_gap=rule.max_gap,
-            ramp_width=record.ramp_width if record else rule.ramp_width,
+            ramp_width=record.ramp_width if record else rule.ramps[0].width,
             ramp=rule.ramp,
             cutoff=rule.cutoff,
             scale=rule.scale,
@@ -138,12 +140,13 @@ class StreamingFit:
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
         elif not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
             raise InputError(f"`steps` must be a whole number from 1 on, got {shown(steps)}.")
-        request, average = stream._request, np.array([ramp.threshold for ramp in rule.ramps])
+        settings, average = stream._settings, np.array(rule.thresholds)
         last = average if record is None or record.trace is None else np.array(record.trace[-1])
-        stream._names, stream._pooled = rule.group_columns, rule.pooled
+        stream._names = rule.columns.groups
+        stream._pooled = rule.pooled and stream._ramp(rule.threshold_of(rule.pooled))
         stream._n_columns = len(stream._names) if stream._names else None
         stream._add_groups(rule.groups)
-        cutoff, per_unit = request.problem.cutoff, request.signed_per_unit
+        cutoff, per_unit = settings.problem.cutoff, settings.signed_per_unit
         stream._descent.resume((last - cutoff) * per_unit, (average - cutoff) * per_unit, int(steps))
         return stream
 
@@ -169,9 +172,9 @@ class StreamingFit:
         check_length("groups", len(codes), len(column))
         if self._n_columns is not None:
             check_n_columns(codes, self._n_columns, self._names, "groups")
-        request = self._request
-        positions = ArrayRows(column, codes, None, request.scale).positions(0, len(column))
-        signed = (positions - request.problem.cutoff) * request.signed_per_unit
+        settings = self._settings
+        positions = ArrayRows(column, codes, None, settings.meaning).positions(0, len(column))
+        signed = (positions - settings.problem.cutoff) * settings.signed_per_unit
         came = [codes.labels[i] for i in np.flatnonzero(codes.occurring())]
         refuse_mixed((*self._labels, *came))
         # From here on nothing can fail, so that a bad row leaves the stream as it was.
@@ -192,6 +195,10 @@ class StreamingFit:
                 self._labels.append(label)
         self._descent.grow(len(self._labels))
 
+    def _ramp(self, threshold: float) -> Ramp:
+        width = self._settings.ramp_width
+        return Ramp(threshold - OFFSETS[self._settings.ramp] * width, width)
+
     @property
     def steps(self) -> int:
         """Rows so far, and those that a rule it went on from stands for."""
@@ -209,20 +216,19 @@ class StreamingFit:
         """
         if not self._labels:
             raise FairrampError("No row has come yet: call `partial_fit` first.")
-        request, descent = self._request, self._descent
+        settings, descent = self._settings, self._descent
         signed = descent.last if self._iterate == "last" else descent.average
-        thresholds = request.problem.cutoff + signed / request.signed_per_unit
+        thresholds = settings.problem.cutoff + signed / settings.signed_per_unit
         order = sorted(range(len(self._labels)), key=lambda i: label_key(self._labels[i]))
         return Rule(
             groups=tuple(self._labels[i] for i in order),
-            ramps=tuple(Ramp(float(thresholds[i])) for i in order),
-            ramp_width=request.problem.ramp_width,
-            ramp=request.ramp,
-            scale=request.scale.name,
-            cutoff=request.cutoff,
-            max_gap=request.problem.max_gap,
-            target_rate=request.problem.target_rate,
-            unseen_group="pooled" if self._pooled else request.unseen_group,
+            ramps=tuple(self._ramp(float(thresholds[i])) for i in order),
+            ramp=settings.ramp,
+            scale=settings.scale,
+            cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
+            max_gap=settings.max_gap,
+            target_rate=settings.target_rate,  # type: ignore[arg-type]  # a number, for a stream
+            unseen_group="pooled" if self._pooled else settings.unseen_group,
             pooled=self._pooled,
-            columns=self._names,
+            columns=Columns(groups=self._names),
         )

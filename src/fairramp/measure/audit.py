@@ -14,22 +14,19 @@ Chances are used as they are: everything here is an expectation over the rule's 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
-from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.checks import check_number, check_option
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key
 from fairramp.core.scales import SCALES, Scale
 from fairramp.core.stats import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.table import Table, notebook_html, percentage
-from fairramp.data.arrays import as_labels, as_scores, as_weights
-from fairramp.data.groups import Codes
-from fairramp.data.rows import ArrayRows
-from fairramp.data.sample import encode_cells
+from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.outcomes import LabelledScores
 from fairramp.rule.rule import Rule
@@ -288,28 +285,32 @@ def audit(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if not isinstance(rule, Rule | None):
         raise InputError(
-            f"`rule` must be a fairramp.Rule, got {type(rule).__name__}; others' decisions are audited as scores."
+            "must be a fairramp.Rule, got {kind}",
+            argument="rule",
+            remedy="others' decisions are audited as scores",
+            kind=type(rule).__name__,
         )
     meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
-    column = as_scores(scores)
-    # A rule that equalises over all rows can be measured within strata too.
-    within = strata if rule and rule.criterion == "covariance" else None
     if rule:
-        rule.encode(groups, within)  # says what is missing
-    names_of = (rule.group_columns, rule.strata_columns) if rule else (None, None)
-    codes = encode_cells(groups, strata, *names_of)[0]
-    n = len(column)
-    check_length("groups", len(codes), n)
-    weights = None if sample_weight is None else as_weights(sample_weight, n)
-    counts = np.ones(n, dtype=bool) if weights is None else weights > 0
-    sums, names = _sums(codes, weights, n)
+        # Says what is missing. A rule that equalises over all rows can be measured within strata too.
+        rule.encode(groups, strata if rule.stratified else None)
+    sample = Sample.of_arrays(
+        scores,
+        groups,
+        labels,
+        scale=meaning,
+        strata=strata,
+        sample_weight=sample_weight,
+        columns=rule.columns if rule else None,
+        drop_empty=True,
+    )
+    sums, names = _sums(sample)
     of = None if strata is None else stratum_index(names)
-    outcomes = None if labels is None else as_labels(labels, n)[counts]
-    positions = ArrayRows(column, codes, None, meaning).positions(0, n)[counts]
+    positions, outcomes = sample.positions, sample.outcomes
     own = (positions >= meaning.position_of(cut)).astype(np.float64)
     before, after, changed, randomised = selection(sums, own, outcomes, confidence, of), None, None, None
     if rule is not None:
-        h = rule.probabilities(column, groups, within)[counts]
+        h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
         after = selection(sums, h, outcomes, confidence, of)
         changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
         drawn = ((h > 0) & (h < 1)).astype(np.float64)
@@ -322,9 +323,7 @@ def audit(
         changed_to_yes=_floats(changed[0]) if changed else None,
         changed_to_no=_floats(changed[1]) if changed else None,
         randomised=randomised,
-        calibration_error=(
-            None if outcomes is None else _floats(_calibration_errors(sums, names, positions, outcomes, meaning))
-        ),
+        calibration_error=None if outcomes is None else _calibration_errors(sample),
         confidence=confidence,
         within_strata=strata is not None,
         cutoff=cut,
@@ -352,33 +351,38 @@ class MeanChances:
 
 def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
     """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
-    chances = rule.probabilities(scores, groups, strata)
-    weights = None if sample_weight is None else as_weights(sample_weight, len(chances))
-    codes = rule.encode(groups, strata)
+    rule.encode(groups, strata)  # says what is missing
+    sample = Sample.of_arrays(
+        scores,
+        groups,
+        scale=SCALES[rule.scale],
+        strata=strata,
+        sample_weight=sample_weight,
+        columns=rule.columns,
+        drop_empty=True,
+    )
+    h = rule.chances(sample.scores, sample.cells)
     fitted = set(map(label_key, rule.groups))
-    known = np.array([label_key(label) in fitted for label in codes.labels])[codes.block(0, len(codes))]
+    known = np.array([label_key(label) in fitted for label in sample.cells.labels])
+    known = known[sample.cells.block(0, len(sample))]
     if not known.all():
         if not known.any():
-            raise InputError("None of the rows is of a group that the rule was fitted on.")
-        codes, chances = replace(codes, values=codes.values[known]), chances[known]
-        weights = None if weights is None else weights[known]
-    sums, labels = _sums(codes, weights, len(chances))
-    h = chances if weights is None else chances[weights > 0]
+            raise InputError("None of the rows is of a group that the rule was fitted on")
+        sample, h = sample.take(known), h[known]
+    sums, labels = _sums(sample)
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     plain = np.bincount(sums.group, minlength=sums.n_groups)
-    effective = plain.astype(np.float64) if weights is None else sums.effective_rows(h, rates)
+    effective = plain.astype(np.float64) if sample.weights is None else sums.effective_rows(h, rates)
     return MeanChances(labels, tuple(plain.tolist()), rates, effective)
 
 
-def _sums(codes: Codes, weights: Floats | None, n: int) -> "tuple[Sums, tuple[Label, ...]]":
-    """Rows that count, by group; groups in the order of their labels."""
-    group = codes.block(0, n)
-    if weights is not None:
-        group, weights = group[weights > 0], weights[weights > 0]
-    present = np.bincount(group, minlength=len(codes.labels)) > 0
-    group = (np.cumsum(present) - 1)[group]
-    labels = tuple(label for label, there in zip(codes.labels, present, strict=True) if there)
-    return Sums(group, np.ones(len(group)) if weights is None else weights, len(labels)), labels
+def _sums(sample: Sample) -> "tuple[Sums, tuple[Label, ...]]":
+    """Rows by cell; cells in the order of their labels."""
+    cells = sample.cells
+    present = cells.occurring()
+    group = (np.cumsum(present) - 1)[cells.block(0, len(sample))]
+    labels = tuple(label for label, there in zip(cells.labels, present, strict=True) if there)
+    return Sums(group, np.ones(len(group)) if sample.weights is None else sample.weights, len(labels)), labels
 
 
 class Sums:
@@ -474,18 +478,22 @@ def _limits(
     return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
-def _calibration_errors(
-    sums: Sums, names: tuple[Label, ...], positions: Floats, labels: Floats, scale: Scale
-) -> Floats:
-    labelled = LabelledScores.from_rows(Codes(sums.group, 0, names), positions, labels, sums.weights)
-    return labelled.calibration_errors(lambda x: (x - scale.lowest) / (scale.highest - scale.lowest))
+def _calibration_errors(sample: Sample) -> tuple[float, ...]:
+    low, high = sample.scale.lowest, sample.scale.highest
+    return _floats(LabelledScores.of(sample).calibration_errors(lambda x: (x - low) / (high - low)))
 
 
 def _scale_and_cutoff(rule: Rule | None, scale: str | None, cutoff: float | None) -> tuple[Scale, float]:
     if rule is not None:
         for name, given, own in (("scale", scale, rule.scale), ("cutoff", cutoff, rule.cutoff)):
             if given is not None and given != own:
-                raise InputError(f"`{name}` is {own!r} in the rule and {given!r} in the call; leave it out.")
+                raise InputError(
+                    "is {own!r} in the rule and {given!r} in the call",
+                    argument=name,
+                    remedy="leave it out",
+                    own=own,
+                    given=given,
+                )
         return SCALES[rule.scale], rule.cutoff
     meaning = SCALES[check_option("scale", "probability" if scale is None else scale, SCALES)]
     return meaning, meaning.checked_cutoff(cutoff)

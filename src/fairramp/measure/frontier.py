@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairramp.core.checks import check_length, check_number, check_option, checked_width
+from fairramp.core.checks import check_number, check_option, checked_width
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import label_key
-from fairramp.core.scales import SCALES, Scale
+from fairramp.core.scales import SCALES
 from fairramp.core.stats import normal_quantile
 from fairramp.core.table import Table, percentage
-from fairramp.data.arrays import as_labels, as_scores, as_weights, split_validation
-from fairramp.data.groups import encode_groups
-from fairramp.data.rows import ArrayRows
-from fairramp.data.sample import counting_rows
-from fairramp.errors import InputError, UnseenGroupError, shown
-from fairramp.fit.criteria.parity import ParityProblem, place_ramps
+from fairramp.data.arrays import split_validation
+from fairramp.data.columns import Columns
+from fairramp.data.sample import Sample
+from fairramp.errors import InputError, UnseenGroupError
+from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.problem import Gap, Optimal, Problem
 from fairramp.rule.verbs import Drawn
 
 if TYPE_CHECKING:
@@ -144,14 +144,25 @@ def frontier(
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     meaning = SCALES[check_option("scale", scale, SCALES)]
-    cut = meaning.position_of(meaning.checked_cutoff(cutoff))
     width = checked_width(ramp_width)
-    fit, names = _labelled(scores, groups, labels, sample_weight, meaning)
-    measured = fit
+    problem = Problem(Gap(0.0), Optimal(), meaning.position_of(meaning.checked_cutoff(cutoff)), width, 0.5)
+    rows = Sample.of_arrays(scores, groups, _given(labels), scale=meaning, sample_weight=sample_weight)
+    fit = measured = LabelledScores.of(rows)
     if validation is not None:
-        measured, _ = _labelled(*split_validation(validation), meaning, names)
+        scores, groups, labels, weights = split_validation(validation)
+        measured = LabelledScores.of(
+            Sample.of_arrays(
+                scores,
+                groups,
+                _given(labels),
+                scale=meaning,
+                sample_weight=weights,
+                columns=Columns(groups=rows.columns.groups),
+            )
+        )
     seat = _seats(measured, fit)
 
+    cut = problem.cutoff
     own = (measured.scores.points.place >= cut).astype(np.float64)
     own_rates = _rates(measured, own)
     gaps = _checked_gaps(max_gaps, _rates(fit, (fit.scores.points.place >= cut).astype(np.float64)))
@@ -159,9 +170,8 @@ def frontier(
     distribution, points = fit.scores.distribution(), measured.scores.points
     rates, accuracies, errors = [], [], []
     for gap in gaps:
-        problem = ParityProblem(max_gap=gap, target_rate=None, cutoff=cut, ramp_width=width, offset=0.5)
-        solution = place_ramps(distribution, fit.most_accurate_rates(gap), problem)
-        chances = solution.chances(points.place, seat[points.group], width)
+        solution = place_ramps(distribution, fit.most_accurate_rates(PARITY, Gap(gap)), problem)
+        chances = solution.as_arrays.at(points.place, seat[points.group])
         accuracy, error = measured.accuracy(chances)
         rates.append(_rates(measured, chances))
         accuracies.append(accuracy)
@@ -181,18 +191,11 @@ def frontier(
     )
 
 
-def _labelled(
-    scores: Any, groups: Any, labels: Any, weights: Any, scale: Scale, names: tuple[str, ...] | None = None
-) -> tuple[LabelledScores, tuple[str, ...] | None]:
-    """Labelled rows, summarised, and the names of their group columns."""
-    column, codes = as_scores(scores), encode_groups(groups, names)
-    check_length("groups", len(codes), len(column))
-    outcomes = as_labels(labels, len(column))
-    w = None if weights is None else as_weights(weights, len(column))
-    column, codes, w, kept = counting_rows(column, codes, w, outcomes)
-    assert kept is not None
-    positions = ArrayRows(column, codes, None, scale).positions(0, len(column))
-    return LabelledScores.from_rows(codes, positions, kept, w), codes.names
+def _given(labels: Any) -> Any:
+    """True outcomes, without which there is no accuracy."""
+    if labels is None:
+        raise InputError("must be numbers, got None", argument="labels")
+    return labels
 
 
 def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
@@ -200,7 +203,9 @@ def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
     index = {label_key(label): i for i, label in enumerate(fit.scores.labels)}
     unseen = [label for label in measured.scores.labels if label_key(label) not in index]
     if unseen:
-        raise UnseenGroupError(f"Groups in `validation` that the fit rows do not have: {unseen[:10]!r}.")
+        raise UnseenGroupError(
+            "Groups in {validation} that the fit rows do not have: {groups!r}", groups=unseen[:10]
+        )
     return np.array([index[label_key(label)] for label in measured.scores.labels], dtype=np.intp)
 
 
@@ -217,7 +222,7 @@ def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:
-        raise InputError(f"`max_gaps` must be a sequence of numbers in [0, 1], got {shown(max_gaps)}.") from None
+        raise InputError("must be a sequence of numbers in [0, 1]", argument="max_gaps", got=max_gaps) from None
     if not gaps:
-        raise InputError("`max_gaps` is empty; pass at least one tolerance.")
+        raise InputError("is empty", argument="max_gaps", remedy="pass at least one tolerance")
     return gaps

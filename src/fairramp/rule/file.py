@@ -23,18 +23,20 @@ from pathlib import Path
 from typing import Any
 
 from fairramp.core.labels import Label
+from fairramp.core.ramps import Ramp
 from fairramp.data import strict_json as strict
+from fairramp.data.columns import Columns
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, RuleFormatError, shown
-from fairramp.rule.record import FitRecord
-from fairramp.rule.rule import TARGETS, Ramp, Rule
+from fairramp.rule.record import FitRecord, Rates
+from fairramp.rule.rule import TARGETS, Rule
 
 __all__ = ["FORMAT", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
 FORMAT = "fairramp.rule"
-VERSION = 1
+VERSION = 2
 
-_SETTINGS = ("ramp_width", "ramp", "scale", "cutoff", "max_gap", "target_rate", "unseen_group", "criterion")
+_SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
 
 
 def to_dict(rule: Rule) -> dict[str, Any]:
@@ -53,9 +55,17 @@ def _content(rule: Rule) -> dict[str, Any]:
             {"label": strict.plain(label), **asdict(ramp)}
             for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ],
-        "record": {k: strict.plain(v) for k, v in asdict(rule.record).items()} if rule.record else None,
-        "columns": strict.plain(rule.columns),
+        "columns": {k: strict.plain(v) for k, v in asdict(rule.columns).items() if k != "id"},
+        "record": _plain_record(rule.record) if rule.record else None,
     }
+
+
+def _plain_record(record: FitRecord) -> dict[str, Any]:
+    content = {k: strict.plain(v) for k, v in asdict(record).items()}
+    content["rates"] = {
+        event: {k: strict.plain(v) for k, v in rates.items()} for event, rates in content["rates"].items()
+    }
+    return content
 
 
 def to_json(rule: Rule) -> str:
@@ -115,7 +125,6 @@ def from_json(text: str) -> Rule:
         rule = Rule(
             groups=tuple(label for label, _ in groups),
             ramps=tuple(ramp for _, ramp in groups),
-            ramp_width=strict.number(content["ramp_width"], '"ramp_width"'),
             ramp=strict.text(content["ramp"], '"ramp"'),
             scale=strict.text(content["scale"], '"scale"'),
             cutoff=strict.number(content["cutoff"], '"cutoff"'),
@@ -127,7 +136,8 @@ def from_json(text: str) -> Rule:
             criterion=strict.text(content["criterion"], '"criterion"'),
             pooled=None if content["pooled"] is None else _ramp(content["pooled"], '"pooled"'),
             record=None if record is None else _record(record),
-            columns=strict.optional(strict.many(strict.text))(content["columns"], '"columns"'),
+            columns=_columns(content["columns"]),
+            stratified=strict.truth(content["stratified"], '"stratified"'),
         )
     except InputError as error:
         raise RuleFormatError(str(error)) from None
@@ -151,17 +161,24 @@ def _constant(name: str) -> float:
     raise RuleFormatError(f"{name} is not a number that a rule can hold.")
 
 
-def _ramp(content: Any, where: str) -> Ramp:
-    strict.check_names(content, ("threshold", "tie_chance"), where)
-    return Ramp(
-        strict.number(content["threshold"], '"threshold"'),
-        strict.number(content["tie_chance"], '"tie_chance"'),
+def _columns(content: Any) -> Columns:
+    strict.check_names(content, ("score", "groups", "strata"), '"columns"')
+    several = strict.optional(strict.many(strict.text))
+    return Columns(
+        strict.optional(strict.text)(content["score"], '"score"'),
+        several(content["groups"], '"groups"'),
+        several(content["strata"], '"strata"'),
     )
+
+
+def _ramp(content: Any, where: str) -> Ramp:
+    strict.check_names(content, ("foot", "width", "tie"), where)
+    return Ramp(*(strict.number(content[name], f'"{name}"') for name in ("foot", "width", "tie")))
 
 
 def _entry(content: Any) -> tuple[Label, Ramp]:
     where = "a group"
-    strict.check_names(content, ("label", "threshold", "tie_chance"), where)
+    strict.check_names(content, ("label", "foot", "width", "tie"), where)
     label = strict.label(content["label"])
     return label, _ramp({k: v for k, v in content.items() if k != "label"}, where)
 
@@ -178,14 +195,16 @@ def _solver(value: Any, where: str) -> str:
     return str(value)
 
 
-_RECORD: dict[str, Callable[[Any, str], Any]] = {
+_RATES: dict[str, Callable[[Any, str], Any]] = {
     "rows": strict.many(strict.whole),
     "effective_rows": strict.many(strict.nonnegative),
     "rows_above": strict.many(strict.whole),
     "rows_inside": strict.many(strict.whole),
-    "rate_before": strict.many(strict.share),
-    "rate_after": strict.many(strict.share),
-    "rate_error": strict.many(strict.share),
+    "before": strict.many(strict.share),
+    "after": strict.many(strict.share),
+    "error": strict.many(strict.share),
+}
+_RECORD: dict[str, Callable[[Any, str], Any]] = {
     "strata": strict.optional(strict.many(strict.whole)),
     "target": _target,
     "ramp_width": strict.nonnegative,
@@ -193,9 +212,6 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
     "cross_fitted": strict.truth,
     "solver": _solver,
     "trace": strict.optional(strict.many(strict.many(strict.number))),
-    "score_column": strict.optional(strict.text),
-    "group_columns": strict.optional(strict.many(strict.text)),
-    "strata_columns": strict.optional(strict.many(strict.text)),
     "fingerprint": strict.text,
     "version": strict.text,
     "date": strict.optional(strict.text),
@@ -205,7 +221,10 @@ _RECORD: dict[str, Callable[[Any, str], Any]] = {
 def _record(content: Any) -> FitRecord:
     strict.check_names(content, tuple(f.name for f in fields(FitRecord)), "the record")
     read = {name: kind(content[name], f'"{name}"') for name, kind in _RECORD.items()}
-    lengths = {len(read[name]) for name in list(_RECORD)[:7]}
+    strict.check_names(content["rates"], ("selection",), "the rates")
+    strict.check_names(content["rates"]["selection"], tuple(_RATES), "the rates")
+    rates = {name: kind(content["rates"]["selection"][name], f'"{name}"') for name, kind in _RATES.items()}
+    lengths = {len(values) for values in rates.values()}
     if len(lengths) > 1:
         raise RuleFormatError("The lists of the record differ in length.")
     for name, found in (("strata", [read["strata"]]), ("trace", read["trace"] or [])):
@@ -213,7 +232,7 @@ def _record(content: Any) -> FitRecord:
             raise RuleFormatError(f'"{name}" of the record must have one entry per group.')
     if (read["trace"] is None) != (read["solver"] == "exact"):
         raise RuleFormatError('A record has a "trace" if and only if its "solver" is "sgd".')
-    for n, above, inside in zip(read["rows"], read["rows_above"], read["rows_inside"], strict=True):
+    for n, above, inside in zip(rates["rows"], rates["rows_above"], rates["rows_inside"], strict=True):
         if above + inside > n:
             raise RuleFormatError(f'"rows_above" and "rows_inside" are {above + inside} of only {n} rows.')
-    return FitRecord(**read)
+    return FitRecord(rates={"selection": Rates(**rates)}, **read)

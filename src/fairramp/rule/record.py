@@ -1,12 +1,59 @@
-"""FitRecord: what a fit saw and did, in per-group numbers, without any row."""
+"""FitRecord: what a fit saw and did, in per-group numbers, without any row.
 
+A *rate* is the mean chance of a yes over the rows of a group for which an event holds. The event "selection" is
+all of them: its rate is the selection rate.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
 
-__all__ = ["FitRecord"]
+__all__ = ["FitRecord", "Rates"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One rate of every group, in the order of the rule's groups.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Fit rows for which the event holds.
+    effective_rows : tuple of float
+        Unweighted rows that would estimate the rate as precisely.
+    rows_above, rows_inside : tuple of int
+        Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
+        of width 0, above the threshold and equal to it.
+    before, after : tuple of float
+        Rate of the classifier's own decisions and of the rule.
+    error : tuple of float
+        How far `after` can be from the rate of the rows themselves: 0, unless the rule was fitted to
+        bins (`fairramp.fit_summary`).
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> rates = fairramp.fit_rule(data.score, data.sex, max_gap=0.02).record.rates["selection"]
+    >>> [round(rate, 3) for rate in rates.before]
+    [0.077, 0.245]
+    """
+
+    rows: tuple[int, ...]
+    effective_rows: tuple[float, ...]
+    rows_above: tuple[int, ...]
+    rows_inside: tuple[int, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+    error: tuple[float, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether `after` is the rate of the rows themselves."""
+        return not any(self.error)
 
 
 @dataclass(frozen=True)
@@ -15,18 +62,8 @@ class FitRecord:
 
     Attributes
     ----------
-    rows : tuple of int
-        Fit rows.
-    effective_rows : tuple of float
-        Unweighted rows that would estimate the selection rate as precisely.
-    rows_above, rows_inside : tuple of int
-        Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
-        of width 0, above the threshold and equal to it.
-    rate_before, rate_after : tuple of float
-        Selection rate of the classifier's own decisions and of the rule.
-    rate_error : tuple of float
-        How far `rate_after` can be from the rate of the rows themselves: 0, unless the rule was fitted to
-        bins (`fairramp.fit_summary`).
+    rates : mapping of str to Rates
+        By event; "selection" is the selection rate.
     strata : tuple of int, or None
         Index of each cell's stratum, for rules that equalise within strata.
     target : str or float
@@ -41,12 +78,6 @@ class FitRecord:
         How the thresholds were found.
     trace : tuple of tuple of float, or None
         For "sgd", the thresholds of the running iterate after each epoch.
-    score_column : str or None
-        Name of the score column, where it had one.
-    group_columns : tuple of str, or None
-        Names of the group columns, where they had any.
-    strata_columns : tuple of str, or None
-        Names of the strata's columns, where they had any.
     fingerprint : str
         SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for
         many small groups): tells samples apart, whatever the order of their rows.
@@ -63,13 +94,7 @@ class FitRecord:
     (8094, 16327)
     """
 
-    rows: tuple[int, ...]
-    effective_rows: tuple[float, ...]
-    rows_above: tuple[int, ...]
-    rows_inside: tuple[int, ...]
-    rate_before: tuple[float, ...]
-    rate_after: tuple[float, ...]
-    rate_error: tuple[float, ...]
+    rates: Mapping[str, Rates]
     strata: tuple[int, ...] | None
     target: str | float
     ramp_width: float
@@ -77,12 +102,14 @@ class FitRecord:
     cross_fitted: bool
     solver: str
     trace: tuple[tuple[float, ...], ...] | None
-    score_column: str | None
-    group_columns: tuple[str, ...] | None
-    strata_columns: tuple[str, ...] | None
     fingerprint: str
     version: str
     date: str | None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Fit rows of each group."""
+        return self.rates["selection"].rows
 
     @property
     def gap_before(self) -> float:
@@ -90,15 +117,16 @@ class FitRecord:
 
         For rules that equalise within strata, of two groups of one stratum.
         """
-        return largest_gap(self.rate_before, self.strata)
+        return largest_gap(self.rates["selection"].before, self.strata)
 
     @property
     def gap_after(self) -> float:
         """Largest difference of two groups' selection rates under the rule, as in `gap_before`.
 
-        For a rule fitted to bins, the largest that it can be: `rate_error` is counted in.
+        For a rule fitted to bins, the largest that it can be: the error of its rates is counted in.
         """
-        if not any(self.rate_error):
-            return largest_gap(self.rate_after, self.strata)
-        rates, errors = np.array(self.rate_after), np.array(self.rate_error)
-        return worst_stratum(widest, self.strata, rates - errors, rates + errors)
+        rates = self.rates["selection"]
+        if rates.is_exact:
+            return largest_gap(rates.after, self.strata)
+        after, errors = np.array(rates.after), np.array(rates.error)
+        return worst_stratum(widest, self.strata, after - errors, after + errors)

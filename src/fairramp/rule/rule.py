@@ -2,8 +2,7 @@
 
 For a score x (a probability, a signed score, or the probability of a logit or percentage) of group k,
 
-    P(yes) = clip(c + (x − threshold_k) / ramp_width, 0, 1)       c = ½ (centered) or 0 (paper)
-    P(yes) = 1 above threshold_k, tie_chance_k at it, 0 below     if ramp_width is 0
+    P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0
 
 A rule is frozen data. It can be printed, written to JSON and read back without changing a bit, and it
 carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
@@ -11,7 +10,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,13 @@ import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.cells import cell_columns, stratum_index
-from fairramp.core.checks import check_length, check_number, check_option, checked_width, is_real
-from fairramp.core.labels import Label, canonical_label, label_key
+from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.labels import Label, canonical_label, label_key, label_parts
+from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, notebook_html
 from fairramp.data.arrays import as_scores
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import encode_cells
@@ -32,42 +33,12 @@ from fairramp.rule.draws import decide
 from fairramp.rule.record import FitRecord
 from fairramp.rule.verbs import Verbs
 
-__all__ = ["CRITERIA", "OFFSETS", "TARGETS", "UNSEEN_POLICIES", "Ramp", "Rule"]
+__all__ = ["CRITERIA", "TARGETS", "UNSEEN_POLICIES", "Rule"]
 
-#: c, the chance at the threshold, for each kind of ramp.
-OFFSETS = {"centered": 0.5, "paper": 0.0}
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
-CRITERIA = ("parity", "covariance")
+CRITERIA = ("parity",)
 UNSEEN_POLICIES = ("error", "pooled", "original")
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """Where one group's ramp stands.
-
-    Attributes
-    ----------
-    threshold : float
-        In the units of the scores (probabilities for logits and percentages).
-    tie_chance : float
-        For a ramp of width 0, the chance of a score equal to the threshold; otherwise unused.
-
-    Examples
-    --------
-    >>> import fairramp
-    >>> fairramp.Ramp(0.25)
-    Ramp(threshold=0.25, tie_chance=0.0)
-    """
-
-    threshold: float
-    tie_chance: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not is_real(self.threshold) or not math.isfinite(self.threshold):
-            raise InputError(f"A threshold must be finite, got {shown(self.threshold)}.")
-        object.__setattr__(self, "threshold", float(self.threshold))
-        object.__setattr__(self, "tie_chance", check_number("tie chance", self.tie_chance, 0.0, 1.0))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -79,105 +50,106 @@ class Rule(Verbs):
     Attributes
     ----------
     groups : tuple
-        Labels of the fitted groups; (stratum, group) for the criterion "covariance".
+        Labels of the fitted groups; (stratum, group) where rates are equal within strata.
     ramps : tuple of Ramp
         One for each group.
-    ramp_width : float
-        Width of every ramp.
     ramp : {"centered", "paper"}
         Where on the ramp the threshold stands.
     scale : {"probability", "percent", "signed", "logit"}
         What the scores are.
     cutoff : float
         Where the classifier itself says yes, as a score.
+    criterion : {"parity"}
+        Which rate is equal.
+    stratified : bool
+        Whether it is equal within strata instead of over all rows.
     max_gap, target_rate : float
-        The band that holds every group's selection rate: target_rate ± max_gap/2. For the criterion
-        "covariance" each stratum has a band of its own and `target_rate` is None.
+        The band that holds every group's selection rate: target_rate ± max_gap/2. Strata have a band of their
+        own each, and `target_rate` is None.
     unseen_group : {"error", "pooled", "original"}
         What happens to a group that the fit did not see.
     pooled : Ramp or None
         The ramp for unseen groups under the policy "pooled".
-    criterion : {"parity", "covariance"}
-        Whether rates are equal over all rows or within strata.
+    columns : Columns
+        Names of the columns of the fit, where they had any.
     record : FitRecord or None
         What the fit saw; None for a rule written by hand or learned from a stream.
-    columns : tuple of str, or None
-        Names of the group columns of a rule without a record, which otherwise has them.
 
     Examples
     --------
-    >>> import fairramp
-    >>> rule = fairramp.Rule(("A", "B"), (fairramp.Ramp(0.5), fairramp.Ramp(0.4)), ramp_width=0.1)
-    >>> fairramp.Rule.from_json(rule.to_json()) == rule
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+    >>> Rule.from_json(rule.to_json()) == rule
     True
     """
 
     groups: tuple[Label, ...]
     ramps: tuple[Ramp, ...]
-    ramp_width: float
     ramp: str = "centered"
     scale: str = "probability"
     cutoff: float = 0.5
+    criterion: str = "parity"
+    stratified: bool = False
     max_gap: float = 0.0
     target_rate: float | None = 0.5
     unseen_group: str = "error"
     pooled: Ramp | None = None
-    criterion: str = "parity"
+    columns: Columns = field(default_factory=Columns)
     record: FitRecord | None = None
-    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "groups", tuple(canonical_label(label) for label in self.groups))
-        object.__setattr__(self, "ramps", tuple(self.ramps))
-        if not self.groups:
-            raise InputError("A rule needs at least one group.")
-        if len(self.groups) != len(self.ramps):
-            raise InputError(f"A rule needs one ramp per group, got {len(self.ramps)} for {len(self.groups)}.")
-        if len({label_key(label) for label in self.groups}) < len(self.groups):
-            raise InputError("The groups of a rule must differ.")
-        for ramp in (*self.ramps, *([] if self.pooled is None else [self.pooled])):
+        groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
+        if not groups:
+            raise InputError("A rule needs at least one group")
+        if len(groups) != len(ramps):
+            raise InputError(
+                "A rule needs one ramp per group, got {ramps} for {groups}", ramps=len(ramps), groups=len(groups)
+            )
+        if len({label_key(label) for label in groups}) < len(groups):
+            raise InputError("The groups of a rule must differ")
+        for ramp in (*ramps, *([] if self.pooled is None else [self.pooled])):
             if not isinstance(ramp, Ramp):
-                raise InputError(f"A ramp must be a fairramp.Ramp, got {shown(ramp)}.")
+                raise InputError("A ramp must be a fairramp.Ramp", got=ramp)
         if not isinstance(self.record, FitRecord | None):
-            raise InputError(f"A record must be a fairramp.FitRecord, got {shown(self.record)}.")
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(map(str, self.columns)))
-            if self.record is not None:
-                raise InputError("`columns` are for a rule without a record; the record has their names.")
-        if self.record is not None and (self.record.strata is None) != (self.criterion == "parity"):
-            raise InputError("The record of a rule has strata if and only if `criterion` is 'covariance'.")
+            raise InputError("A record must be a fairramp.FitRecord", got=self.record)
+        if not isinstance(self.columns, Columns):
+            raise InputError("must be a fairramp.Columns", argument="columns", got=self.columns)
         check_option("ramp", self.ramp, OFFSETS)
         check_option("scale", self.scale, SCALES)
+        check_option("criterion", self.criterion, CRITERIA)
         check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
-        numbers = {
-            "ramp_width": checked_width(self.ramp_width),
+        checked = {
+            "groups": groups,
+            "ramps": ramps,
             "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
         }
-        if check_option("criterion", self.criterion, CRITERIA) == "parity":
-            numbers["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
-        else:
+        if not self.stratified:
+            checked["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.stratified:
             self._check_cells()
-        for name, number in numbers.items():
-            object.__setattr__(self, name, number)
         if (self.pooled is None) == (self.unseen_group == "pooled"):
-            raise InputError("A rule has a pooled ramp if and only if `unseen_group` is 'pooled'.")
-        if self.record is not None and len(self.record.rows) != len(self.groups):
-            raise InputError("The record of a rule must have one entry per group.")
+            raise InputError("A rule has a pooled ramp if and only if {unseen_group} is 'pooled'")
+        if self.record is not None:
+            strata = tuple(stratum_index(groups).tolist()) if self.stratified else None
+            if self.record.strata != strata:
+                raise InputError("The strata of a rule's record must be those of its groups")
+            if len(self.record.rows) != len(groups):
+                raise InputError("The record of a rule must have one entry per group")
 
     def _check_cells(self) -> None:
         """What must hold of a rule that equalises within strata."""
         if self.target_rate is not None:
-            raise InputError("A rule with strata has no `target_rate` in common; it must be None.")
+            raise InputError("A rule with strata has no {target_rate} in common; it must be None")
         if self.unseen_group == "pooled":
-            raise InputError("A rule with strata cannot have `unseen_group='pooled'`: there is no common band.")
+            raise InputError("A rule with strata cannot have {unseen_group:pooled}: there is no common band")
         if not all(isinstance(label, tuple) and len(label) == 2 for label in self.groups):
-            raise InputError("The groups of a rule with strata must be pairs (stratum, group).")
+            raise InputError("The groups of a rule with strata must be pairs (stratum, group)")
         keys = [label_key(label) for label in self.groups]
         if sorted(keys) != keys:
-            raise InputError("The groups of a rule with strata must be in order, stratum by stratum.")
-        if self.record is not None and self.record.strata != tuple(stratum_index(self.groups).tolist()):
-            raise InputError("The strata of a rule's record must be those of its groups.")
+            raise InputError("The groups of a rule with strata must be in order, stratum by stratum")
 
     def __eq__(self, other: object) -> bool:
         # As text, because Python holds a group labelled True equal to one labelled 1.
@@ -186,28 +158,73 @@ class Rule(Verbs):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    @property
-    def group_columns(self) -> tuple[str, ...] | None:
-        """Names of the group columns of the fit, where they had any."""
-        return self.record.group_columns if self.record else self.columns
+    def threshold_of(self, ramp: Ramp) -> float:
+        """Where a ramp of this rule has its threshold: in its middle, or at its foot as in the paper.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A",), (Ramp(0.25, 0.5),))
+        >>> rule.threshold_of(rule.ramps[0])
+        0.5
+        """
+        return ramp.foot + OFFSETS[self.ramp] * ramp.width
 
     @property
-    def strata_columns(self) -> tuple[str, ...] | None:
-        """Names of the strata's columns of the fit, where they had any."""
-        return self.record.strata_columns if self.record else None
+    def thresholds(self) -> tuple[float, ...]:
+        """The threshold of each group, in the units of the scores (probabilities for logits and percentages)."""
+        return tuple(self.threshold_of(ramp) for ramp in self.ramps)
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether every ramp has width 0: only among equal scores is a decision drawn."""
+        return not any(ramp.width for ramp in self.ramps)
+
+    def reading(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> Columns:
+        """The names of the columns to read: as given, or else as in the fit.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
+        >>> rule.reading(score="p", group="unit")
+        Columns(score='p', groups=('unit',), strata=None, id=None)
+        """
+        columns = self.columns.given(score, group, strata, id)
+        for role, name in (("score", columns.score), ("group", columns.groups)):
+            if name is None:
+                raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
+        if self.stratified and columns.strata is None:
+            raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
+        if not self.stratified and columns.strata is not None:
+            raise InputError(_NO_STRATA)
+        for label in self.groups:
+            parts = label if self.stratified and isinstance(label, tuple) else (None, label)
+            for role, names, part in (("group", columns.groups, parts[1]), ("strata", columns.strata, parts[0])):
+                n = len(label_parts(part))
+                if names is not None and n != len(names):
+                    raise InputError(
+                        "must name {n} column{s}, as in the fit, got {names}",
+                        argument=role,
+                        n=n,
+                        s="s" if n > 1 else "",
+                        names=list(names),
+                    )
+        return columns
 
     # Deciding ---------------------------------------------------------------------------------
 
     def encode(self, groups: Any, strata: Any = None) -> Codes:
-        """Groups of new rows as integer codes; with strata for the criterion "covariance", and only then."""
-        if self.criterion == "parity" and strata is not None:
+        """Groups of new rows as integer codes; with strata for a rule that has them, and only then."""
+        if not self.stratified and strata is not None:
+            raise InputError(_NO_STRATA)
+        if self.stratified and strata is None:
+            names = self.columns.strata
             raise InputError(
-                "`strata` are not known to this rule, which equalises over all rows; leave them out."
+                "This rule equalises within strata: pass {strata}{names}, one label per row",
+                names=f" ({', '.join(names)})" if names else "",
             )
-        if self.criterion == "covariance" and strata is None:
-            columns = f" ({', '.join(self.strata_columns)})" if self.strata_columns else ""
-            raise InputError(f"This rule equalises within strata: pass `strata`{columns}, one label per row.")
-        return encode_cells(groups, strata, self.group_columns, self.strata_columns)[0]
+        return encode_cells(groups, strata, self.columns)[1]
 
     def probabilities(
         self, scores: Any, groups: Any, strata: Any = None, *, out: npt.NDArray[np.float64] | None = None
@@ -242,45 +259,40 @@ class Rule(Verbs):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> rule.probabilities([0.48, 0.48], ["A", "B"]).round(3)
         array([0.3, 1. ])
         """
         column = as_scores(scores)
         codes = self.encode(groups, strata)
         check_length("groups", len(codes), len(column))
+        return self.chances(column, codes, out)
+
+    def chances(
+        self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Probabilities of checked scores and coded cells; see `probabilities`."""
         ramps, original = self.ramps_of(codes)
-        thresholds = np.array([ramp.threshold for ramp in ramps])
-        tie_chances = np.array([ramp.tie_chance for ramp in ramps])
-        feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
+        feet, width, ties = Ramps.of(ramps)
         rows = ArrayRows(column, codes, None, SCALES[self.scale])
-        logit = self.scale == "logit"
-        own_cutoff = self.own_cutoff
-
-        def own_scores(start: int, stop: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-            return column[start:stop].astype(np.float64) if logit else x
-
-        chances = np.empty(len(column)) if out is None else _checked_out(out, column, codes)
+        logit, own_cutoff = self.scale == "logit", self.own_cutoff
+        found = np.empty(len(column)) if out is None else _checked_out(out, column, codes)
 
         def work(start: int, stop: int) -> None:
-            x, code, chance = rows.positions(start, stop), codes.block(start, stop), chances[start:stop]
-            if self.ramp_width > 0:
-                np.take(feet, code, out=chance, mode="wrap")  # codes are in range; this mode is fastest
-                np.subtract(x, chance, out=chance)
-                with np.errstate(over="ignore"):  # from a threshold far away
-                    np.divide(chance, self.ramp_width, out=chance)
-                np.clip(chance, 0.0, 1.0, out=chance)
+            x, chance = rows.positions(start, stop), found[start:stop]
+            codes.mix(feet, start, stop, out=chance)
+            if isinstance(width, float) and width > 0:
+                chances(x, chance, width, 0.0, out=chance)
             else:
-                threshold = thresholds[code]
-                np.greater(x, threshold, out=chance)
-                at = np.flatnonzero(x == threshold)
-                chance[at] = tie_chances[code[at]]
+                widths = width if isinstance(width, float) else codes.mix(width, start, stop)
+                chances(x, chance, widths, codes.mix(ties, start, stop), out=chance)
             if original is not None:
-                own = np.flatnonzero(original[code])
-                chance[own] = own_scores(start, stop, x)[own] >= own_cutoff
+                own = np.flatnonzero(original[codes.block(start, stop)])
+                scores_ = column[start:stop].astype(np.float64) if logit else x
+                chance[own] = scores_[own] >= own_cutoff
 
         map_blocks(work, len(column))
-        return chances
+        return found
 
     def decide(
         self,
@@ -313,7 +325,7 @@ class Rule(Verbs):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array([0, 1], dtype=int8)
         """
@@ -334,17 +346,20 @@ class Rule(Verbs):
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
             labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
-            policies = "'pooled' or 'original'" if self.criterion == "parity" else "'original'"
-            remedy = (
-                f"Fit again on rows that have them, or with unseen_group={policies} to decide them too"
-                if any(ramps)
-                else "None of them is known: check the column, the spelling and the type"
-            )
+            policies = "'original'" if self.stratified else "'pooled' or 'original'"
             raise UnseenGroupError(
-                f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(self.groups)}. "
-                f"{_blank(labels, self.groups)}{remedy}."
+                "Groups not seen in fit: {unseen}; fitted groups: {fitted}. {blank}"
+                + (
+                    "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
+                    if any(ramps)
+                    else "None of them is known: check the column, the spelling and the type"
+                ),
+                unseen=_some(labels),
+                fitted=_some(self.groups),
+                blank=_blank(labels, self.groups),
+                policies=policies,
             )
-        other = self.pooled or Ramp(0.0)
+        other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
         return [ramp or other for ramp in ramps], own
 
@@ -358,36 +373,36 @@ class Rule(Verbs):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> print(Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1).table())
+        >>> print(Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))).table())
         group  threshold    ramp    ramp
                             from      to
         -----  ---------  ------  ------
         A         0.5000  0.4500  0.5500
         B         0.4000  0.3500  0.4500
         """
-        thresholds = np.array([ramp.threshold for ramp in self.ramps])
-        feet = thresholds - OFFSETS[self.ramp] * self.ramp_width
-        columns = cell_columns(self.groups, stratified=self.criterion == "covariance")
-        headings = {"group": " / ".join(self.group_columns or ["group"])}
-        if self.criterion == "covariance":
-            headings["stratum"] = " / ".join(self.strata_columns or ["stratum"])
+        columns = cell_columns(self.groups, stratified=self.stratified)
+        headings = {"group": " / ".join(self.columns.groups or ["group"])}
+        if self.stratified:
+            headings["stratum"] = " / ".join(self.columns.strata or ["stratum"])
         if self.record:
             columns["n"] = self.record.rows
         shown = SCALES[self.scale].shown_per_unit
-        columns["threshold"] = thresholds * shown
-        if self.ramp_width > 0:
-            columns |= {"ramp_from": feet * shown, "ramp_to": (feet + self.ramp_width) * shown}
+        feet, width, ties = Ramps.of(self.ramps)
+        columns["threshold"] = np.array(self.thresholds) * shown
+        if self.is_hard:
+            columns["chance_at_threshold"] = ties
         else:
-            columns["chance_at_threshold"] = [ramp.tie_chance for ramp in self.ramps]
+            columns |= {"ramp_from": feet * shown, "ramp_to": (feet + width) * shown}
         if self.record:
-            columns["rate_before"] = self.record.rate_before
-            columns["rate_after"] = self.record.rate_after
-            if any(self.record.rate_error):
-                columns["rate_error"] = self.record.rate_error
-        decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
-        return Table(columns, decimals, headings)
+            rates = self.record.rates["selection"]
+            columns |= {"rate_before": rates.before, "rate_after": rates.after}
+            if not rates.is_exact:
+                columns["rate_error"] = rates.error
+        narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
+        return Table(columns, max(4, 2 - math.floor(math.log10(narrowest))), headings)
 
-    def __repr__(self) -> str:
+    def _sentences(self) -> tuple[str, list[str]]:
+        """What the rule does, said above its table and below it."""
         n = len(self.groups)
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
@@ -397,30 +412,35 @@ class Rule(Verbs):
         else:
             low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
             goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
-        if self.record and self.ramp_width == 0 < self.record.ramp_width:
+        if self.record and self.is_hard and self.record.ramp_width > 0:
             goal = "the classifier's own decisions already comply"
-        lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
+        lines = []
         if self.pooled:
-            threshold = self.pooled.threshold * SCALES[self.scale].shown_per_unit
+            threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
             lines.append(f"groups not seen in the fit: threshold {threshold:.4f}")
         if self.scale == "logit":
             lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
         if self.scale == "percent":
             lines.append("thresholds and ramps are in percent, like the scores")
         if self.record:
-            before, after = self.record.gap_before, self.record.gap_after
-            binned = any(self.record.rate_error)
-            after_text = f"at most {after:.4f}" if binned else f"{after:.4f}"
-            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {after_text} after")
-            if binned:
-                lines.append(
-                    f"fitted to bins: a selection rate after is right to {max(self.record.rate_error):.1e}"
-                )
-        return "\n\n".join(lines)
+            before, after, rates = self.record.gap_before, self.record.gap_after, self.record.rates["selection"]
+            most = "" if rates.is_exact else "at most "
+            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {most}{after:.4f} after")
+            if not rates.is_exact:
+                lines.append(f"fitted to bins: a selection rate after is right to {max(rates.error):.1e}")
+        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", lines
+
+    def __repr__(self) -> str:
+        first, rest = self._sentences()
+        return "\n\n".join([first, str(self.table()), *rest])
 
     def _repr_html_(self) -> str:
-        first, *rest = repr(self).split("\n\n")
-        return notebook_html(first, self.table(), *rest[1:])
+        first, rest = self._sentences()
+        return notebook_html(first, self.table(), *rest)
+
+
+#: Refused where a rule without strata is given some.
+_NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
 
 
 def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
@@ -453,10 +473,16 @@ def _some(labels: Any) -> str:
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:
     """An array that probabilities can be written to while the rows are still being read."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != column.shape:
-        came = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out)
-        raise InputError(f"`out` must be a NumPy array of float64 and shape {column.shape}, got {came}.")
+        raise InputError(
+            "must be a NumPy array of float64 and shape {shape}, got {came}",
+            argument="out",
+            shape=column.shape,
+            came=f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out),
+        )
     if not out.flags.writeable:
-        raise InputError("`out` must be writable, got a read-only array.")
+        raise InputError("must be writable, got a read-only array", argument="out")
     if np.shares_memory(out, column) or np.shares_memory(out, codes.values):
-        raise InputError("`out` must not share memory with `scores` or `groups`, which are read meanwhile.")
+        raise InputError(
+            "must not share memory with {scores} or {groups}, which are read meanwhile", argument="out"
+        )
     return out

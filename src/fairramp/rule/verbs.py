@@ -86,7 +86,7 @@ class Verbs(Drawn):
         --------
         >>> import pandas
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> frame = pandas.DataFrame({"p": [0.48, 0.48], "unit": ["A", "B"], "who": ["anna", "ben"]})
         >>> print(rule.apply(frame, score="p", group="unit", id="who", key="0" * 64).round(3))
               p unit   who  probability  decision
@@ -142,7 +142,7 @@ class Verbs(Drawn):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.25)), ramp_width=0.5)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.5), Ramp.centered(0.25, 0.5)))
         >>> text = rule.to_sql("duckdb", table="applicants", score="p", group="unit")
         >>> import duckdb
         >>> con = duckdb.connect()
@@ -278,7 +278,7 @@ class Verbs(Drawn):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> model = rule.to_onnx()
         >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
         (['score', 'group'], ['probability'])
@@ -296,7 +296,7 @@ class Verbs(Drawn):
         --------
         >>> import torch  # doctest: +SKIP
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> module = rule.to_torch()  # doctest: +SKIP
         >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))  # doctest: +SKIP
         tensor([0.3000, 1.0000], dtype=torch.float64)
@@ -313,9 +313,9 @@ class Verbs(Drawn):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> rule.to_dict()["groups"][0]
-        {'label': 'A', 'threshold': 0.5, 'tie_chance': 0.0}
+        {'label': 'A', 'foot': 0.45, 'width': 0.1, 'tie': 0.0}
         """
         from fairramp.rule import file as rule_format
 
@@ -327,7 +327,7 @@ class Verbs(Drawn):
         Examples
         --------
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> Rule.from_json(rule.to_json()) == rule
         True
         """
@@ -358,7 +358,7 @@ class Verbs(Drawn):
         >>> import tempfile
         >>> from pathlib import Path
         >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     rule.save(Path(folder) / "rule.json")
         ...     Rule.load(Path(folder) / "rule.json") == rule

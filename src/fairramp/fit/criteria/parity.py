@@ -31,15 +31,17 @@ Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers, RateCurve, ScoreDistribution
+from fairramp.core.cells import largest_gap
+from fairramp.core.curve import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribution
+from fairramp.core.points import Summary
+from fairramp.fit.problem import Fixed, Problem, Solution
 
-__all__ = ["ParityProblem", "ParitySolution", "place_ramps", "solve_parity"]
+__all__ = ["PARITY", "place_ramps", "solve_parity"]
 
 #: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
@@ -49,75 +51,30 @@ _NARROW = 1e-3
 _BALANCE_TOLERANCE = 1e-14
 
 
-@dataclass(frozen=True)
-class ParityProblem:
-    """What is asked for, in the units of the scores.
+class _Parity:
+    """Equal selection rates of all groups."""
 
-    Attributes
-    ----------
-    max_gap : float
-        ε ≥ 0.
-    target_rate : float or None
-        ρ in [0, 1]; None asks for the best one.
-    cutoff : float
-        Where the classifier itself says yes: score ≥ cutoff.
-    ramp_width : float
-        γ, 0 or positive.
-    offset : float
-        c, the chance at the threshold.
-    """
+    name = "parity"
+    event = "selection"
+    needs_outcomes = False
 
-    max_gap: float
-    target_rate: float | None
-    cutoff: float
-    ramp_width: float
-    offset: float
+    def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
+        """Ramps of least cost with rates in the band."""
+        guess = None if near is None else float(near[0])
+        return solve_parity(summary.distribution(), summary.shares, problem, guess)
 
-    @property
-    def own_foot(self) -> float:
-        """Foot of the ramp that stands on the classifier's own cut-off."""
-        return self.cutoff - self.offset * self.ramp_width
+    def gap(self, rates: Floats) -> float:
+        """Largest difference between the rates of two groups."""
+        return largest_gap(rates)
 
 
-@dataclass(frozen=True)
-class ParitySolution:
-    """One ramp per group.
-
-    Attributes
-    ----------
-    target_rate : float
-        ρ.
-    feet : floats of shape (K,)
-        Score at which each group's chance leaves 0; the threshold itself when the width is 0.
-    thresholds : floats of shape (K,)
-        feet + c·γ: where the chance is c.
-    tie_chances : floats of shape (K,)
-        For width 0, the chance of a score equal to the threshold; otherwise c.
-    rates : floats of shape (K,)
-        Selection rate of each group.
-    multiplier_feet : floats of shape (2, K)
-        Ends of the interval of feet that the balance of multipliers relied on.
-    """
-
-    target_rate: float
-    feet: Floats
-    thresholds: Floats
-    tie_chances: Floats
-    rates: Floats
-    multiplier_feet: Floats
-
-    def chances(self, scores: Floats, groups: Integers, ramp_width: float) -> Floats:
-        """Chance of a yes for scores of the given groups."""
-        feet = self.feet[groups]
-        if ramp_width > 0:
-            return np.clip((scores - feet) / ramp_width, 0.0, 1.0)
-        return np.where(scores == feet, self.tie_chances[groups], scores > feet)
+PARITY = _Parity()
 
 
 def solve_parity(
-    distribution: ScoreDistribution, shares: Floats, problem: ParityProblem, near: float | None = None
-) -> ParitySolution:
-    """Thresholds of least cost with every group's rate within max_gap/2 of the target.
+    distribution: ScoreDistribution, shares: Floats, problem: Problem, near: float | None = None
+) -> Solution:
+    """Thresholds of least cost with every group's rate in the band.
 
     Parameters
     ----------
@@ -125,31 +82,30 @@ def solve_parity(
         The scores of K groups.
     shares : floats of shape (K,)
         π_k, each group's share of the whole weight.
-    problem : ParityProblem
+    problem : Problem
         What is asked for.
     near : float, optional
-        A guess of the best target rate; a good one saves time and changes nothing else.
+        A guess of the best level; a good one saves time and changes nothing else.
     """
     curve = RateCurve(distribution, problem.ramp_width)
     own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
     ramp_rates = _own_ramp_rates(distribution, problem)
-    if problem.target_rate is None:
+    if isinstance(problem.level, Fixed):
+        target = problem.level.rate
+    else:
         own_rate = float(shares @ own_rates)
         near = own_rate if near is None else near
         target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
         if 0 < problem.ramp_width < _NARROW:
             target = _sharpened(curve, shares, problem, ramp_rates, target)
-    else:
-        target = problem.target_rate
 
-    half = problem.max_gap / 2
-    rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+    rates = problem.clipped(ramp_rates, target)
     # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
-    free = np.abs(rates - target) < half - RATE_TOLERANCE
+    free = np.abs(rates - target) < problem.band.half - RATE_TOLERANCE
     return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
 
 
-def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: ParityProblem) -> ParitySolution:
+def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem) -> Solution:
     """Thresholds at which each group has a rate of its own that was chosen elsewhere.
 
     A group whose rate is not a number stays on the classifier's own cut-off.
@@ -159,10 +115,10 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: ParityP
     if own.any():
         rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
     none = np.zeros(len(rates), dtype=bool)
-    return _place(curve, rates, problem, float(rates.max() + rates.min()) / 2, own=own, free=none)
+    return _place(curve, rates, problem, problem.band.middle(rates), own=own, free=none)
 
 
-def _own_ramp_rates(distribution: ScoreDistribution, problem: ParityProblem) -> Floats:
+def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats:
     """The rate of each group's ramp on the cut-off.
 
     At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
@@ -177,12 +133,12 @@ def _own_ramp_rates(distribution: ScoreDistribution, problem: ParityProblem) -> 
 def _place(
     curve: RateCurve,
     rates: Floats,
-    problem: ParityProblem,
+    problem: Problem,
     target: float,
     *,
     own: npt.NDArray[np.bool_],
     free: npt.NDArray[np.bool_],
-) -> ParitySolution:
+) -> Solution:
     """Ramps with the given rates, each as near the classifier's own cut-off as its rate allows.
 
     `own` marks groups that stay on the cut-off, `free` those whose multiplier is 0.
@@ -194,15 +150,16 @@ def _place(
     if sloping.any():
         feet = np.where(sloping, curve.polish(feet, rates), feet)
     if problem.ramp_width > 0:
-        tie_chances = np.full(n_groups, problem.offset)
+        ties = np.full(n_groups, problem.offset)
         rates = distribution.rates(feet, problem.ramp_width)
     else:
-        tie_chances, rates = _split_ties(distribution, feet, rates, problem.cutoff)
-    return ParitySolution(
-        target_rate=target,
+        ties, rates = _split_ties(distribution, feet, rates, problem.cutoff)
+    return Solution(
+        levels=np.array([target]),
         feet=feet,
         thresholds=feet + problem.offset * problem.ramp_width,
-        tie_chances=tie_chances,
+        width=problem.ramp_width,
+        ties=ties,
         rates=rates,
         multiplier_feet=np.where(free, problem.own_foot, np.stack([lowest, highest])),
     )
@@ -226,18 +183,18 @@ def _split_ties(
 def _best_target(
     curve: RateCurve,
     shares: Floats,
-    problem: ParityProblem,
+    problem: Problem,
     ramp_rates: Floats,
     own_rate: float,
     near: float,
 ) -> float:
     """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
-    half = problem.max_gap / 2
+    half = problem.band.half
     rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
 
     def balance(rhos: Floats) -> tuple[Floats, Floats]:
         """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
-        edges = np.stack([rhos + half, rhos - half])[:, :, None]
+        edges = np.stack(problem.band.edges(rhos)[::-1])[:, :, None]
         rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
         sums = []
         for feet in curve.feet(rates if half > 0 else rates[:1]):
@@ -256,7 +213,7 @@ def _best_target(
     breakpoints = curve.breakpoints()
     if half > 0:
         breakpoints = np.concatenate([breakpoints, ramp_rates])
-        breakpoints = np.concatenate([breakpoints - half, breakpoints + half])
+        breakpoints = np.concatenate(problem.band.levels(breakpoints))
 
     seen: dict[float, tuple[float, float]] = {}
 
@@ -284,17 +241,15 @@ def _best_target(
     return min(max(own_rate, first), max(last, first))
 
 
-def _sharpened(
-    curve: RateCurve, shares: Floats, problem: ParityProblem, ramp_rates: Floats, target: float
-) -> float:
+def _sharpened(curve: RateCurve, shares: Floats, problem: Problem, ramp_rates: Floats, target: float) -> float:
     """The best target to the last digits, which a narrow ramp magnifies.
 
     Newton's step on Σ π_k t_k = 0, with feet that are right point by point; only where every group that the
     band moves stands on a sloping piece, so that there is a derivative.
     """
-    d, half, width = curve.distribution, problem.max_gap / 2, problem.ramp_width
+    d, half, width = curve.distribution, problem.band.half, problem.ramp_width
     for _ in range(4):
-        rates = np.clip(ramp_rates, max(target - half, 0.0), min(target + half, 1.0))
+        rates = problem.clipped(ramp_rates, target)
         moved = (rates != ramp_rates) if half > 0 else np.ones(len(shares), dtype=bool)
         lowest, highest = curve.feet(rates)
         if not moved.any() or np.any(moved & (lowest != highest)):

@@ -1,0 +1,133 @@
+"""Ramps: the chance of a yes, as a function of the score. The one NumPy copy of the formula.
+
+    chance(x) = clip((x − foot) / width, 0, 1)             width > 0
+    chance(x) = 1 above the foot, `tie` at it, 0 below     width = 0
+
+The *threshold* that people read is foot + c · width, with c = ½ (centered) or 0 (the paper's ramp).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.checks import check_number, checked_width, is_real
+from fairramp.errors import InputError
+
+__all__ = ["OFFSETS", "Ramp", "Ramps", "chances"]
+
+Floats = npt.NDArray[np.float64]
+
+#: c, the chance at the threshold, for each kind of ramp.
+OFFSETS = {"centered": 0.5, "paper": 0.0}
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Where one group's chance of a yes rises from 0 to 1.
+
+    Attributes
+    ----------
+    foot : float
+        Score at which the chance leaves 0, in the units of the scores (probabilities for logits and
+        percentages).
+    width : float
+        From the foot to the score at which the chance reaches 1; 0, or at least 1e-6.
+    tie : float, default 0
+        For a width of 0, the chance of a score equal to the foot; otherwise unused.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> ramp = fairramp.Ramp(0.45, 0.1)
+    >>> ramp.chance([0.4, 0.48, 0.6]).round(3)
+    array([0. , 0.3, 1. ])
+    """
+
+    foot: float
+    width: float
+    tie: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not is_real(self.foot) or not math.isfinite(self.foot):
+            raise InputError("The foot of a ramp must be finite", got=self.foot)
+        object.__setattr__(self, "foot", float(self.foot))
+        object.__setattr__(self, "width", checked_width(self.width))
+        object.__setattr__(self, "tie", check_number("tie", self.tie, 0.0, 1.0))
+
+    @classmethod
+    def centered(cls, threshold: float, width: float = 0.0, tie: float = 0.0) -> "Ramp":
+        """Make the ramp whose middle is a threshold.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.Ramp.centered(0.5, width=0.25)
+        Ramp(foot=0.375, width=0.25, tie=0.0)
+        """
+        return cls(threshold - OFFSETS["centered"] * width, width, tie)
+
+    def chance(self, scores: Any) -> Floats:
+        """Chance of a yes for each score, on the scale of the ramp.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.Ramp(0.5, 0.0, tie=0.25).chance([0.4, 0.5, 0.6])
+        array([0.  , 0.25, 1.  ])
+        """
+        return chances(np.asarray(scores, dtype=np.float64), self.foot, self.width, self.tie)
+
+
+class Ramps(NamedTuple):
+    """Several ramps as arrays; the width is one number where all are equally wide."""
+
+    feet: Floats
+    width: Floats | float
+    ties: Floats
+
+    @classmethod
+    def of(cls, ramps: Iterable[Ramp]) -> "Ramps":
+        """Ramps one after the other."""
+        feet, widths, ties = np.array([(ramp.foot, ramp.width, ramp.tie) for ramp in ramps]).T
+        return cls(feet, float(widths[0]) if (widths == widths[0]).all() else widths, ties)
+
+    def at(self, scores: Floats, groups: npt.NDArray[np.intp]) -> Floats:
+        """Chances of scores, each by the ramp of its group."""
+        width = self.width if isinstance(self.width, float) else self.width[groups]
+        return chances(scores, self.feet[groups], width, self.ties[groups])
+
+
+def chances(
+    scores: Floats, feet: Floats | float, widths: Floats | float, ties: Floats | float, out: Floats | None = None
+) -> Floats:
+    """Chance of a yes for each score.
+
+    Parameters
+    ----------
+    scores : floats of shape (n,)
+        Positions.
+    feet, widths, ties : floats of shape (n,), or one for all
+        The ramp of each.
+    out : floats of shape (n,), optional
+        Where to write them; may be `feet`.
+    """
+    if isinstance(widths, float) and widths > 0:
+        chance = np.subtract(scores, feet, out=out)
+        with np.errstate(over="ignore"):  # from a threshold far away
+            np.divide(chance, widths, out=chance)
+        return np.clip(chance, 0.0, 1.0, out=chance)
+    above, at = scores > feet, scores == feet
+    if isinstance(widths, float):
+        hard = np.where(at, ties, above)
+    else:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            sloping = np.clip((scores - feet) / widths, 0.0, 1.0)
+        hard = np.where(widths > 0, sloping, np.where(at, ties, above))
+    if out is None:
+        return hard.astype(np.float64, copy=False)
+    out[:] = hard
+    return out
