@@ -97,7 +97,7 @@ def test_what_a_rule_does_is_the_average_over_many_draws():
 
 
 #: Chances 0, 0.5, 1 in A (own decisions no, no, yes) and 0.25, 1, 1 in B (own decisions no, yes, yes).
-TINY_RULE = Rule(("A", "B"), (Ramp(0.45), Ramp(0.3)), ramp_width=0.2)
+TINY_RULE = Rule(("A", "B"), (Ramp.centered(0.45, 0.2), Ramp.centered(0.3, 0.2)))
 TINY = np.array([0.3, 0.45, 0.9, 0.25, 0.5, 0.8])
 TINY_GROUPS = ["A", "A", "A", "B", "B", "B"]
 TINY_LABELS = [0, 1, 1, 1, 0, 1]
@@ -123,7 +123,7 @@ def test_a_tiny_example_by_hand():
 
 
 def test_decisions_turned_to_no_are_counted_apart_from_those_turned_to_yes():
-    strict = Rule(("A", "B"), (Ramp(0.85), Ramp(0.1)), ramp_width=0.2)
+    strict = Rule(("A", "B"), (Ramp.centered(0.85, 0.2), Ramp.centered(0.1, 0.2)))
     found = audit(TINY, TINY_GROUPS, rule=strict)
     # A: 0.9 falls from 1 to 0.75. B: 0.25 rises from 0 to 1.
     assert_same(found.changed_to_no, [0.25 / 3, 0], atol=1e-12)
@@ -134,8 +134,8 @@ def test_a_fitted_rule_has_the_rates_and_the_gap_of_its_record_on_its_fit_rows()
     for options in ({}, {"sample_weight": WEIGHTS}):
         rule = fit_rule(SCORES, GROUPS, max_gap=0.03, **options)
         found = audit(SCORES, GROUPS, rule=rule, **options)
-        assert_same(found.after.rate, rule.record.rate_after, atol=1e-9)
-        assert_same(found.before.rate, rule.record.rate_before, atol=1e-9)
+        assert_same(found.after.rate, rule.record.rates["selection"].after, atol=1e-9)
+        assert_same(found.before.rate, rule.record.rates["selection"].before, atol=1e-9)
         assert found.gap == pytest.approx(0.03, abs=1e-9)
         assert found.before == audit(SCORES, GROUPS, **options).before
 
@@ -422,7 +422,7 @@ def test_no_verdict_is_spoken(with_labels, with_rule):
     scores = np.array([0.9] * 20 + [0.1] * 80 + [0.9] * 40 + [0.1] * 60)
     groups = np.repeat(["A", "B"], 100)
     labels = (scores > 0.5).astype(int)
-    rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.5)), ramp_width=0.1)
+    rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.5, 0.1)))
     found = audit(
         scores, groups, labels if with_labels else None, rule=rule if with_rule else None, confidence=0.9
     )

@@ -25,7 +25,7 @@ SCORES = np.random.default_rng(0).random(N)
 GROUPS = np.where(np.arange(N) % 3 == 0, "A", "B")
 IDS = [f"applicant-{i}" for i in range(N)]
 # Ramps so wide that about half of the rows are drawn.
-RULE = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.5)
+RULE = Rule(("A", "B"), (Ramp.centered(0.5, 0.5), Ramp.centered(0.4, 0.5)))
 CHANCES = RULE.probabilities(SCORES, GROUPS)
 INSIDE = (CHANCES > 0) & (CHANCES < 1)
 
@@ -178,7 +178,7 @@ def test_a_decision_is_yes_if_the_draw_is_below_the_chance():
 def test_a_draw_equal_to_the_chance_is_a_no():
     draw = expected_draw("anna")
     for chance, answer in [(draw, 0), (np.nextafter(draw, 1), 1)]:
-        rule = Rule(("A",), (Ramp(0.5, tie_chance=chance),), ramp_width=0)
+        rule = Rule(("A",), (Ramp.centered(0.5, 0, chance),))
         assert rule.decide([0.5], ["A"], ids=["anna"], key=KEY) == answer
 
 
@@ -208,7 +208,7 @@ def test_another_key_gives_other_decisions():
 
 def test_the_share_of_yes_is_the_chance():
     # 40,000 draws at 0.3: a share 0.01 away is four standard deviations out.
-    rule = Rule(("A",), (Ramp(0.5, tie_chance=0.3),), ramp_width=0)
+    rule = Rule(("A",), (Ramp.centered(0.5, 0, 0.3),))
     n = 40_000
     found = rule.decide(np.full(n, 0.5), ["A"] * n, ids=range(n), key=KEY)
     assert found.mean() == pytest.approx(0.3, abs=0.01)
@@ -257,7 +257,7 @@ def test_only_rows_inside_the_ramp_are_hashed(monkeypatch):
 def test_no_row_inside_the_ramp_means_no_hash(monkeypatch):
     monkeypatch.setattr(Recorder, "texts", [], raising=False)
     monkeypatch.setattr(hashlib, "sha256", Recorder)
-    rule = Rule(("A", "B"), (Ramp(0.5, tie_chance=1), Ramp(0.4, tie_chance=1)), ramp_width=0)
+    rule = Rule(("A", "B"), (Ramp.centered(0.5, 0, 1), Ramp.centered(0.4, 0, 1)))
     found = rule.decide(SCORES, GROUPS, ids=IDS, key=KEY)
     assert np.array_equal(found, np.where(GROUPS == "A", 0.5, 0.4) <= SCORES)
     assert Recorder.texts == []

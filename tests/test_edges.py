@@ -34,8 +34,10 @@ def fit(scores, groups, **options):
     assert ((chances >= 0) & (chances <= 1)).all()
     assert gap(chances, groups, weights) <= options.get("max_gap", 0) + SLACK
     # The record says what the rule does.
-    np.testing.assert_allclose(rule.record.rate_after, rates(chances, groups, weights), rtol=0, atol=SLACK)
-    assert np.isfinite(rule.record.effective_rows).all()
+    np.testing.assert_allclose(
+        rule.record.rates["selection"].after, rates(chances, groups, weights), rtol=0, atol=SLACK
+    )
+    assert np.isfinite(rule.record.rates["selection"].effective_rows).all()
     assert Rule.from_json(rule.to_json()) == rule
     return rule
 
@@ -102,7 +104,7 @@ def test_scores_that_are_all_equal_reach_any_rate(ramp_width, target_rate):
 @pytest.mark.parametrize("target_rate", [0.1, 0.25, 1 / 3, 0.7])
 def test_effective_rows_of_equal_scores_do_not_hang_on_rounding(ramp_width, target_rate):
     rule = fit(np.full(90, 0.5), np.arange(90) % 3, ramp_width=ramp_width, target_rate=target_rate)
-    assert rule.record.effective_rows == pytest.approx((30, 30, 30))
+    assert rule.record.rates["selection"].effective_rows == pytest.approx((30, 30, 30))
 
 
 @WIDTHS
@@ -190,9 +192,12 @@ def test_percentages_are_hundred_times_the_probabilities(cutoff, ramp_width, ram
     rule = fit(percent, groups, cutoff=cutoff, scale="percent", **options)
     plain = fit(percent / 100, groups, cutoff=cutoff and cutoff / 100, **options)
     assert rule.cutoff == (cutoff or 50)
-    assert (rule.ramps, rule.record.rate_after) == (plain.ramps, plain.record.rate_after)
+    assert (rule.ramps, rule.record.rates["selection"].after) == (
+        plain.ramps,
+        plain.record.rates["selection"].after,
+    )
     assert np.array_equal(rule.probabilities(percent, groups), plain.probabilities(percent / 100, groups))
-    assert list(rule.table()["threshold"]) == [100 * ramp.threshold for ramp in rule.ramps]
+    assert list(rule.table()["threshold"]) == [100 * threshold for threshold in rule.thresholds]
     assert "in percent" in repr(rule)
     assert type(rule).from_json(rule.to_json()) == rule
 
@@ -205,7 +210,9 @@ def test_any_cutoff_keeps_the_gap(cutoff, ramp_width, ramp, max_gap):
     scores, groups = sample(500)
     rule = fit(scores, groups, cutoff=cutoff, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap)
     assert rule.cutoff == cutoff
-    assert rule.record.rate_before == pytest.approx(tuple(rates(scores >= cutoff, groups)), abs=1e-15)
+    assert rule.record.rates["selection"].before == pytest.approx(
+        tuple(rates(scores >= cutoff, groups)), abs=1e-15
+    )
 
 
 def expit(logits):
@@ -226,7 +233,7 @@ def test_logits_equal_the_probabilities_that_they_are_of(cutoff, ramp_width, ram
     slack = max(1e-12, 1e-15 / ramp_width) if ramp_width else 1e-12
     found = rule.probabilities(logits, groups)
     np.testing.assert_allclose(found, expected.probabilities(expit(logits), groups), rtol=0, atol=slack)
-    assert [r.threshold for r in rule.ramps] == pytest.approx([r.threshold for r in expected.ramps], abs=1e-12)
+    assert rule.thresholds == pytest.approx(expected.thresholds, abs=1e-12)
 
 
 def test_logits_far_out_do_not_warn_of_overflow():
@@ -248,8 +255,8 @@ def test_signed_scores_equal_probabilities_with_half_the_ramp(cutoff, ramp_width
     rule = fit(2 * scores - 1, groups, cutoff=cutoff, ramp_width=2 * ramp_width, scale="signed", **options)
     found = rule.probabilities(2 * scores - 1, groups)
     np.testing.assert_allclose(found, expected.probabilities(scores, groups), rtol=0, atol=1e-9)
-    thresholds = [2 * r.threshold - 1 for r in expected.ramps]
-    assert [r.threshold for r in rule.ramps] == pytest.approx(thresholds, abs=1e-9)
+    thresholds = [2 * threshold - 1 for threshold in expected.thresholds]
+    assert list(rule.thresholds) == pytest.approx(thresholds, abs=1e-9)
     assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
 
 
@@ -279,10 +286,14 @@ def test_weights_times_a_constant_change_nothing(factor, target_rate, ramp_width
     expected = fit(scores, groups, labels=labels, sample_weight=weights, **options)
     rule = fit(scores, groups, labels=labels, sample_weight=weights * factor, **options)
     assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
-    assert [r.threshold for r in rule.ramps] == pytest.approx([r.threshold for r in expected.ramps], abs=1e-9)
-    assert [r.tie_chance for r in rule.ramps] == pytest.approx([r.tie_chance for r in expected.ramps], abs=1e-9)
-    assert rule.record.effective_rows == pytest.approx(expected.record.effective_rows, rel=1e-9)
-    assert rule.record.rate_before == pytest.approx(expected.record.rate_before, abs=1e-9)
+    assert rule.thresholds == pytest.approx(expected.thresholds, abs=1e-9)
+    assert [r.tie for r in rule.ramps] == pytest.approx([r.tie for r in expected.ramps], abs=1e-9)
+    assert rule.record.rates["selection"].effective_rows == pytest.approx(
+        expected.record.rates["selection"].effective_rows, rel=1e-9
+    )
+    assert rule.record.rates["selection"].before == pytest.approx(
+        expected.record.rates["selection"].before, abs=1e-9
+    )
 
 
 @WIDTHS
@@ -315,7 +326,9 @@ def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
     assert rule.record.rows == (250, 250)
     # Equal weights within a group: as good as its rows, though their squares may have vanished.
     plain = fit(scores, groups, ramp_width=ramp_width, target_rate=rule.target_rate)
-    assert rule.record.effective_rows == pytest.approx(plain.record.effective_rows, rel=0.05)
+    assert rule.record.rates["selection"].effective_rows == pytest.approx(
+        plain.record.rates["selection"].effective_rows, rel=0.05
+    )
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, bool])
@@ -403,12 +416,12 @@ def test_scores_in_any_container_give_the_same_rule(kind):
 def test_chances_follow_the_published_formula(ramp_width, ramp):
     scores, groups = sample(500)
     rule = fit(scores, groups, ramp_width=ramp_width, ramp=ramp)
-    threshold = np.array([r.threshold for r in rule.ramps])[groups]
+    threshold = np.array(rule.thresholds)[groups]
     if ramp_width:
         start = 0.5 if ramp == "centered" else 0.0
         expected = np.clip(start + (scores - threshold) / ramp_width, 0, 1)
     else:
-        tie = np.array([r.tie_chance for r in rule.ramps])[groups]
+        tie = np.array([r.tie for r in rule.ramps])[groups]
         expected = np.where(scores == threshold, tie, scores > threshold)
     # (score − threshold) / width is the same number in any order of operations up to rounding / width.
     slack = 1e-15 / ramp_width if ramp_width else 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp import Covariance, InputError, UnseenGroupError, fit_rule, frontier, tune
+from fairramp import InputError, UnseenGroupError, fit_rule, frontier, tune
 
 GAPS = [0.0, 0.01, 0.05, 0.1, 0.3, 1.0]
 
@@ -165,8 +165,8 @@ class TestTune:
             tune(*fit, validation=fit[0])
         with pytest.raises(InputError, match="`ramp_widths` is empty"):
             tune(*fit, validation=fit, ramp_widths=[])
-        with pytest.raises(InputError, match="`criterion` cannot be tuned"):
-            tune(*fit, validation=fit, criterion=Covariance(strata=fit[1]))
+        with pytest.raises(InputError, match="`strata` cannot be tuned"):
+            tune(*fit, validation=fit, strata=fit[1])
         with pytest.raises(InputError, match="`scorer` must give finite numbers"):
             tune(*fit, validation=fit, ramp_widths=[0.1], scorer=lambda *_: np.nan)
 

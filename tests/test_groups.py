@@ -482,13 +482,13 @@ def test_an_arrow_record_batch_is_a_table_or_refused():
     ],
 )
 def test_the_record_has_the_names_of_the_group_columns_where_they_had_any(columns, names):
-    assert fit_rule(SCORES, columns).record.group_columns == names
+    assert fit_rule(SCORES, columns).columns.groups == names
 
 
 @pytest.mark.parametrize("columns", [pd.DataFrame(ROWS), pd.DataFrame(CODES)], ids=["two", "one"])
 def test_column_names_that_are_no_text_do_not_spoil_the_file(columns):
     rule = fit_rule(SCORES, columns)
-    names = json.loads(rule.to_json())["record"]["group_columns"]
+    names = json.loads(rule.to_json())["columns"]["groups"]
     assert names is None or all(isinstance(name, str) for name in names)
     assert Rule.from_json(rule.to_json()) == rule
 
@@ -505,7 +505,7 @@ def test_column_names_that_are_no_text_do_not_spoil_the_file(columns):
     ids=["pandas", "polars", "number", "polars without a name", "numpy"],
 )
 def test_the_record_has_the_name_of_the_score_column_where_it_had_one(scores, name):
-    assert fit_rule(scores, CODES).record.score_column == name
+    assert fit_rule(scores, CODES).columns.score == name
 
 
 # Order --------------------------------------------------------------------------------------------

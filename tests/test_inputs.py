@@ -73,7 +73,7 @@ def door(request):
     def enter(scores, groups=GROUPS, scale="probability"):
         if name == "fit_rule":
             return fit_rule(scores, groups, scale=scale)
-        rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, scale=scale)
+        rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), scale=scale)
         if name == "probabilities":
             return rule.probabilities(scores, groups)
         return rule.decide(scores, groups, random_state=0)
@@ -142,7 +142,7 @@ def test_a_bad_score_is_found_in_whatever_block_it_lies_and_its_row_is_named(row
     scores[row] = np.nan
     groups = np.arange(300_000) % 2
     refused(lambda: fit_rule(scores, groups), f"row {row}.")
-    rule = Rule((0, 1), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    rule = Rule((0, 1), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     refused(lambda: rule.probabilities(scores, groups), f"row {row}.")
 
 
@@ -414,7 +414,7 @@ def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
 
 @pytest.mark.parametrize("value", [0, 0.0, 1e-6, np.float32(0.25), np.int64(1), 1])
 def test_a_ramp_width_may_be_0_or_any_number_from_a_millionth_on(value):
-    assert fit_rule(SCORES, GROUPS, ramp_width=value).ramp_width == value
+    assert all(ramp.width == value for ramp in fit_rule(SCORES, GROUPS, ramp_width=value).ramps)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, *NOT_NUMBERS[:3], *NOT_NUMBERS[4:]], ids=repr)

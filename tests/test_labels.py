@@ -142,7 +142,7 @@ def test_the_gap_holds_with_a_ramp_too_and_the_rates_are_those_without_one(ramp,
         h = rule.probabilities(scores, groups)
         assert gap(h, groups, weights) <= max_gap + 1e-9, seed
         np.testing.assert_allclose(
-            rates(h, groups, weights), hard.record.rate_after, atol=1e-9, err_msg=str(seed)
+            rates(h, groups, weights), hard.record.rates["selection"].after, atol=1e-9, err_msg=str(seed)
         )
 
 
@@ -169,7 +169,9 @@ def test_a_strictly_increasing_distortion_of_each_groups_scores_leaves_the_rates
     plain = fit_rule(scores, groups, labels, **options)
     bent = np.where(groups == 0, scores**3, expit(2 * logit(scores) - 1))
     distorted = fit_rule(bent, groups, labels, **options)
-    assert distorted.record.rate_after == pytest.approx(plain.record.rate_after, abs=1e-12)
+    assert distorted.record.rates["selection"].after == pytest.approx(
+        plain.record.rates["selection"].after, abs=1e-12
+    )
     np.testing.assert_allclose(
         distorted.probabilities(bent, groups), plain.probabilities(scores, groups), atol=1e-9
     )
@@ -180,7 +182,7 @@ def test_calibration_changes_nothing_but_the_rates():
     rule = fit_rule(scores, groups, labels, target_rate="accuracy", max_gap=0.05)
     by_rates = [
         quiet_fit(scores[groups == g], groups[groups == g], target_rate=rate)
-        for g, rate in enumerate(rule.record.rate_after)
+        for g, rate in enumerate(rule.record.rates["selection"].after)
     ]
     for g, alone in enumerate(by_rates):
         np.testing.assert_allclose(
@@ -189,16 +191,18 @@ def test_calibration_changes_nothing_but_the_rates():
             atol=1e-9,
         )
     assert rule.record.target == "accuracy"
-    assert rule.target_rate == pytest.approx((max(rule.record.rate_after) + min(rule.record.rate_after)) / 2)
+    assert rule.target_rate == pytest.approx(
+        (max(rule.record.rates["selection"].after) + min(rule.record.rates["selection"].after)) / 2
+    )
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.04])
 def test_the_cutoff_is_of_no_consequence_for_the_most_accurate_rates(max_gap):
     scores, groups, labels = miscalibrated()
     found = [
-        fit_rule(
-            scores, groups, labels, target_rate="accuracy", ramp_width=0, max_gap=max_gap, cutoff=cutoff
-        ).record.rate_after
+        fit_rule(scores, groups, labels, target_rate="accuracy", ramp_width=0, max_gap=max_gap, cutoff=cutoff)
+        .record.rates["selection"]
+        .after
         for cutoff in (0.2, 0.5, 0.8)
     ]
     assert found[0] == pytest.approx(found[1], abs=1e-9)
@@ -208,9 +212,9 @@ def test_the_cutoff_is_of_no_consequence_for_the_most_accurate_rates(max_gap):
 def test_scores_on_another_scale_give_the_same_rates():
     scores, groups, labels = miscalibrated()
     options = {"target_rate": "accuracy", "ramp_width": 0, "max_gap": 0.03}
-    plain = fit_rule(scores, groups, labels, **options).record.rate_after
-    signed = fit_rule(2 * scores - 1, groups, labels, scale="signed", **options).record.rate_after
-    logits = fit_rule(logit(scores), groups, labels, scale="logit", **options).record.rate_after
+    plain = fit_rule(scores, groups, labels, **options).record.rates["selection"].after
+    signed = fit_rule(2 * scores - 1, groups, labels, scale="signed", **options).record.rates["selection"].after
+    logits = fit_rule(logit(scores), groups, labels, scale="logit", **options).record.rates["selection"].after
     assert signed == pytest.approx(plain, abs=1e-9)
     assert logits == pytest.approx(plain, abs=1e-9)
 
@@ -262,7 +266,7 @@ def test_base_rate_is_the_weighted_mean_label(max_gap):
     number = fit_rule(scores, groups, target_rate=rule.target_rate, sample_weight=weights, max_gap=max_gap)
     assert number.ramps == rule.ramps
     plain = fit_rule(scores, groups, labels, target_rate="base_rate")
-    assert plain.record.rate_after == pytest.approx([labels.mean()] * 2, abs=1e-9)
+    assert plain.record.rates["selection"].after == pytest.approx([labels.mean()] * 2, abs=1e-9)
 
 
 # Refusals -----------------------------------------------------------------------------------------

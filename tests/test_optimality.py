@@ -8,8 +8,9 @@ import pytest
 
 import fairramp
 from fairramp.core.curve import ScoreDistribution
-from fairramp.fit.criteria.parity import ParityProblem, solve_parity
+from fairramp.fit.criteria.parity import solve_parity
 from fairramp.fit.guess import RoughCurve, likely_ramps
+from fairramp.fit.problem import Gap, Optimal, Problem
 from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
 
 BATCHES = range(20)
@@ -40,7 +41,7 @@ def instances(batch):
 
 def stands(rule, instance):
     """Whether the classifier's own decisions were kept, which no ramp can equal."""
-    return rule.ramp_width == 0 < instance.ramp_width
+    return rule.is_hard and instance.ramp_width > 0
 
 
 @pytest.mark.parametrize("batch", BATCHES)
@@ -75,7 +76,7 @@ def test_gap_on_the_fit_sample_never_exceeds_max_gap(batch):
     for seed, instance, rule, h in instances(batch):
         rates = selection_rates(h, instance.groups, instance.weights)
         assert rates.max() - rates.min() <= instance.max_gap + 1e-9, seed
-        np.testing.assert_allclose(rule.record.rate_after, rates, atol=1e-9)
+        np.testing.assert_allclose(rule.record.rates["selection"].after, rates, atol=1e-9)
 
 
 @pytest.mark.parametrize("batch", BATCHES[:8])
@@ -90,8 +91,8 @@ def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatc
         assert rule.record.fingerprint == expected.record.fingerprint
         assert rule.record.rows == expected.record.rows
         if instance.ramp_width == 0 or stands(rule, instance):  # otherwise a ramp's end may round past a score
-            assert rule.record.rows_above == expected.record.rows_above
-            assert rule.record.rows_inside == expected.record.rows_inside
+            assert rule.record.rates["selection"].rows_above == expected.record.rates["selection"].rows_above
+            assert rule.record.rates["selection"].rows_inside == expected.record.rates["selection"].rows_inside
 
 
 @pytest.mark.parametrize("batch", BATCHES[:4])
@@ -126,7 +127,7 @@ def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
     monkeypatch.setattr("fairramp.fit.guess.likely_ramps", kept)
     rule = fairramp.fit_rule(scores, groups, ramp_width=width, max_gap=max_gap, target_rate=target_rate)
     [(step, target, feet)] = guesses
-    thresholds = np.array([ramp.threshold for ramp in rule.ramps])
+    thresholds = np.array(rule.thresholds)
     np.testing.assert_allclose(feet + width / 2, thresholds, rtol=0, atol=2 * step)
     assert abs(target - rule.target_rate) < 1e-3
 
@@ -182,7 +183,7 @@ def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
     scores, rows = np.array([0.42, 0.51, 0.42, 0.51]), np.array([50.0, 50, 50, 50])
     rows[2:] += 10 if cutoff < 0.5 else -10, 0
     distribution = ScoreDistribution(np.array([2, 2]), scores, rows)
-    problem = ParityProblem(max_gap=1.0, target_rate=None, cutoff=cutoff, ramp_width=2.5, offset=offset)
+    problem = Problem(Gap(1.0), Optimal(), cutoff, 2.5, offset)
     on_cutoff = distribution.rates(np.full(2, problem.own_foot), problem.ramp_width)
     expected = on_cutoff[1] + (0.5 if cutoff < 0.5 else -0.5)
     found = solve_parity(distribution, np.array([1 - 1e-9, 1e-9]), problem, expected + error)

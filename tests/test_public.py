@@ -23,7 +23,7 @@ NAMES = ERRORS | {
     "Audit",
     "Certificate",
     "Check",
-    "Covariance",
+    "Columns",
     "FitRecord",
     "Frontier",
     "GroupScores",

@@ -38,11 +38,11 @@ def test_rows_at_the_foot_of_a_ramp_are_told_from_rows_above_it_also_in_bins(opt
     scores = np.where(rng.random(40_000) < 0.3, 0.5, rng.random(40_000))
     rule = fit_rule(scores, groups, **options)
     for k, ramp in enumerate(rule.ramps):
-        x, low, high = scores[groups == k], ramp.threshold, ramp.threshold + rule.ramp_width
-        inside = (x > low) & (x < high) if rule.ramp_width else x == low
-        above = x >= high if rule.ramp_width else x > low
-        assert rule.record.rows_inside[k] == inside.sum()
-        assert rule.record.rows_above[k] == above.sum()
+        x, low, high = scores[groups == k], ramp.foot, ramp.foot + ramp.width
+        inside = (x > low) & (x < high) if ramp.width else x == low
+        above = x >= high if ramp.width else x > low
+        assert rule.record.rates["selection"].rows_inside[k] == inside.sum()
+        assert rule.record.rates["selection"].rows_above[k] == above.sum()
 
 
 def test_unused_categories_do_not_change_the_fingerprint():

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 import fairramp
 import oracles
 from fairramp import SGD, Covariance, InputError, Ramp, Rule, RuleFormatError, StreamingFit
-from fairramp.fit.criteria.parity import ParityProblem
+from fairramp.fit.problem import Fixed, Gap, Problem
 from fairramp.fit.sgd import DualDescent, descend, dual_objective, published_rate
 from fairramp.measure.bounds import proposition_1_bound
 from samples import quiet_fit, rates, sample
@@ -46,7 +46,7 @@ def test_the_average_iterate_is_still_far_when_the_last_is_near():
 @pytest.mark.parametrize("max_gap", [0.0, 0.1])
 def test_the_average_is_within_proposition_1_over_many_seeds(max_gap):
     scores, codes = sample(1000, 2)
-    problem = ParityProblem(max_gap=max_gap, target_rate=0.4, cutoff=0.0, ramp_width=0.1, offset=0.0)
+    problem = Problem(Gap(max_gap), Fixed(0.4), 0.0, 0.1, 0.0)
     exact = quiet_fit(scores, codes, ramp="paper", target_rate=0.4, max_gap=max_gap, ramp_width=0.05)
     t = 2 * (thresholds(exact) - 0.5)
     signed = 2 * (scores - 0.5)
@@ -143,7 +143,7 @@ def test_scales_give_the_same_decisions(scale):
 
 def test_one_step_is_the_published_update():
     """λ ← [λ − α (ε/2 + ρ − g)]⁺ and μ ← [μ − α (ε/2 − ρ + g)]⁺, worked by hand."""
-    problem = ParityProblem(max_gap=0.1, target_rate=0.4, cutoff=0.0, ramp_width=0.2, offset=0.0)
+    problem = Problem(Gap(0.1), Fixed(0.4), 0.0, 0.2, 0.0)
     state = DualDescent(problem, 2)
     state.step(0.12, 1, 0.5)  # g = 0.12 / 0.2 = 0.6
     assert state.upper == [0.0, pytest.approx(0.5 * (0.6 - 0.4 - 0.05))]
@@ -157,7 +157,7 @@ def test_one_step_is_the_published_update():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 2)), min_size=1, max_size=60), st.floats(0, 0.5))
 def test_averages_are_the_means_of_all_iterates(rows, max_gap):
-    problem = ParityProblem(max_gap=max_gap, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.5)
+    problem = Problem(Gap(max_gap), Fixed(0.3), 0.0, 0.2, 0.5)
     state, seen = DualDescent(problem, 3), []
     for score, group in rows:
         state.step(score, group, 0.3)
@@ -168,7 +168,7 @@ def test_averages_are_the_means_of_all_iterates(rows, max_gap):
 
 
 def test_a_batch_of_one_row_is_a_step():
-    problem = ParityProblem(max_gap=0.02, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.5)
+    problem = Problem(Gap(0.02), Fixed(0.3), 0.0, 0.2, 0.5)
     one, other = DualDescent(problem, 2), DualDescent(problem, 2)
     rng = np.random.default_rng(0)
     for score, group in zip(rng.uniform(-1, 1, 200), rng.integers(2, size=200), strict=True):
@@ -244,7 +244,7 @@ def test_a_stream_is_the_published_update_row_by_row():
     scores, codes = sample(300)
     stream = StreamingFit(target_rate=0.3, ramp="paper", ramp_width=0.1, learning_rate=0.02)
     stream.partial_fit(scores, codes)
-    problem = ParityProblem(max_gap=0.0, target_rate=0.3, cutoff=0.0, ramp_width=0.2, offset=0.0)
+    problem = Problem(Gap(0.0), Fixed(0.3), 0.0, 0.2, 0.0)
     state = DualDescent(problem, 2)
     for score, group in zip(2 * (scores - 0.5), codes, strict=True):
         state.step(score, group, 0.02)

@@ -21,7 +21,7 @@ POLICIES = ["error", "pooled", "original"]
 
 def test_the_error_is_the_default_policy():
     assert fit_rule(SCORES, GROUPS).unseen_group == "error"
-    assert Rule(("A",), (Ramp(0.5),), ramp_width=0.1).unseen_group == "error"
+    assert Rule(("A",), (Ramp.centered(0.5, 0.1),)).unseen_group == "error"
 
 
 @pytest.mark.parametrize("method", ["probabilities", "decide"])
@@ -66,10 +66,10 @@ def test_missing_values_and_blank_texts_are_told_apart(missing, crossed):
         return [(label, "x")] if crossed else pd.Series([label], dtype=object)
 
     labels = [("", "x"), ("A", "x")] if crossed else ["", "A"]
-    blank = Rule(tuple(labels), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    blank = Rule(tuple(labels), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(UnseenGroupError, match=r"knows the blank text '', and None .* keep_default_na=False\."):
         blank.probabilities([0.5], column(missing))
-    gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(
         UnseenGroupError, match=r"knows None \(a missing value\), and the blank text '' is another"
     ):
@@ -128,8 +128,8 @@ def check_pooled(scores, groups, slack=1e-9, line=LINE, **options):
     for name in ("max_gap", "target_rate"):
         options.pop(name, None)
     alone = everyone_as_one(rule, scores, **options)
-    assert rule.pooled.threshold == pytest.approx(alone.ramps[0].threshold, abs=slack)
-    assert rule.pooled.tie_chance == pytest.approx(alone.ramps[0].tie_chance, abs=slack)
+    assert rule.threshold_of(rule.pooled) == pytest.approx(alone.thresholds[0], abs=slack)
+    assert rule.pooled.tie == pytest.approx(alone.ramps[0].tie, abs=slack)
     found = rule.probabilities(line, np.full(len(line), "new"))
     expected = alone.probabilities(line, np.zeros(len(line)))
     width = options.get("ramp_width", 0.01)
@@ -206,7 +206,7 @@ def test_original_compares_narrow_floats_as_their_float64_copy(kind, cutoff):
     column = np.array([cutoff], dtype=kind)
     expected = column.astype(np.float64) >= cutoff
     assert np.array_equal(rule.probabilities(column, ["new"]), expected)
-    assert quiet_fit(column, ["A"], cutoff=cutoff).record.rate_before == (expected[0],)
+    assert quiet_fit(column, ["A"], cutoff=cutoff).record.rates["selection"].before == (expected[0],)
 
 
 @pytest.mark.parametrize("cutoff", [None, -3.0, 2.5])
@@ -267,7 +267,7 @@ def test_a_missing_group_that_the_fit_saw_is_a_group_of_its_own(policy, missing,
     groups = [["A", "B", missing][code] for code in CODES]
     rule = fit_rule(SCORES, groups, unseen_group=policy, ramp_width=0.2)
     assert rule.groups == ("A", "B", None)
-    expected = np.clip(0.5 + (LINE - rule.ramps[2].threshold) / 0.2, 0, 1)
+    expected = np.clip(0.5 + (LINE - rule.thresholds[2]) / 0.2, 0, 1)
     assert rule.probabilities(LINE, [asked] * len(LINE)) == pytest.approx(expected, abs=1e-12)
 
 
@@ -330,6 +330,8 @@ def test_decisions_of_unseen_groups_repeat_too(policy):
 def test_own_decisions_of_percentages_are_one_everywhere(p):
     """0.57 · 100 is a little less than 57, and both are the same position."""
     score = p * 100
-    rule = Rule(("A",), (Ramp(p, 1.0),), 0, scale="percent", cutoff=round(score), unseen_group="original")
+    rule = Rule(
+        ("A",), (Ramp.centered(p, 0, 1.0),), scale="percent", cutoff=round(score), unseen_group="original"
+    )
     known, unknown = rule.probabilities([score, score], ["A", "Z"])
     assert known == unknown == 1.0

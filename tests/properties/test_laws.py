@@ -13,7 +13,8 @@ from fairramp.core.points import Points, Summary
 from fairramp.core.scales import SCALES
 from fairramp.data.groups import encode_groups
 from fairramp.data.rows import ArrayRows
-from fairramp.fit.criteria.parity import ParityProblem, solve_parity
+from fairramp.fit.criteria.parity import solve_parity
+from fairramp.fit.problem import Gap, Optimal, Problem
 from oracles import brute_force_threshold_rate, selection_rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -216,7 +217,7 @@ def test_decisions_that_already_meet_max_gap_stay(sample, max_gap, width, cutoff
 def test_a_guess_of_the_target_changes_nothing(sample, width, max_gap, guess):
     scores, groups, weights = sample
     summary = summary_of(scores, groups, weights)
-    problem = ParityProblem(max_gap=max_gap, target_rate=None, cutoff=0.5, ramp_width=width, offset=0.5)
+    problem = Problem(Gap(max_gap), Optimal(), 0.5, width, 0.5)
     plain = solve_parity(summary.distribution(), summary.shares, problem)
     guided = solve_parity(summary.distribution(), summary.shares, problem, guess)
     assert guided.target_rate == pytest.approx(plain.target_rate, abs=1e-9)

@@ -46,10 +46,10 @@ class BetaLaw:
             return stats.beta.sf(foot, self.a, self.b)
         return (self._excess(foot) - self._excess(foot + width)) / width
 
-    def true_rate(self, ramp, width, weight):
+    def true_rate(self, ramp, weight):
         """E[w h] / E[w] for w = constant + slope · x, by the size-biased law."""
         constant, slope = weight
-        foot = ramp.threshold - width / 2
+        foot, width = ramp.foot, ramp.width
         biased = BetaLaw(self.a + 1, self.b)
         slope_part = slope * self.mean * biased._rate(foot, width) if slope else 0.0
         return (constant * self._rate(foot, width) + slope_part) / (constant + slope * self.mean)
@@ -70,12 +70,12 @@ class TiedLaw:
     def draw(self, rng, n):
         return rng.choice(self.support, n, p=self.masses)
 
-    def true_rate(self, ramp, width, weight):
-        x, foot = self.support, ramp.threshold - width / 2
-        if width == 0:
-            h = np.where(x == ramp.threshold, ramp.tie_chance, x > ramp.threshold)
+    def true_rate(self, ramp, weight):
+        x = self.support
+        if ramp.width == 0:
+            h = np.where(x == ramp.foot, ramp.tie, x > ramp.foot)
         else:
-            h = np.clip((x - foot) / width, 0, 1)
+            h = np.clip((x - ramp.foot) / ramp.width, 0, 1)
         mass = self.masses * (weight[0] + weight[1] * x)
         return float(mass @ h / mass.sum())
 
@@ -138,9 +138,7 @@ def simulate(case, replicates, seed=0):
             cutoff=case.cutoff,
             sample_weight=case.weight[0] + case.weight[1] * scores if case.weight[1] else None,
         )
-        rates = [
-            law.true_rate(ramp, rule.ramp_width, case.weight) for law, ramp in zip(laws, rule.ramps, strict=True)
-        ]
+        rates = [law.true_rate(ramp, case.weight) for law, ramp in zip(laws, rule.ramps, strict=True)]
         gap = max(rates) - min(rates)
         if case.is_uniform and first is not None and gap < 0.6 * first[0]:
             # Certificates are slow to compute, and a gap so far below all of them is covered.

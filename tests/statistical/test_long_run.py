@@ -91,8 +91,7 @@ def test_draws_of_ids_that_are_text_are_uniform(form):
 
 @pytest.mark.parametrize("chance", [0.001, 0.1, 0.5, 0.9, 0.999])
 def test_as_many_decisions_are_yes_as_their_chance_says(chance):
-    ramp = fairramp.Ramp(0.5)
-    rule = fairramp.Rule(groups=("a",), ramps=(ramp,), ramp_width=1.0)
+    rule = fairramp.Rule(groups=("a",), ramps=(fairramp.Ramp(0.0, 1.0),))
     n = 1_000_000
     for key in KEYS:
         yes = int(rule.decide(np.full(n, chance), ["a"] * n, ids=range(n), key=key).sum())
@@ -123,9 +122,7 @@ def gaps(ramp_width):
                 np.concatenate([law.draw(rng, m) for law, m in zip(LAWS, sizes, strict=True)]) for _ in range(2)
             )
             rule = quiet_fit(rows, groups, target_rate=RATE, ramp_width=ramp_width)
-            a, b = (
-                law.true_rate(ramp, ramp_width, (1.0, 0.0)) for law, ramp in zip(LAWS, rule.ramps, strict=True)
-            )
+            a, b = (law.true_rate(ramp, (1.0, 0.0)) for law, ramp in zip(LAWS, rule.ramps, strict=True))
             true[i, j] = abs(a - b)
             rates = np.bincount(groups, rule.probabilities(more, groups)) / sizes
             fresh[i, j] = abs(rates[0] - rates[1])

@@ -56,7 +56,8 @@ def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.f
 def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
     """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
     labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
-    _check_one_column(labels, values, "labels", one_row="settings are passed by name, like max_gap=0.05")
+    of_ = " of 0 and 1" if labels.ndim == 0 else ""
+    _check_one_column(labels, values, "labels", of=of_, one_row="settings are passed by name, like max_gap=0.05")
     check_length("labels", len(labels), n_rows, of)
     _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
     return labels

@@ -44,30 +44,21 @@ class _NoRows(Rows):
         raise AssertionError("exact points need no refinement")
 
 
-@taking_settings("target_rate", "cutoff", "scale", "solver")
-def fit_summary(
-    summary: GroupScores,
-    *,
-    target_rate: str | float = "optimal",
-    cutoff: float | None = None,
-    **settings: Unpack[Keywords],
-) -> Rule:
+@taking_settings("scale", "solver")
+def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     """Learn a rule from a summary alone; the rows are not needed.
 
     The rule is the optimum for rows that lie at the means of their bins. How far each group's selection rate on
     the rows themselves can be from that is computed and kept as ``rule.record.rates["selection"].error``; the
     certificate counts it in. Within it, the rule is that of `fit_rule`. A ``ramp_width`` well above the width of
     the bins keeps it small; with 0 the rows of a whole bin are uncertain. A summary with strata gives a rule that
-    equalises within strata.
+    equalises within strata. The targets "accuracy" and "base_rate" need labels, which a summary does not have.
+    The cut-off is that of the summary unless given, and must be an edge of its bins.
 
     Parameters
     ----------
     summary : GroupScores
         From `summarize`, `summarize_frame` or `GroupScores.load`, perhaps merged.
-    target_rate : "optimal" or a number in [0, 1], default "optimal"
-        As in `fit_rule`; the other targets need labels, which a summary does not have.
-    cutoff : float, optional
-        As in `fit_rule`; that of the summary unless given. It must be an edge of the bins.
     {settings}
 
     Returns
@@ -91,16 +82,14 @@ def fit_summary(
             remedy="fairramp.summarize makes one of scores and groups",
             kind=type(summary).__name__,
         )
-    if isinstance(target_rate, str) and target_rate in ("accuracy", "base_rate"):
+    target, cutoff = settings.get("target_rate"), settings.get("cutoff")
+    if isinstance(target, str) and target in ("accuracy", "base_rate"):
         raise InputError(
-            "{target_rate:" + target_rate + "} needs labels, which a summary does not have",
+            "{target_rate:" + target + "} needs labels, which a summary does not have",
             remedy="use 'optimal' or a number, or fit the rows",
         )
-    for name in ("scale", "solver"):
-        if name in settings:
-            raise TypeError(f"fit_summary() got an unexpected keyword argument {name!r}")
-    fixed = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
-    asked = Settings.of("fit_summary", {**settings, **fixed, "target_rate": target_rate})
+    own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
+    asked = Settings.of("fit_summary", settings, without=("scale", "solver"), fixed=own)
     if summary.stratified:
         asked.check_stratified()
     if not summary.grid.has_edge(asked.problem.cutoff):

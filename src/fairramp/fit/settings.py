@@ -6,7 +6,7 @@ with the others, before any row is looked at.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar
 
@@ -109,15 +109,21 @@ class Settings:
             self._check_sgd()
 
     @classmethod
-    def of(cls, caller: str, given: Any) -> "Settings":
-        """From the keywords that a function was called with."""
-        names = [field.name for field in fields(cls)]
+    def of(
+        cls,
+        caller: str,
+        given: Mapping[str, Any],
+        without: tuple[str, ...] = (),
+        fixed: Mapping[str, Any] | None = None,
+    ) -> "Settings":
+        """From the keywords that a function was called with; it takes all but some, and sets others itself."""
+        names = [field.name for field in fields(cls) if field.name not in without]
         for name in given:
             if name not in names:
                 near = meant(name, names)
                 hint = f"; did you mean {near!r}?" if near else ""
                 raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
-        return cls(**given)
+        return cls(**{**given, **(fixed or {})})
 
     def _check_sgd(self) -> None:
         """Refuse what the published algorithm is not made for."""
