@@ -220,7 +220,7 @@ def test_a_guess_of_the_target_changes_nothing(sample, width, max_gap, guess):
     problem = Problem(Gap(max_gap), Optimal(), 0.5, width, 0.5)
     plain = solve_parity(summary.distribution(), summary.shares, problem)
     guided = solve_parity(summary.distribution(), summary.shares, problem, guess)
-    assert guided.target_rate == pytest.approx(plain.target_rate, abs=1e-9)
+    assert guided.level == pytest.approx(plain.level, abs=1e-9)
     np.testing.assert_allclose(guided.rates, plain.rates, atol=1e-9)
 
 

@@ -308,4 +308,6 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise FairrampError(f"{name} is not installed; install it with: pip install {name}") from None
+        raise FairrampError(
+            "{name} is not installed", remedy="install it with: pip install {name}", name=name
+        ) from None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Floats
+from fairramp.core.labels import Label
 from fairramp.errors import InputError, shown
 
 __all__ = [
@@ -49,8 +50,20 @@ def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.f
     sound = np.isfinite(weights) & (weights >= 0)
     _check_rows(weights, sound, "sample_weight", "must be finite and not negative")
     if not weights.any():
-        raise InputError("is zero in every row; at least one must be positive", argument="sample_weight")
+        raise no_weight()
     return weights
+
+
+def no_weight(*group: Label) -> InputError:
+    """What is wrong with weights that are all 0, or with those of a group."""
+    if not group:
+        return InputError("is zero in every row; at least one must be positive", argument="sample_weight")
+    return InputError(
+        "is zero in every row of group {group!r}",
+        argument="sample_weight",
+        remedy="give its rows weight or leave them out",
+        group=group[0],
+    )
 
 
 def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ from fairramp.core.checks import check_option
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.points import Booleans, Points
 from fairramp.core.scales import SCALES, Scale
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError
 
 __all__ = ["Grid", "checked_resolution"]
 
@@ -134,6 +134,9 @@ def checked_resolution(resolution: Any) -> int:
     whole = isinstance(resolution, int | np.integer) and not isinstance(resolution, bool)
     if not whole or not 2 <= resolution <= MOST_BINS or resolution & (resolution - 1):
         raise InputError(
-            f"`resolution` must be a power of two from 2 to {MOST_BINS:,}, such as 4096, got {shown(resolution)}."
+            "must be a power of two from 2 to {most:,}, such as 4096",
+            argument="resolution",
+            got=resolution,
+            most=MOST_BINS,
         )
     return int(resolution)

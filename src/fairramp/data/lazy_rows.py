@@ -160,7 +160,7 @@ class LazyRows(Rows):
         owner = found["owner"].astype(np.intp)
         if not np.array_equal(np.bincount(owner, found["n"], minlength=len(chosen)), chosen.rows):
             raise FairrampError(
-                "The table changed while it was read, or gives other rows each time; fit a fixed copy."
+                "The table changed while it was read, or gives other rows each time", remedy="fit a fixed copy"
             )
         mean = chosen.lower[owner] + found["d"] / found["w"]
         return self._points(chosen.group[owner], found, mean, bins.bin[owner])
@@ -211,7 +211,7 @@ class LazyRows(Rows):
         try:
             return np.fromiter((self._code[key] for key in keys), dtype=np.intp, count=len(found["n"]))
         except KeyError:
-            raise FairrampError("The table changed while it was read; fit a fixed copy.") from None
+            raise FairrampError("The table changed while it was read", remedy="fit a fixed copy") from None
 
     def _points(self, group: Integers, found: dict[str, Any], mean: Floats, bin_: Floats | None = None) -> Points:
         """Sums as points, those of one score as exact ones; where the others' rows are is remembered."""

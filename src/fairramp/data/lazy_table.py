@@ -15,6 +15,7 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, canonical_label, label_key, label_of
 from fairramp.core.scales import SATURATION, Scale
 from fairramp.data import engines
+from fairramp.data.arrays import no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.rows import refusal
 from fairramp.errors import InputError
@@ -136,18 +137,14 @@ class Profile(NamedTuple):
         counts = {name: np.nan_to_num(found[name]) for name in ("n", *integers)}
         n_rows = counts["n"].sum()
         if not n_rows:
-            raise InputError("`scores` is empty; pass at least one row.")
+            raise InputError("is empty", argument="scores", remedy="pass at least one row")
         if counts["sound"].sum() < n_rows:
             _refuse_scores(table, scale, (x >= low) & (x <= high))
         if table.has_id and counts["no_id"].sum():
-            where = _in_rows(counts["no_id"].sum())
-            raise InputError(
-                f"`ids` must be strings or integers, got null in {where}; give every row an id of its own."
-            )
+            remedy = "give every row an id of its own"
+            raise _bad_rows("ids", "must be strings or integers, got null", counts["no_id"].sum(), remedy)
         if table.labelled and counts["zero_one"].sum() < n_rows:
-            raise InputError(
-                f"`labels` must be 0 or 1, got others in {_in_rows(n_rows - counts['zero_one'].sum())}."
-            )
+            raise _bad_rows("labels", "must be 0 or 1, got others", n_rows - counts["zero_one"].sum())
 
         keys = list(zip(*(found[key] for key in table.keys), strict=True))
         labels = [table.label(key) for key in keys]
@@ -161,16 +158,13 @@ class Profile(NamedTuple):
     def _with_weights(self, found: dict[str, Any], counts: dict[str, Floats]) -> "Profile":
         n_rows = counts["n"].sum()
         if counts["weighs"].sum() < n_rows:
-            where = _in_rows(n_rows - counts["weighs"].sum())
-            raise InputError(f"`sample_weight` must be finite and not negative, got others in {where}.")
+            n_bad = n_rows - counts["weighs"].sum()
+            raise _bad_rows("sample_weight", "must be finite and not negative, got others", n_bad)
         if not self.rows.any():
-            raise InputError("`sample_weight` is zero in every row; at least one must be positive.")
+            raise no_weight()
         lost = np.flatnonzero(self.rows == 0)
         if len(lost):
-            raise InputError(
-                f"`sample_weight` is zero in every row of group {self.labels[lost[0]]!r}; "
-                "give its rows weight or leave them out."
-            )
+            raise no_weight(self.labels[lost[0]])
         most, least = float(np.nanmax(found["most"])), float(np.nanmin(found["least"]))
         return self._replace(
             largest_weight=most, smallest_weight=least, has_zeros=bool(counts["counts"].sum() < n_rows)
@@ -184,7 +178,7 @@ def _number(schema: Any, name: str, argument: str) -> Any:
     dtype = schema[name]
     if not (dtype.is_numeric() or dtype == nw.Boolean):
         what = "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else f"values of type {dtype}"
-        raise InputError(f"`{argument}` must be numbers, got {what}.")
+        raise InputError("must be numbers, got {what}", argument=argument, what=what)
     return nw.col(name).cast(nw.Float64)
 
 
@@ -202,8 +196,11 @@ def _group(schema: Any, name: str, shown: str) -> Any:
         return column.cast(nw.Int64)
     if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
         raise InputError(
-            "A group label must be a string, a whole number, a boolean or missing, got values of type "
-            f"{dtype} in {shown!r}; convert such labels to strings."
+            "A group label must be a string, a whole number, a boolean or missing, got values of type {dtype} in "
+            "{name!r}",
+            remedy="convert such labels to strings",
+            dtype=dtype,
+            name=shown,
         )
     return column
 
@@ -218,12 +215,16 @@ def _refuse_scores(table: LazyTable, scale: Scale, sound: Any) -> None:
     kinds = table.fetch(bad.select(nw.len().alias("n"), nw.col("null").sum(), nw.col("nan").sum()))
     n, null, nan = (int(np.nan_to_num(kinds[name])[0]) for name in ("n", "null", "nan"))
     if null:
-        raise InputError(f"`scores` must be finite numbers, got null in {_in_rows(null)}.")
+        raise _bad_rows("scores", "must be finite numbers, got null", null)
     if nan:
         raise refusal(scale, float("nan"), _in_rows(nan))
     ends = table.fetch(bad.select(x.min().alias("low"), x.max().alias("high")))
     low, high = float(ends["low"][0]), float(ends["high"][0])
     raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, _in_rows(n))
+
+
+def _bad_rows(argument: str, rule: str, n: float, remedy: str | None = None) -> InputError:
+    return InputError(rule + " in {where}", argument=argument, remedy=remedy, where=_in_rows(n))
 
 
 def _in_rows(n: float) -> str:

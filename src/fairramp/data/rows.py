@@ -294,7 +294,9 @@ class ArrayRows(Rows):
 def refusal(scale: Scale, value: float, where: str) -> InputError:
     """What is wrong with a score that is not on its scale."""
     if not np.isfinite(value):
-        return InputError(f"`scores` must be finite numbers, got {value} in {where}.")
+        return InputError(
+            "must be finite numbers, got {value} in {where}", argument="scores", value=value, where=where
+        )
     low, high = scale.score_range
     remedy = {
         "probability": "pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for "
@@ -303,7 +305,14 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
         "signed": "pass scale='logit' for logits or decision values",
     }[scale.name]
     return InputError(
-        f"`scores` must be in [{low:g}, {high:g}] for scale={scale.name!r}, got {value!r} in {where}; {remedy}."
+        "must be in [{low:g}, {high:g}] for scale={name!r}, got {value!r} in {where}",
+        argument="scores",
+        remedy=remedy,
+        low=low,
+        high=high,
+        name=scale.name,
+        value=value,
+        where=where,
     )
 
 

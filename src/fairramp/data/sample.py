@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Floats
 from fairramp.core.scales import SATURATION, Scale
-from fairramp.data.arrays import as_labels, as_scores, as_weights
+from fairramp.data.arrays import as_labels, as_scores, as_weights, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.rows import ArrayRows
@@ -107,12 +107,7 @@ class Sample:
             sample, weights = self.take(counts), weights[counts]
             lost = np.flatnonzero(self.cells.occurring() & ~sample.cells.occurring())
             if len(lost) and not drop_empty:
-                raise InputError(
-                    "is zero in every row of group {group!r}",
-                    argument="sample_weight",
-                    remedy="give its rows weight or leave them out",
-                    group=self.cells.labels[lost[0]],
-                )
+                raise no_weight(self.cells.labels[lost[0]])
             sample = replace(sample, counts=counts)
         shift = scaling(float(weights.max()), float(weights.min()))
         return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)

@@ -175,7 +175,7 @@ class Audit(Drawn):
         """
         s = self.selection
         if s.accuracy is None:
-            raise InputError("Error rates need `labels`, the true outcomes of the rows.")
+            raise InputError("Error rates need {labels}, the true outcomes of the rows")
         return Table(
             cell_columns(self.groups, stratified=self.within_strata)
             | {

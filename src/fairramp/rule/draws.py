@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.checks import check_length
 from fairramp.errors import InputError, shown
 
 __all__ = ["checked_key", "decide", "draws"]
@@ -53,7 +54,7 @@ def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
         try:
             state.update(identifier.encode())
         except UnicodeEncodeError:
-            raise InputError(f"An id must be valid Unicode text, got {shown(identifier)}.") from None
+            raise InputError("An id must be valid Unicode text", got=identifier) from None
         return int(state.hexdigest()[:13], 16) / 2**52
 
     return np.array([draw(text) for text in _texts(ids)], dtype=np.float64)
@@ -80,18 +81,18 @@ def decide(
     by_id = ids is not None or key is not None
     if by_id == (random_state is not None):
         raise InputError(
-            "Pass either `ids` and `key`, for decisions that repeat, or `random_state`, for ordinary "
-            f"random draws; got {'both' if by_id else 'neither'}."
+            "Pass either {ids} and {key}, for decisions that repeat, or {random_state}, for ordinary random "
+            "draws; got {came}",
+            came="both" if by_id else "neither",
         )
     if not by_id:
         return (_generator(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
     if ids is None or key is None:
-        absent = "key" if key is None else "ids"
-        raise InputError(f"Repeatable decisions need both `ids` and `key`; `{absent}` is missing.")
+        absent = "{key}" if key is None else "{ids}"
+        raise InputError("Repeatable decisions need both {ids} and {key}; " + absent + " is missing")
     checked_key(key)
     column = _column(ids)
-    if len(column) != len(probabilities):
-        raise InputError(f"`ids` has {len(column)} rows and `scores` {len(probabilities)}; they must match.")
+    check_length("ids", len(column), len(probabilities))
     decisions = (probabilities >= 1).astype(np.int8)
     uncertain = np.flatnonzero((probabilities > 0) & (probabilities < 1))
     _check_ids(column)
@@ -106,7 +107,7 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return np.random.default_rng(int(random_state))
     raise InputError(
-        f"`random_state` must be a whole number from 0 on or a numpy.random.Generator, got {shown(random_state)}."
+        "must be a whole number from 0 on or a numpy.random.Generator", argument="random_state", got=random_state
     )
 
 
@@ -120,20 +121,25 @@ def checked_key(key: Any) -> str:
     else:
         what = type(key).__name__
     raise InputError(
-        f"`key` must be 64 lowercase hexadecimal characters, got {what}; secrets.token_hex(32) makes one."
+        "must be 64 lowercase hexadecimal characters, got {what}",
+        argument="key",
+        remedy="secrets.token_hex(32) makes one",
+        what=what,
     )
 
 
 def _column(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
     if isinstance(ids, str | bytes):
-        raise InputError("`ids` must be a column with one id per row, got a single text.")
+        raise InputError("must be a column with one id per row, got a single text", argument="ids")
     if isinstance(ids, list | tuple):
         return ids
     column: npt.NDArray[Any] = np.asanyarray(ids)
     if isinstance(column, np.ma.MaskedArray):
         column = np.array(column.tolist(), dtype=object)  # a masked id becomes None
     if column.ndim != 1:
-        raise InputError(f"`ids` must be one id per row, got an array of shape {column.shape}.")
+        raise InputError(
+            "must be one id per row, got an array of shape {shape}", argument="ids", shape=column.shape
+        )
     return column
 
 
@@ -146,14 +152,14 @@ def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
             if not len(column):
                 return
             missing = np.flatnonzero(column != column)
-            raise InputError(_bad_id(column[missing[0] if len(missing) else 0]))
+            raise _bad_id(column[missing[0] if len(missing) else 0])
     for kind in set(map(type, column)):
         fits = issubclass(kind, str | int | np.integer)
         if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
-            raise InputError(_bad_id(next(v for v in column if type(v) is kind)))
+            raise _bad_id(next(v for v in column if type(v) is kind))
 
 
-def _bad_id(value: Any) -> str:
+def _bad_id(value: Any) -> InputError:
     missing = value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
     if missing:
         remedy = "give every row an id of its own"
@@ -161,7 +167,13 @@ def _bad_id(value: Any) -> str:
         remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
     else:
         remedy = "convert them to strings"
-    return f"`ids` must be strings or integers, got {shown(value)} ({type(value).__name__}); {remedy}."
+    return InputError(
+        "must be strings or integers, got {value} ({type})",
+        argument="ids",
+        remedy=remedy,
+        value=shown(value),
+        type=type(value).__name__,
+    )
 
 
 def _texts(ids: Any) -> list[str]:
