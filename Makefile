@@ -34,9 +34,10 @@ demo: $(READY)  ## the whole story on real scores: in Python, then on the comman
 
 test: lint types tests  ## lint, types and tests: what every change must pass
 
-lint: $(DEV)  ## ruff: rules and format
+lint: $(DEV)  ## ruff: rules and format; import-linter: layers import downwards only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(DEV)  ## mypy, strict
 	$(BIN)/mypy

@@ -66,20 +66,20 @@ def draw_ramps():
     rule = fairramp.fit_rule(data.score, data.sex, ramp_width=WIDTH)
     fig, axes = plt.subplots(2, 1, figsize=(6.6, 3.6), sharex=True)
     x = np.linspace(0, 1, 500)
-    for ax, sex, place in zip(axes, rule.groups, rule.ramps, strict=True):
+    for ax, sex, place in zip(axes, rule.groups, rule.thresholds, strict=True):
         ax.hist(scores[sex], 60, density=True, color=COLOURS[sex], alpha=0.3)
         ax.set_ylim(0, 5)
         ax.set_yticks([])
         ax.set_ylabel(NAMES[sex])
         chance = ax.twinx()
-        chance.plot(x, ramp(x, place.threshold), color=COLOURS[sex], linewidth=2)
+        chance.plot(x, ramp(x, place), color=COLOURS[sex], linewidth=2)
         chance.axvline(0.5, color=GREY, linestyle=":", linewidth=1)
         chance.set_yticks([0, 0.5, 1])
         chance.set_ylim(0, 1.1)
-        chance.plot([place.threshold], [0.5], "o", color=COLOURS[sex])
+        chance.plot([place], [0.5], "o", color=COLOURS[sex])
         chance.annotate(
-            f"threshold {place.threshold:.3f}",
-            (place.threshold, 0.5),
+            f"threshold {place:.3f}",
+            (place, 0.5),
             xytext=(10, -3),
             textcoords="offset points",
             color="#1b1f24",
@@ -99,12 +99,12 @@ def draw_rates():
     low, high = rule.target_rate - 0.02, rule.target_rate + 0.02
     ax.axhspan(low, high, color="#009E73", alpha=0.2, linewidth=0)
     ax.text(0.99, high + 0.008, "target rate ± max_gap/2", ha="right", color="#00634a")
-    for sex, place in zip(rule.groups, rule.ramps, strict=True):
+    for sex, place in zip(rule.groups, rule.thresholds, strict=True):
         ax.plot(t, [rate(sex, at) for at in t], color=COLOURS[sex], linewidth=2, label=NAMES[sex])
-        own, new = rate(sex, 0.5), rate(sex, place.threshold)
+        own, new = rate(sex, 0.5), rate(sex, place)
         ax.plot([0.5], [own], "o", markerfacecolor="white", color=COLOURS[sex])
-        ax.plot([place.threshold], [new], "o", color=COLOURS[sex])
-        ax.plot([place.threshold] * 2, [0, new], color=COLOURS[sex], linestyle="--", linewidth=1)
+        ax.plot([place], [new], "o", color=COLOURS[sex])
+        ax.plot([place] * 2, [0, new], color=COLOURS[sex], linestyle="--", linewidth=1)
     ax.axvline(0.5, color=GREY, linestyle=":", linewidth=1)
     ax.set(xlabel="threshold", ylabel="selection rate", ylim=(0, 0.6), xlim=(0, 1))
     ax.yaxis.set_major_formatter("{x:.0%}")

@@ -40,8 +40,8 @@ in_memory = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
 print()
 print(
     [
-        abs(a.threshold - b.threshold) < 1e-12
-        for a, b in zip(rule.ramps, in_memory.ramps, strict=True)
+        abs(a - b) < 1e-12
+        for a, b in zip(rule.thresholds, in_memory.thresholds, strict=True)
     ]
 )
 

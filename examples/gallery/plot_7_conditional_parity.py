@@ -4,7 +4,7 @@ Conditional parity: equal within departments
 
 More women than men apply to the department that takes few people. Overall rates would differ even if
 every department treated both alike, and making the overall rates equal would favour one sex in each department.
-``Covariance`` makes rates equal *within* each department. The applications are made up.
+``strata=`` makes rates equal *within* each department. The applications are made up.
 """
 
 import matplotlib.pyplot as plt
@@ -27,9 +27,7 @@ score = 1 / (1 + np.exp(-1.5 * (talent - bias)))
 # The classifier, a rule for equal overall rates, and one for equal rates within departments:
 
 overall = fairramp.fit_rule(score, sex)
-within = fairramp.fit_rule(
-    score, sex, criterion=fairramp.Covariance(strata=department)
-)
+within = fairramp.fit_rule(score, sex, strata=department)
 print(within)
 
 chances = {

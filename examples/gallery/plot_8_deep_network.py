@@ -77,8 +77,8 @@ print(rule)
 
 fig, ax = plt.subplots()
 bins = np.linspace(-25, 25, 51)
-for name, colour, ramp in zip(
-    rule.groups, ["#0072B2", "#E69F00"], rule.ramps, strict=True
+for name, colour, threshold in zip(
+    rule.groups, ["#0072B2", "#E69F00"], rule.thresholds, strict=True
 ):
     ax.hist(
         np.clip(score[test & (camera == name)], -25, 25),
@@ -88,7 +88,7 @@ for name, colour, ramp in zip(
         color=colour,
         label=name,
     )
-    at = np.log(ramp.threshold / (1 - ramp.threshold))
+    at = np.log(threshold / (1 - threshold))
     ax.axvline(at, color=colour, linestyle="--")
 ax.set(
     title="Logits by camera, and thresholds",

@@ -1,1 +1,4 @@
-"""Doors for scripts that were written for other libraries; each is a module, imported by name."""
+"""The same under the names of other libraries; each module a thin shell over the estimator.
+
+May not know commands.
+"""
