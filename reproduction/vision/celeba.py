@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairramp.datasets.uci import Source, cached
 from fairramp.errors import InputError
+from reproduction.downloads import Source, cached
 from reproduction.vision.data import FEMALE, MALE, UNKNOWN, Images, Labels, Picture, missing_pictures, need_file
 
 #: The paper's seven tasks (Appendix E.2), by their names in CelebA.
@@ -89,7 +89,7 @@ def read_subset(folder: str | Path, attributes: str | Path | None = None) -> Ima
     path = need_file(Path(folder).expanduser() / "images.tar", "The subset of CelebA", SUBSET_REMEDY)
     places, labels = _read_archive(path)
     if attributes is None:
-        _, columns = _read_zipped(cached(ATTRIBUTES, None))
+        _, columns = _read_zipped(cached(ATTRIBUTES))
     else:
         _, columns = read_attributes(Path(attributes))
     pictures: list[Picture] = []
