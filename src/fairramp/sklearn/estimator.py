@@ -181,10 +181,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         self._check_settings()
         method = method_of(self.estimator, self.predict_method, _SCALES)
-        n_rows = _num_samples(X)
-        codes = self._codes(X, sensitive_features, n_rows)
-        strata = self._strata(X)
-        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
         if isinstance(self.estimator, FrozenEstimator):
             model = self.estimator
@@ -208,10 +205,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sgd = checked_solver(self.solver)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
         self._fitted_settings = self._settings()
-        self._rows: KeptRows | None = None if sgd else rows
-        self._stream: StreamingFit | None = None
-        if sgd is not None:
-            self._stream = StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+        self._seen: KeptRows | StreamingFit = (
+            rows
+            if sgd is None
+            else StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+        )
         return self
 
     def partial_fit(
@@ -234,10 +232,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_is_fitted(self)
         self._check_settings()
         scores = self._score_rows(X)
-        codes = self._codes(X, sensitive_features, len(scores), self.rule_.group_columns)
-        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
-        if self._stream is not None:
+        if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
             if self._settings() != self._fitted_settings:
                 raise InputError(
@@ -249,13 +246,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                     argument="sample_weight",
                     remedy="leave it out",
                 )
-            stream = copy.deepcopy(self._stream)  # a bad row must leave the fitted rule as it was
-            self.rule_, self._stream = stream.partial_fit(scores, codes).rule(), stream
+            stream = copy.deepcopy(self._seen)  # a bad row must leave the fitted rule as it was
+            self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
-        assert self._rows is not None
-        strata = self._strata(X, self.rule_.strata_columns)
-        rows = self._rows.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
-        self.rule_, self._rows = self._learn(rows, self.rule_.scale, self.estimator_), rows
+        rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
+        self.rule_, self._seen = self._learn(rows, self.rule_.scale, self.estimator_), rows
         return self
 
     def _learn(self, rows: KeptRows, scale: str, model: Any) -> Rule:
@@ -323,14 +318,19 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             )
         return sensitive_features if passed else columns_of(X, self.sensitive_columns, "sensitive_columns")
 
-    def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
-        codes = encode_groups(self._groups(X, sensitive_features), names)
+    def _checked_rows(
+        self, X: Any, sensitive_features: Any, sample_weight: Any, rule: Rule | None = None
+    ) -> tuple[Codes, Codes | None, npt.NDArray[np.float64] | None]:
+        """Groups, strata and weights of the rows, checked before anything is trained; columns as in the rule."""
+        n_rows = _num_samples(X)
+        codes = encode_groups(self._groups(X, sensitive_features), rule.group_columns if rule else None)
         check_length("sensitive_features", len(codes), n_rows, "X")
-        return codes
+        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        return codes, self._strata(X, rule), weights
 
-    def _strata(self, X: Any, names: tuple[str, ...] | None = None) -> Codes | None:
+    def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
         """The strata, out of X; None for parity."""
-        wanted = checked_strata(self.criterion)
+        wanted, names = checked_strata(self.criterion), rule.strata_columns if rule else None
         return None if wanted is None else encode_strata(columns_of(X, wanted, "strata"), names)
 
     # Deciding ---------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         numpy.ndarray of float64, shape (n, 2)
         """
         check_is_fitted(self)
-        groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_.strata_columns)
+        groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
         chances = self.rule_.probabilities(self._score_rows(X), groups, strata)
         return np.column_stack([1.0 - chances, chances])
 
@@ -386,8 +386,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         labels = zero_one(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
-        right = np.where(labels, chances[:, 1], chances[:, 0])
-        return float(np.average(right, weights=weights))
+        return float(np.average(np.where(labels, chances[:, 1], chances[:, 0]), weights=weights))
 
     # What scikit-learn asks -------------------------------------------------------------------
 
