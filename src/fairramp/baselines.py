@@ -118,11 +118,9 @@ class _FixedDecisions(ABC):
         >>> shift.decide([0.4, 0.4], ["A", "B"])
         array([1, 0], dtype=int8)
         """
-        drawn = (
-            ids is not None or key is not None or random_state is not None
-        )  # then a `Rule` refuses what it does
-        source = random_state if drawn else 0
-        return self._rule().decide(scores, self._codes(groups), ids=ids, key=key, random_state=source)
+        # Chances of 0 and 1 need no draw, so that any seed will do; what a `Rule` refuses is refused.
+        seed = 0 if ids is None and key is None and random_state is None else random_state
+        return self._rule().decide(scores, self._codes(groups), ids=ids, key=key, random_state=seed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -379,8 +377,19 @@ def fit_reject_option(
             n=len(found),
             found=shown(list(found)),
         )
-    own_cutoff = SCALES[scale].checked_cutoff(cutoff)
-    own = RejectOption(found, rows, scale, codes.names, own_cutoff, found[0], 0.0, (), (), 0.0, 0.0)
+    own = RejectOption(  # the classifier's own decisions; what is not known yet is filled in below
+        groups=found,
+        rows=rows,
+        scale=scale,
+        group_columns=codes.names,
+        cutoff=SCALES[scale].checked_cutoff(cutoff),
+        disadvantaged=found[0],
+        theta=0.0,
+        rate_before=(),
+        rate_after=(),
+        validation_gap_before=0.0,
+        validation_gap=0.0,
+    )
     before = sums(own.probabilities(scores, codes)) / sums(1.0)
 
     other_scores, other_groups, *weights = validation
@@ -391,7 +400,7 @@ def fit_reject_option(
         raise InputError(
             "must have rows of both groups, got none of group {name!r}",
             argument="validation",
-            name=found[int(there[0] == found[0])],
+            name=next(label for label in found if label not in there),
         )
     options = [replace(own, theta=theta, disadvantaged=found[int(np.argmin(before))]) for theta in THETAS]
     chances = (option.probabilities(other_scores, other) for option in options)
