@@ -102,7 +102,7 @@ bench-page: $(REPRO)/ready-peers  ## docs/benchmarks.md: rows, groups, strings a
 	$(REPRO)/bin/python benchmarks/page.py write
 
 data: $(READY)  ## compute the demo's scores again from UCI Adult
-	$(BIN)/python scripts/make_adult_scores.py
+	$(BIN)/python -m scripts.make_adult_scores
 
 reproduce: $(REPRO)/ready-peers  ## the paper's tables and figures: 20 seeds (UCI=folder with the raw files)
 	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)")

@@ -102,14 +102,14 @@ def _chances(rule: fairramp.Rule, split: Split) -> Floats:
 
 
 def _described(rule: fairramp.Rule) -> dict[str, Any]:
-    thresholds = {str(name): ramp.threshold for name, ramp in zip(rule.groups, rule.ramps, strict=True)}
-    return {"thresholds": thresholds, "ramp_width": rule.ramp_width, "target_rate": rule.target_rate}
+    thresholds = {str(name): threshold for name, threshold in zip(rule.groups, rule.thresholds, strict=True)}
+    return {"thresholds": thresholds, "ramp_width": rule.ramps[0].width, "target_rate": rule.target_rate}
 
 
 def rto(scored: Scored) -> Outcome:
     """Return the paper's rule, solved exactly."""
     tuned, tuning = _timed(lambda: _tuned(scored))
-    chosen = {"ramp_width": tuned.rule.ramp_width, "target_rate": tuned.rule.target_rate}
+    chosen = {"ramp_width": tuned.rule.ramps[0].width, "target_rate": tuned.rule.target_rate}
     rule, seconds = _timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **chosen))
     return Outcome(_chances(rule, scored.test), seconds, {"tuning_seconds": tuning, **_described(rule)})
 
@@ -122,7 +122,7 @@ def _descended(scored: Scored, iterate: str, **options: Any) -> fairramp.Rule:
 def rto_sgd(scored: Scored) -> Outcome:
     """Return the paper's rule by the paper's algorithm, its last iterate."""
     exact = _tuned(scored).rule
-    chosen = {"ramp_width": exact.ramp_width, "target_rate": exact.target_rate}
+    chosen = {"ramp_width": exact.ramps[0].width, "target_rate": exact.target_rate}
     rule, seconds = _timed(lambda: _descended(scored, "last", **chosen))
     return Outcome(_chances(rule, scored.test), seconds, _described(rule))
 
@@ -146,11 +146,11 @@ def convergence(scored: Scored) -> Outcome:
     }
     details = {
         "exact_by_rate": {
-            name: {str(step): round(2 * other.ramps[i].threshold - 1, 4) for step, other in elsewhere.items()}
+            name: {str(step): round(2 * other.thresholds[i] - 1, 4) for step, other in elsewhere.items()}
             for i, name in enumerate(names)
         },
-        "exact": {name: 2 * ramp.threshold - 1 for name, ramp in zip(names, exact.ramps, strict=True)},
-        "average": {name: 2 * ramp.threshold - 1 for name, ramp in zip(names, average.ramps, strict=True)},
+        "exact": {name: 2 * threshold - 1 for name, threshold in zip(names, exact.thresholds, strict=True)},
+        "average": {name: 2 * threshold - 1 for name, threshold in zip(names, average.thresholds, strict=True)},
         "trace": {
             name: [round(2 * epoch[i] - 1, 6) for epoch in rule.record.trace] for i, name in enumerate(names)
         },
@@ -273,7 +273,7 @@ def holisticai(scored: Scored) -> Outcome:
     _, fit_codes = np.unique(scored.fit.sex, return_inverse=True)
     _, test_codes = np.unique(scored.test.sex, return_inverse=True)
     np.random.seed(scored.task.seed)  # noqa: NPY002 - it draws from the global state
-    algorithm = RandomizedThresholdAlgorithm(gamma=2 * rule.ramp_width, eps=0.0, rho=rule.target_rate)
+    algorithm = RandomizedThresholdAlgorithm(gamma=2 * rule.ramps[0].width, eps=0.0, rho=rule.target_rate)
     _, seconds = _timed(lambda: algorithm.fit(2 * scored.fit.scores - 1, fit_codes))
     return Outcome(np.asarray(algorithm.predict(2 * scored.test.scores - 1, test_codes)), seconds)
 
@@ -287,7 +287,7 @@ def tradeoff(scored: Scored) -> Outcome:
     fit, test = scored.fit, scored.test
     own = own_decisions(test.scores)
     own_gap = gap(own_decisions(fit.scores), fit.sex)
-    width = _tuned(scored).rule.ramp_width
+    width = _tuned(scored).rule.ramps[0].width
     hardt = hardt_labels(scored).chances
     curves: dict[str, list[Floats]] = {"rto": [], "rto_accuracy": [], "hardt_labels": [], "hardt_scores": []}
     for share in SHARES:

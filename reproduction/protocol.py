@@ -28,7 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairramp.datasets import load_adult, load_dccc
+from reproduction.uci import load_adult, load_dccc
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ written: id, score, sex, race, label. So no score was seen in training. The choi
   depend on the machine. The gzip header has no time and no name: two runs give the same bytes (a
   different zlib may compress to other bytes of the same table).
 
-Needs fairramp, scikit-learn and pip. Run it as `python scripts/make_adult_scores.py`.
+Needs fairramp, scikit-learn and pip. Run it as `make data`.
 
 References
 ----------
@@ -31,13 +31,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from reproduction.uci import Adult, load_adult
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from fairramp.datasets import Adult, load_adult
 from fairramp.errors import FairrampError
 
 OUTPUT = Path(__file__).resolve().parents[1] / "src/fairramp/datasets/adult_scores.csv.gz"

@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairramp.datasets.uci import Source, cached
 from fairramp.errors import InputError
+from reproduction.downloads import Source, cached
 from reproduction.vision.data import FEMALE, MALE, UNKNOWN, Images, Labels, Picture, missing_pictures, need_file
 
 #: The paper's seven tasks (Appendix E.2), by their names in CelebA.
@@ -43,6 +43,7 @@ ATTRIBUTES = Source(
 
 REMEDY = "put CelebA's official files into one folder"
 SUBSET_REMEDY = "pass the folder that holds images.tar"
+AGAIN = "fetch it again"
 _VALUES = {"1": 1, "-1": 0}
 
 
@@ -65,7 +66,9 @@ def read_celeba(folder: str | Path) -> Images:
     pictures = tuple(Picture(name, root / "img_align_celeba" / name) for name in names)
     absent = missing_pictures(pictures)
     if len(absent) == len(pictures):
-        raise InputError(f"CelebA's images are missing: none in `{root / 'img_align_celeba'}`; {REMEDY}.")
+        raise InputError(
+            "CelebA's images are missing: none in `{folder}`", remedy=REMEDY, folder=root / "img_align_celeba"
+        )
     return Images(
         "celeba",
         pictures,
@@ -89,7 +92,7 @@ def read_subset(folder: str | Path, attributes: str | Path | None = None) -> Ima
     path = need_file(Path(folder).expanduser() / "images.tar", "The subset of CelebA", SUBSET_REMEDY)
     places, labels = _read_archive(path)
     if attributes is None:
-        _, columns = _read_zipped(cached(ATTRIBUTES, None))
+        _, columns = _read_zipped(cached(ATTRIBUTES))
     else:
         _, columns = read_attributes(Path(attributes))
     pictures: list[Picture] = []
@@ -131,12 +134,18 @@ def read_attributes(path: Path) -> tuple[list[str], dict[str, Labels]]:
     lines = need_file(path, "CelebA's table of attributes", REMEDY).read_text("utf-8", "replace").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdigit():
         raise InputError(
-            f"`{path}` must begin with the number of images and the names of attributes; fetch it again."
+            "`{path}` must begin with the number of images and the names of attributes", remedy=AGAIN, path=path
         )
     header = lines[1].split()
     rows = [line.split() for line in lines[2:] if line.strip()]
     if len(rows) != int(lines[0]):
-        raise InputError(f"`{path}` must have {int(lines[0]):,} rows, got {len(rows):,}; fetch it again.")
+        raise InputError(
+            "`{path}` must have {expected:,} rows, got {found:,}",
+            remedy=AGAIN,
+            path=path,
+            expected=int(lines[0]),
+            found=len(rows),
+        )
     return _columns(path, ["name", *header], rows)
 
 
@@ -150,17 +159,23 @@ def _columns(path: Path, header: list[str], rows: list[list[str]]) -> tuple[list
     wanted = {SEX, *TASKS}
     absent = sorted(wanted - set(header))
     if absent:
-        raise InputError(f"`{path}` has no attribute {absent[0]!r}; fetch it again.")
+        raise InputError("`{path}` has no attribute {name!r}", remedy=AGAIN, path=path, name=absent[0])
     for number, row in enumerate(rows, start=1):
         if len(row) != len(header):
-            raise InputError(f"Row {number:,} of `{path}` must have {len(header)} values, got {len(row)}.")
+            raise InputError(
+                "Row {number:,} of `{path}` must have {expected} values, got {found}",
+                number=number,
+                path=path,
+                expected=len(header),
+                found=len(row),
+            )
     columns = {}
     for name in sorted(wanted):
         place = header.index(name)
         values = [_VALUES.get(row[place], UNKNOWN) for row in rows]
         if UNKNOWN in values:
             bad = rows[values.index(UNKNOWN)][place]
-            raise InputError(f"Attribute {name!r} in `{path}` must be 1 or −1, got {bad!r}.")
+            raise InputError("Attribute {name!r} in `{path}` must be 1 or −1", got=bad, name=name, path=path)
         columns[name] = np.array(values, dtype=np.int8)
     return [row[0] for row in rows], columns
 
@@ -170,11 +185,11 @@ def _read_partition(path: Path, names: list[str]) -> Labels:
     rows = [line.split() for line in lines if line.strip()]
     bad = next((row for row in rows if len(row) != 2 or row[1] not in {"0", "1", "2"}), None)
     if bad is not None:
-        raise InputError(f"`{path}` must have an image and 0, 1 or 2 in each line, got {' '.join(bad)!r}.")
+        raise InputError("`{path}` must have an image and 0, 1 or 2 in each line", got=" ".join(bad), path=path)
     part = {name: int(value) for name, value in rows}
     unknown = next((name for name in names if name not in part), None)
     if unknown is not None:
-        raise InputError(f"`{path}` says nothing of image {unknown!r}; fetch it again.")
+        raise InputError("`{path}` says nothing of image {name!r}", remedy=AGAIN, path=path, name=unknown)
     return np.array([part[name] for name in names], dtype=np.int8)
 
 
@@ -189,21 +204,31 @@ def _read_archive(path: Path) -> tuple[dict[str, tuple[int, int]], dict[str, lis
                 member = members.get(f"{part}/labels.csv")
                 file = None if member is None else archive.extractfile(member)
                 if file is None:
-                    raise InputError(f"`{path}` has no {part}/labels.csv; fetch it again.")
+                    raise InputError("`{path}` has no {part}/labels.csv", remedy=AGAIN, path=path, part=part)
                 labels[part] = _read_labels(path, part, file.read().decode("utf-8", "replace"))
     except (tarfile.TarError, EOFError) as error:
-        raise InputError(f"`{path}` is damaged or no tar archive; fetch it again.") from error
+        raise InputError("`{path}` is damaged or no tar archive", remedy=AGAIN, path=path) from error
     return places, labels
 
 
 def _read_labels(path: Path, part: str, text: str) -> list[tuple[str, int, int]]:
     header, *rows = csv.reader(io.StringIO(text), delimiter="\t")
     if header != ["order", "img_name", "gender", "smiling"]:
-        raise InputError(f"{part}/labels.csv in `{path}` must begin with order, img_name, gender, smiling.")
+        raise InputError(
+            "{part}/labels.csv in `{path}` must begin with order, img_name, gender, smiling",
+            part=part,
+            path=path,
+        )
     found = []
     for number, row in enumerate(rows):
         if len(row) != 4 or row[2] not in _VALUES or row[3] not in _VALUES or row[1] != f"{number}.jpg":
-            raise InputError(f"Row {number + 1} of {part}/labels.csv in `{path}` is damaged: {row}.")
+            raise InputError(
+                "Row {number} of {part}/labels.csv in `{path}` is damaged: {row}",
+                number=number + 1,
+                part=part,
+                path=path,
+                row=row,
+            )
         found.append((row[1], _VALUES[row[2]], _VALUES[row[3]]))
     return found
 

@@ -32,6 +32,7 @@ PARTS = ("train2017", "val2017")
 
 WOMAN, MAN = (re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("woman", "man"))
 REMEDY = "put COCO's annotations and images of 2017 into one folder"
+OWN_FILE = "use COCO's own file"
 
 
 def sex_in_captions(captions: Iterable[str]) -> str | None:
@@ -75,7 +76,9 @@ def read_coco(folder: str | Path) -> Images:
     parts = [part for part in PARTS if (root / "annotations" / f"captions_{part}.json").is_file()]
     if not parts:
         raise InputError(
-            f"COCO's captions are missing: no captions_train2017.json in `{root / 'annotations'}`; {REMEDY}."
+            "COCO's captions are missing: no captions_train2017.json in `{folder}`",
+            remedy=REMEDY,
+            folder=root / "annotations",
         )
     pictures: list[Picture] = []
     sexes: list[str] = []
@@ -89,7 +92,7 @@ def read_coco(folder: str | Path) -> Images:
                 objects.append(present.get(image, set()))
     absent = missing_pictures(pictures)
     if len(absent) == len(pictures):
-        raise InputError(f"COCO's images are missing: none in `{root / parts[0]}`; {REMEDY}.")
+        raise InputError("COCO's images are missing: none in `{folder}`", remedy=REMEDY, folder=root / parts[0])
     labels = {task: np.array([task in found for found in objects], dtype=np.int8) for task in TASKS}
     facts = {
         "images": len(pictures),
@@ -107,7 +110,7 @@ def _read_objects(path: Path) -> tuple[dict[int, str], dict[int, set[str]]]:
     ids = {entry["name"]: entry["id"] for entry in _entries(path, content, "categories", ("id", "name"))}
     absent = [task for task in TASKS if task not in ids]
     if absent:
-        raise InputError(f"`{path}` has no object {absent[0]!r}; use COCO's own file.")
+        raise InputError("`{path}` has no object {name!r}", remedy=OWN_FILE, path=path, name=absent[0])
     wanted = {ids[task]: task for task in TASKS}
     present: dict[int, set[str]] = {}
     for entry in _entries(path, content, "annotations", ("image_id", "category_id")):
@@ -120,15 +123,23 @@ def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InputError(f"`{path}` is damaged: {error}; fetch it again.") from error
+        raise InputError(
+            "`{path}` is damaged: {error}", remedy="fetch it again", path=path, error=error
+        ) from error
     absent = [key for key in keys if not isinstance(content, dict) or not isinstance(content.get(key), list)]
     if absent:
-        raise InputError(f"`{path}` has no list {absent[0]!r}; use COCO's own file.")
+        raise InputError("`{path}` has no list {name!r}", remedy=OWN_FILE, path=path, name=absent[0])
     return dict(content)
 
 
 def _entries(path: Path, content: dict[str, Any], key: str, fields: tuple[str, ...]) -> list[dict[str, Any]]:
     for number, entry in enumerate(content[key]):
         if not isinstance(entry, dict) or any(field not in entry for field in fields):
-            raise InputError(f"Entry {number} of {key!r} in `{path}` must have {' and '.join(fields)}.")
+            raise InputError(
+                "Entry {number} of {key!r} in `{path}` must have {fields}",
+                number=number,
+                key=key,
+                path=path,
+                fields=" and ".join(fields),
+            )
     return list(content[key])

@@ -120,7 +120,7 @@ def fraction_of(rows: Integers, fraction: float) -> Integers:
 def need_file(path: Path, what: str, remedy: str) -> Path:
     """Return the path of a file that must be there."""
     if not path.is_file():
-        raise InputError(f"{what} is missing: no file `{path}`; {remedy}.")
+        raise InputError("{what} is missing: no file `{path}`", remedy=remedy, what=what, path=path)
     return path
 
 

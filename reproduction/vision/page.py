@@ -41,7 +41,9 @@ def write(store: Store, folder: Path, settings: Settings = FULL) -> Path:
     """Write the page and its figures into `folder`."""
     here, official = Table(store, settings, SUBSET), Table(store, settings, OFFICIAL)
     if not here and not official:
-        raise FairrampError(f"`{store.path}` has no runs yet; run `make reproduce-vision` first.")
+        raise FairrampError(
+            "`{path}` has no runs yet", remedy="run `make reproduce-vision` first", path=store.path
+        )
     parts = [head()]
     if here:
         drawn = figures.write(here, folder / FIGURES)

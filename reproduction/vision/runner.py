@@ -182,7 +182,7 @@ def densities(scored: Scored) -> Result:
     }
     return {
         "bars": {sex: np.histogram(test.scores[test.sex == sex], edges)[0].tolist() for sex in sexes},
-        "thresholds": {sex: ramp.threshold for sex, ramp in zip(sexes, rule.ramps, strict=True)},
+        "thresholds": dict(zip(sexes, rule.thresholds, strict=True)),
         "ramp_width": FIGURE_RAMP_WIDTH,
         "target_rate": rate,
         "hardt": {sex: chances.tolist() for sex, chances in hardt.items()},

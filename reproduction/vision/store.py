@@ -105,8 +105,10 @@ class Store:
             entry = _entry(line)
             if entry is None:
                 raise FairrampError(
-                    f"Line {number} of `{self.path}` is damaged: its checksum does not fit; delete the line, "
-                    "and the run is computed again."
+                    "Line {number} of `{path}` is damaged: its checksum does not fit",
+                    remedy="delete the line, and the run is computed again",
+                    number=number,
+                    path=self.path,
                 )
             yield entry, number
 

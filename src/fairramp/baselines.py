@@ -1,12 +1,13 @@
 """Two peers from the paper that no maintained library offers, for comparisons.
 
-Both are fixed decisions from a score and a group, with the interface of a `Rule`; p is P(y = 1 | x).
+Both are fixed decisions from a score and a group, ramps of width 0, with the interface of a `Rule`; p is
+P(y = 1 | x).
 
 *Shift inference.* Label and group were dependent in training, and should not be: multiply P(y | x) by
 
     w(y, s) = P(y) P(s) / P(y, s),      from the training rows,
 
-renormalise, and predict the larger. P(s) cancels, and what is left is one cut-off per group:
+renormalize, and predict the larger. P(s) cancels, and what is left is one cut-off per group:
 
     yes  iff  p · w(1, s) ≥ (1 − p) · w(0, s)  iff  p ≥ P(1, s) P(0) / (P(1, s) P(0) + P(0, s) P(1))
 
@@ -20,22 +21,24 @@ reject option: Kamiran, Karim and Zhang 2012. Hardt et al. 2016 and the reductio
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.checks import check_length, check_option
-from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key
+from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
 from fairramp.data.arrays import as_labels, as_scores, as_weights
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.data.rows import ArrayRows
-from fairramp.errors import InputError, UnseenGroupError
-from fairramp.rule.draws import decide
+from fairramp.errors import InputError, UnseenGroupError, shown
+from fairramp.rule.rule import Rule
 
 __all__ = ["RejectOption", "ShiftInference", "fit_reject_option", "fit_shift_inference"]
 
@@ -43,8 +46,6 @@ __all__ = ["RejectOption", "ShiftInference", "fit_reject_option", "fit_shift_inf
 THETAS = tuple(i / 100 for i in range(101))
 #: Scores such as 0.57 are rounded: so close to the end of the zone is at it. Gaps so close are equal.
 _ROUNDING = 1e-12
-
-Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,8 +58,30 @@ class _FixedDecisions(ABC):
     group_columns: tuple[str, ...] | None
 
     @abstractmethod
-    def _selected(self, x: Floats, place: Places) -> npt.NDArray[np.bool_]:
-        """Who gets a yes, from positions and the places of their groups."""
+    def _cuts(self) -> list[float]:
+        """The position from which on each group gets a yes."""
+
+    def _rule(self) -> Rule:
+        """The same decisions as a rule of ramps without width."""
+        ramps = tuple(Ramp(cut, width=0.0, tie=1.0) for cut in self._cuts())
+        return Rule(self.groups, ramps, scale=self.scale, columns=Columns(groups=self.group_columns))
+
+    def _codes(self, groups: Any) -> Codes:
+        """Groups as codes; one that the fit did not see is an error."""
+        codes, known = encode_groups(groups, self.group_columns), set(map(label_key, self.groups))
+        there = compress(codes.labels, codes.occurring())
+        if unseen := [label for label in there if label_key(label) not in known]:
+            raise UnseenGroupError(
+                "Groups not seen in fit: {unseen}; fitted groups: {known}. Fit on rows that hold them, or check "
+                "the column, the spelling and the type",
+                unseen=shown(unseen),
+                known=shown(list(self.groups)),
+            )
+        return codes
+
+    def _table(self, **columns: Any) -> Table:
+        headings = {"group": " / ".join(self.group_columns or ["group"])}
+        return Table({"group": name_column(self.groups), "n": self.rows, **columns}, headings=headings)
 
     def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
         """Probability of the positive decision for each row, which is 0 or 1.
@@ -77,9 +100,7 @@ class _FixedDecisions(ABC):
         >>> shift.probabilities([0.4, 0.4], ["A", "B"])
         array([1., 0.])
         """
-        codes = encode_groups(groups, self.group_columns)
-        x = _positions(scores, codes, self.scale)
-        return self._selected(x, _places(codes, self.groups)).astype(np.float64)
+        return self._rule().probabilities(scores, self._codes(groups))
 
     def decide(
         self,
@@ -99,10 +120,9 @@ class _FixedDecisions(ABC):
         >>> shift.decide([0.4, 0.4], ["A", "B"])
         array([1, 0], dtype=int8)
         """
-        chances = self.probabilities(scores, groups)
-        if ids is None and key is None and random_state is None:
-            return chances.astype(np.int8)
-        return decide(chances, ids=ids, key=key, random_state=random_state)  # refuses what a Rule refuses
+        # Chances of 0 and 1 need no draw, so that any seed will do; what a `Rule` refuses is refused.
+        seed = 0 if ids is None and key is None and random_state is None else random_state
+        return self._rule().decide(scores, self._codes(groups), ids=ids, key=key, random_state=seed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,11 +160,9 @@ class ShiftInference(_FixedDecisions):
     weights_yes: tuple[float, ...]
     cutoffs: tuple[float, ...]
 
-    def _selected(self, x: Floats, place: Places) -> npt.NDArray[np.bool_]:
+    def _cuts(self) -> list[float]:
         scale = SCALES[self.scale]
-        cuts = scale.lowest + np.array(self.cutoffs) * (scale.highest - scale.lowest)
-        selected: npt.NDArray[np.bool_] = x >= cuts[place]
-        return selected
+        return [scale.lowest + cut * (scale.highest - scale.lowest) for cut in self.cutoffs]
 
     def table(self) -> Table:
         """One row per group: rows, weights of no and yes, and the cut-off they amount to, as a probability.
@@ -157,17 +175,11 @@ class ShiftInference(_FixedDecisions):
         >>> fit_shift_inference(data.label, data.sex).table().columns
         ('group', 'n', 'weight_no', 'weight_yes', 'cutoff')
         """
-        columns: dict[str, Any] = {
-            "group": name_column(self.groups),
-            "n": self.rows,
-            "weight_no": self.weights_no,
-            "weight_yes": self.weights_yes,
-            "cutoff": self.cutoffs,
-        }
-        return Table(columns, headings={"group": " / ".join(self.group_columns or ["group"])})
+        return self._table(weight_no=self.weights_no, weight_yes=self.weights_yes, cutoff=self.cutoffs)
 
     def __repr__(self) -> str:
-        return f"shift inference for {_counted(self.groups)}: yes from the group's cut-off on\n\n{self.table()}"
+        groups = f"{len(self.groups):,} group{'s' if len(self.groups) > 1 else ''}"
+        return f"shift inference for {groups}: yes from the group's cut-off on\n\n{self.table()}"
 
 
 def fit_shift_inference(
@@ -198,32 +210,30 @@ def fit_shift_inference(
     """
     check_option("scale", scale, SCALES)
     codes = encode_groups(groups)
-    n = len(codes)
-    if not n:
-        raise InputError("`groups` is empty; pass at least one row.")
-    y = as_labels(labels, n, "groups")
-    weights = np.ones(n) if sample_weight is None else as_weights(sample_weight, n, "groups")
-    if sample_weight is not None:
-        weights = weights / weights.max()  # so that no product of sums overflows
-    found, place, counts = _counting(codes, weights)
-    no, yes = (np.bincount(place, weights * (y == label), minlength=len(found)) for label in (0, 1))
-    for label, share in ((0, no), (1, yes)):
+    if not len(codes):
+        raise InputError("is empty", argument="groups", remedy="pass at least one row")
+    y = as_labels(labels, len(codes), "groups")
+    found, rows, sums = _by_group(codes, sample_weight, "groups")
+    no, yes = sums(y == 0), sums(y == 1)
+    for label, share in enumerate((no, yes)):
         if not share.all():
-            name = found[int(np.flatnonzero(share == 0)[0])]
             raise InputError(
-                f"`labels` must have both 0 and 1 in each group, got no {label} in group {name!r}, "
-                "so that P(y, s) = 0; merge the group with another or leave it out."
+                "must have both 0 and 1 in each group, got no {label} in group {name!r}, so that P(y, s) = 0",
+                argument="labels",
+                remedy="merge the group with another or leave it out",
+                label=label,
+                name=found[int(np.argmin(share))],
             )
-    total, group = no.sum() + yes.sum(), no + yes
+    n_no, n_yes = no.sum(), yes.sum()
     return ShiftInference(
         groups=found,
-        rows=counts,
+        rows=rows,
         scale=scale,
         group_columns=codes.names,
-        weights_no=_floats(no.sum() / total * group / no),
-        weights_yes=_floats(yes.sum() / total * group / yes),
+        weights_no=tuple((n_no / (n_no + n_yes) * (no + yes) / no).tolist()),
+        weights_yes=tuple((n_yes / (n_no + n_yes) * (no + yes) / yes).tolist()),
         # From sums, not from shares: exactly ½ where the group's share of positives is everybody's.
-        cutoffs=_floats(yes * no.sum() / (yes * no.sum() + no * yes.sum())),
+        cutoffs=tuple((yes * n_no / (yes * n_no + no * n_yes)).tolist()),
     )
 
 
@@ -275,13 +285,16 @@ class RejectOption(_FixedDecisions):
     validation_gap_before: float
     validation_gap: float
 
-    def _selected(self, x: Floats, place: Places) -> npt.NDArray[np.bool_]:
-        cut, unit = _cut_and_unit(self.scale, self.cutoff)
-        return _reject(x, place == self._favoured, cut, self.theta / 2 * unit)
+    def _cuts(self) -> list[float]:
+        low, high = self._zone
+        slack = _ROUNDING if self.theta else 0.0  # without a zone the classifier's own decisions stand
+        return [low - slack if group == self.disadvantaged else high + slack for group in self.groups]
 
     @property
-    def _favoured(self) -> int:
-        return [label_key(label) for label in self.groups].index(label_key(self.disadvantaged))
+    def _zone(self) -> tuple[float, float]:
+        scale = SCALES[self.scale]
+        cut, half = scale.position_of(self.cutoff), self.theta / 2 * (scale.highest - scale.lowest)
+        return cut - half, cut + half
 
     def table(self) -> Table:
         """One row per group: rows, the zone and the decision inside, selection rate on the fit rows.
@@ -295,25 +308,22 @@ class RejectOption(_FixedDecisions):
         >>> fit_reject_option(*rows, validation=rows).table()["inside"].tolist()
         ['yes', 'no']
         """
-        cut, unit = _cut_and_unit(self.scale, self.cutoff)
-        half = self.theta / 2 * unit
-        columns: dict[str, Any] = {
-            "group": name_column(self.groups),
-            "n": self.rows,
-            "zone_from": [cut - half] * 2,
-            "zone_to": [cut + half] * 2,
-            "inside": ["yes" if i == self._favoured else "no" for i in range(2)],
-            "rate_before": self.rate_before,
-            "rate_after": self.rate_after,
-        }
-        return Table(columns, headings={"group": " / ".join(self.group_columns or ["group"])})
+        low, high = self._zone
+        return self._table(
+            zone_from=[low] * 2,
+            zone_to=[high] * 2,
+            inside=["yes" if group == self.disadvantaged else "no" for group in self.groups],
+            rate_before=self.rate_before,
+            rate_after=self.rate_after,
+        )
 
     def __repr__(self) -> str:
-        goal = f"θ = {self.theta:.2f}"
-        if self.theta == 0:
-            goal += ", the classifier's own decisions"
+        own = "" if self.theta else ", the classifier's own decisions"
         gaps = f"{self.validation_gap_before:.4f} before, {self.validation_gap:.4f} after"
-        return f"reject option for 2 groups: {goal}\n\n{self.table()}\n\ngap on the validation rows: {gaps}"
+        return (
+            f"reject option for 2 groups: θ = {self.theta:.2f}{own}\n\n{self.table()}\n\n"
+            f"gap on the validation rows: {gaps}"
+        )
 
 
 def fit_reject_option(
@@ -356,120 +366,66 @@ def fit_reject_option(
     ('Female', 0.44, 0.001)
     """
     check_option("scale", scale, SCALES)
-    cut_score = SCALES[scale].checked_cutoff(cutoff)
-    cut, unit = _cut_and_unit(scale, cut_score)
+    if not isinstance(validation, tuple) or len(validation) not in (2, 3):
+        raise InputError("must be a tuple (scores, groups) or with a third, weights", argument="validation")
     codes = encode_groups(groups)
-    x = _positions(scores, codes, scale)
-    weights = np.ones(len(x)) if sample_weight is None else as_weights(sample_weight, len(x))
-    found, place, counts = _counting(codes, weights)
+    check_length("groups", len(codes), len(as_scores(scores)))
+    found, rows, sums = _by_group(codes, sample_weight, "scores")
     if len(found) != 2:
         raise InputError(
-            f"`groups` must be two groups for the reject option, got {len(found)}: {_some(found)}; "
-            "fairramp.fit_rule takes any number."
+            "must be two groups for the reject option, got {n}: {found}",
+            argument="groups",
+            remedy="fairramp.fit_rule takes any number",
+            n=len(found),
+            found=shown(list(found)),
         )
-    before = _rates(x >= cut, place, weights)
-    favoured = int(np.argmin(before))
-
-    other_x, other_place, other_weights = _validation_rows(validation, found, codes.names, scale)
-    gaps = np.empty(len(THETAS))
-    for i, theta in enumerate(THETAS):
-        chosen = _reject(other_x, other_place == favoured, cut, theta / 2 * unit)
-        gaps[i] = np.ptp(_rates(chosen, other_place, other_weights))
-    best = int(np.argmax(gaps <= gaps.min() + _ROUNDING))  # the first of equals
-    after = _rates(_reject(x, place == favoured, cut, THETAS[best] / 2 * unit), place, weights)
-    return RejectOption(
+    own = RejectOption(  # the classifier's own decisions; what is not known yet is filled in below
         groups=found,
-        rows=counts,
+        rows=rows,
         scale=scale,
         group_columns=codes.names,
-        cutoff=cut_score,
-        disadvantaged=found[favoured],
-        theta=THETAS[best],
-        rate_before=_floats(before),
-        rate_after=_floats(after),
-        validation_gap_before=float(gaps[0]),
-        validation_gap=float(gaps[best]),
+        cutoff=SCALES[scale].checked_cutoff(cutoff),
+        disadvantaged=found[0],
+        theta=0.0,
+        rate_before=(),
+        rate_after=(),
+        validation_gap_before=0.0,
+        validation_gap=0.0,
+    )
+    before = sums(own.probabilities(scores, codes)) / sums(1.0)
+
+    other_scores, other_groups, *weights = validation
+    other = own._codes(other_groups)
+    check_length("groups", len(other), len(as_scores(other_scores)))
+    there, _, other_sums = _by_group(other, weights[0] if weights else None, "scores")
+    if len(there) < 2:
+        raise InputError(
+            "must have rows of both groups, got none of group {name!r}",
+            argument="validation",
+            name=next(label for label in found if label not in there),
+        )
+    options = [replace(own, theta=theta, disadvantaged=found[int(np.argmin(before))]) for theta in THETAS]
+    chances = (option.probabilities(other_scores, other) for option in options)
+    gaps = [float(np.ptp(other_sums(chance) / other_sums(1.0))) for chance in chances]
+    best = next(i for i, gap in enumerate(gaps) if gap <= min(gaps) + _ROUNDING)
+    after = sums(options[best].probabilities(scores, codes)) / sums(1.0)
+    return replace(
+        options[best],
+        rate_before=tuple(before.tolist()),
+        rate_after=tuple(after.tolist()),
+        validation_gap_before=gaps[0],
+        validation_gap=gaps[best],
     )
 
 
-def _reject(x: Floats, favoured: npt.NDArray[np.bool_], cut: float, half: float) -> npt.NDArray[np.bool_]:
-    """The classifier's own decisions, but inside the zone yes for the favoured group and no for the other."""
-    own = x >= cut
-    return own if half == 0 else np.where(np.abs(x - cut) <= half + _ROUNDING, favoured, own)
-
-
-def _validation_rows(
-    validation: Any, found: tuple[Label, ...], names: tuple[str, ...] | None, scale: str
-) -> tuple[Floats, Places, Floats]:
-    if not isinstance(validation, tuple) or len(validation) not in (2, 3):
-        raise InputError("`validation` must be a tuple (scores, groups) or with a third, weights.")
-    codes = encode_groups(validation[1], names)
-    x = _positions(validation[0], codes, scale)
-    place = _places(codes, found)
-    weights = np.ones(len(x)) if len(validation) == 2 else as_weights(validation[2], len(x))
-    weights = weights / weights.max()
-    present = np.bincount(place, weights, minlength=2) > 0
-    if not present.all():
-        name = found[int(np.argmin(present))]
-        raise InputError(f"`validation` must have rows of both groups, got none of group {name!r}.")
-    return x, place, weights
-
-
-def _positions(scores: Any, codes: Codes, scale: str) -> Floats:
-    """Scores as positions, checked."""
-    column = as_scores(scores)
-    check_length("groups", len(codes), len(column))
-    return ArrayRows(column, codes, None, SCALES[scale]).positions(0, len(column))
-
-
-def _cut_and_unit(scale: str, cutoff: float) -> tuple[float, float]:
-    """Position of the cut-off, and how much of the positions a probability from 0 to 1 spans."""
-    meaning = SCALES[scale]
-    return meaning.position_of(cutoff), meaning.highest - meaning.lowest
-
-
-def _counting(codes: Codes, weights: Floats) -> tuple[tuple[Label, ...], Places, tuple[int, ...]]:
-    """Labels with a row that counts, the place of each row's label among them, and rows that count of each.
-
-    Rows with weight 0 and a label that no other row has get a place too, where they add nothing.
-    """
+def _by_group(
+    codes: Codes, sample_weight: Any, of: str
+) -> tuple[tuple[Label, ...], tuple[int, ...], Callable[[Any], Any]]:
+    """Groups that have weight, how many rows with weight each has, and sums of weighted values over them."""
+    weights = np.ones(len(codes)) if sample_weight is None else as_weights(sample_weight, len(codes), of)
+    weights = weights / weights.max()  # so that no product of sums overflows
     code = codes.block(0, len(codes))
-    rows = np.bincount(code, weights > 0, minlength=len(codes.labels)).astype(np.intp)
-    there = rows > 0
-    place = np.maximum(np.cumsum(there) - 1, 0)[code]
-    labels = tuple(label for label, counts in zip(codes.labels, there, strict=True) if counts)
-    return labels, place, tuple(rows[there].tolist())
-
-
-def _places(codes: Codes, groups: tuple[Label, ...]) -> Places:
-    """The place of each row's group; a group that the fit did not see is an error."""
-    known = {label_key(label): i for i, label in enumerate(groups)}
-    lookup = np.array([known.get(label_key(label), -1) for label in codes.labels], dtype=np.intp)
-    unseen = (lookup < 0) & codes.occurring()
-    if unseen.any():
-        labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
-        raise UnseenGroupError(
-            f"Groups not seen in fit: {_some(labels)}; fitted groups: {_some(groups)}. "
-            "Fit on rows that hold them, or check the column, the spelling and the type."
-        )
-    return lookup[codes.block(0, len(codes))]
-
-
-def _rates(selected: npt.NDArray[np.bool_], place: Places, weights: Floats) -> Floats:
-    """Selection rates of two groups."""
-    relative = weights / weights.max()
-    return np.bincount(place, relative * selected, minlength=2) / np.bincount(place, relative, minlength=2)
-
-
-def _counted(groups: tuple[Label, ...]) -> str:
-    return f"{len(groups):,} group{'s' if len(groups) > 1 else ''}"
-
-
-def _some(labels: Any) -> str:
-    """The first few labels, as a list."""
-    shown = ", ".join(repr(label) for label in list(labels)[:10])
-    return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"
-
-
-def _floats(values: Floats) -> tuple[float, ...]:
-    return tuple(values.tolist())
+    rows = np.bincount(code, weights > 0).astype(int)
+    there = np.flatnonzero(rows)
+    labels = tuple(codes.labels[i] for i in there)
+    return labels, tuple(rows[there].tolist()), lambda values: np.bincount(code, weights * values)[there]

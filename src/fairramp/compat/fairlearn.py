@@ -13,7 +13,6 @@ All work is done by `RandomizedThresholdOptimizer`, which has the options that F
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
-import copy
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -26,24 +25,43 @@ from sklearn.utils.validation import check_is_fitted
 from fairramp.core.checks import check_number, check_option
 from fairramp.data.arrays import as_column
 from fairramp.errors import InputError
+from fairramp.rule.draws import decide
 from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
+from fairramp.sklearn.rows import method_of, random_source
 
 __all__ = ["ThresholdOptimizer"]
 
-_PARITY = ("demographic_parity", "selection_rate_parity")
-_ERROR_RATES = (
-    "equalized_odds",
-    "false_negative_rate_parity",
-    "false_positive_rate_parity",
-    "true_negative_rate_parity",
-    "true_positive_rate_parity",
-)
-#: Objectives that Fairlearn has beside accuracy, and what parity makes of them.
-_OBJECTIVES = {
-    "selection_rate": "under equal selection rates it is largest when everybody is selected",
-    "true_positive_rate": "under equal selection rates it is largest when everybody is selected",
-    "true_negative_rate": "under equal selection rates it is largest when nobody is selected",
-    "balanced_accuracy_score": "the rule is the most accurate one",
+#: What is taken, by argument; what else Fairlearn has, and why it is refused; what to do instead.
+_OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
+    "constraints": (
+        ("demographic_parity", "selection_rate_parity"),
+        dict.fromkeys(
+            (
+                "equalized_odds",
+                "false_negative_rate_parity",
+                "false_positive_rate_parity",
+                "true_negative_rate_parity",
+                "true_positive_rate_parity",
+            ),
+            "is about error rates, and fairramp equalizes selection rates",
+        ),
+        "pass constraints='demographic_parity'",
+    ),
+    "objective": (
+        ("accuracy_score",),
+        {
+            name: f"is not offered (under equal selection rates it is largest when {who} is selected)"
+            for name, who in (
+                ("selection_rate", "everybody"),
+                ("true_positive_rate", "everybody"),
+                ("true_negative_rate", "nobody"),
+            )
+        }
+        | {
+            "balanced_accuracy_score": "is not offered (the rule is the most accurate one)",
+        },
+        "choose the common rate: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3)",
+    ),
 }
 _METHODS = ("predict_proba", "decision_function", "predict")
 #: Parts of the rows for cross-fitting, if both classes have as many.
@@ -150,64 +168,60 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         self._check_settings()
         if kwargs.pop("control_features", None) is not None:
             raise InputError(
-                "`control_features` is not offered, as in Fairlearn; for equal rates within strata use "
-                "fairramp.RandomizedThresholdOptimizer with criterion=fairramp.Covariance(strata=…)."
+                "is not offered, as in Fairlearn",
+                argument="control_features",
+                remedy="for equal rates within strata use fairramp.RandomizedThresholdOptimizer with strata=…",
             )
         labels = _labels(y)
         scored = _Scored(self.estimator, self.predict_method)
         weights = kwargs.pop("sample_weight", None)
-        frozen = bool(self.prefit)
-        if frozen:
+        if self.prefit:
             scored.adopt(self.estimator)
         elif kwargs:
-            given = {} if weights is None else {"sample_weight": weights}
-            scored.adopt(clone(self.estimator).fit(X, labels, **given, **kwargs))
-            frozen = True
-        optimizer = RandomizedThresholdOptimizer(
-            FrozenEstimator(scored) if frozen else scored,
+            scored.fit(X, labels, sample_weight=weights, **kwargs)
+        self.optimizer_ = RandomizedThresholdOptimizer(
+            FrozenEstimator(scored) if self.prefit or kwargs else scored,
             max_gap=0.0 if self.tol is None else self.tol,
             ramp_width=0.0,
-            cv=_parts(labels),
+            cv=int(np.clip(np.bincount(labels, minlength=2).min(), 2, _PARTS)),
             predict_method="predict_proba" if scored.method == "predict_proba" else "decision_function",
-        )
-        groups = _groups(sensitive_features)
-        self.optimizer_ = optimizer.fit(X, labels, sensitive_features=groups, sample_weight=weights)
+        ).fit(X, labels, sensitive_features=_groups(sensitive_features), sample_weight=weights)
         self.estimator_ = self.optimizer_.estimator_.estimator_
         self.rule_ = self.optimizer_.rule_
         return self
 
     def _check_settings(self) -> None:
         if self.estimator is None:
-            raise InputError("`estimator` is missing; pass a classifier, like estimator=LogisticRegression().")
-        elsewhere = "keep `fairlearn.postprocessing.ThresholdOptimizer`"
-        if self.constraints in _ERROR_RATES:
             raise InputError(
-                f"`constraints={self.constraints!r}` is about error rates, and fairramp equalises selection "
-                f"rates; {elsewhere} for it, or pass constraints='demographic_parity'."
+                "is missing",
+                argument="estimator",
+                remedy="pass a classifier, like estimator=LogisticRegression()",
             )
-        check_option("constraints", self.constraints, _PARITY)
-        if self.objective in _OBJECTIVES:
-            raise InputError(
-                f"`objective={self.objective!r}` is not offered ({_OBJECTIVES[self.objective]}); {elsewhere} "
-                "for it, or choose the common rate: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3)."
-            )
-        check_option("objective", self.objective, ("accuracy_score",))
+        for name, (taken, refused, instead) in _OPTIONS.items():
+            value = getattr(self, name)
+            if isinstance(value, str) and value in refused:
+                raise InputError(
+                    "`{name}={value!r}` {reason}",
+                    remedy="keep `fairlearn.postprocessing.ThresholdOptimizer` for it, or {instead}",
+                    name=name,
+                    value=value,
+                    reason=refused[value],
+                    instead=instead,
+                )
+            check_option(name, value, taken)
         if self.flip:
             raise InputError(
-                "`flip=True` is not offered, because here a higher score never lowers a chance; pass flip=False, "
-                f"and 1 − score if low scores mean yes, or {elsewhere} for it."
+                "`flip=True` is not offered, because here a higher score never lowers a chance",
+                remedy="pass flip=False, and 1 − score if low scores mean yes, or keep "
+                "`fairlearn.postprocessing.ThresholdOptimizer` for it",
             )
         check_option("predict_method", self.predict_method, ("auto", *_METHODS))
-        if self.tol is not None:
-            check_number("tol", self.tol, 0.0, 1.0)
+        check_number("tol", 0.0 if self.tol is None else self.tol, 0.0, 1.0)
 
     def _pmf_predict(self, X: Any, *, sensitive_features: Any) -> npt.NDArray[np.float64]:
         """Chances of the decisions 0 and 1, of shape (n, 2); the same every time."""
         check_is_fitted(self)
-        chances: npt.NDArray[np.float64] = self.optimizer_.predict_proba(
-            X, sensitive_features=_groups(sensitive_features)
-        )
-        return chances
+        return self.optimizer_.predict_proba(X, sensitive_features=_groups(sensitive_features))
 
     def predict(self, X: Any, *, sensitive_features: Any, random_state: Any = None) -> npt.NDArray[np.int64]:
         """Draw decisions, 0 or 1.
@@ -224,10 +238,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         -------
         numpy.ndarray of int64, shape (n,)
         """
-        check_is_fitted(self)
-        drawing = copy.copy(self.optimizer_).set_params(random_state=random_state)
-        answers: npt.NDArray[np.int64] = drawing.predict(X, sensitive_features=_groups(sensitive_features))
-        return answers
+        chances = self._pmf_predict(X, sensitive_features=sensitive_features)[:, 1]
+        return decide(chances, random_state=random_source(random_state)).astype(np.int64)
 
     @property
     def interpolated_thresholder_(self) -> NoReturn:
@@ -248,18 +260,11 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
     @property
     def method(self) -> str:
         """The model's method that gives the scores."""
-        wanted = _METHODS if self.predict_method == "auto" else (self.predict_method,)
-        found = next((name for name in wanted if hasattr(self.estimator, name)), None)
-        if found is None:
-            raise InputError(
-                f"`estimator` must have {' or '.join(wanted)} to give scores, and "
-                f"{type(self.estimator).__name__} does not."
-            )
-        return found
+        return method_of(self.estimator, self.predict_method, _METHODS)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Self:
         """Train a copy of the model."""
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        given = kwargs if sample_weight is None else {"sample_weight": sample_weight, **kwargs}
         return self.adopt(clone(self.estimator).fit(X, y, **given))
 
     def adopt(self, model: Any) -> Self:
@@ -273,12 +278,9 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     def decision_function(self, X: Any) -> Any:
         """Made of the model's own, or of its predictions, either of which may be on any scale."""
-        own = self.method == "decision_function"
-        values = np.asarray(self.estimator_.decision_function(X) if own else self.estimator_.predict(X))
-        if values.ndim == 2 and values.shape[1] == 1:
-            values = values[:, 0]
-        column = as_column(values, f"estimator.{self.method}")
-        return np.arcsinh(column if own else column - 0.5)  # as they are they would saturate
+        values = np.asarray(getattr(self.estimator_, self.method)(X))
+        column = as_column(_one_column(values), f"estimator.{self.method}")
+        return np.arcsinh(column - 0.5 * (self.method == "predict"))  # as they are they would saturate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -290,26 +292,29 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 def _labels(y: Any) -> npt.NDArray[np.int64]:
     """One column of 0 and 1."""
     if y is None:
-        raise InputError("`y` is missing; pass the true outcomes, 0 or 1.")
-    column: npt.NDArray[Any] = np.asarray(y)
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.ndim != 1 or not np.isin(column, (0, 1)).all():
-        what = f"shape {column.shape}" if column.ndim != 1 else repr(column[~np.isin(column, (0, 1))].tolist()[0])
-        raise InputError(f"`y` must be one column of 0 and 1, got {what}.")
+        raise InputError("is missing", argument="y", remedy="pass the true outcomes, 0 or 1")
+    column = _one_column(np.asarray(y))
+    good = np.isin(column, (0, 1))
+    if column.ndim != 1:
+        raise InputError("must be one column of 0 and 1, got shape {shape}", argument="y", shape=column.shape)
+    if not good.all():
+        raise InputError("must be one column of 0 and 1", argument="y", got=column[~good].tolist()[0])
     return column.astype(np.int64)
 
 
-def _groups(sensitive_features: Any) -> Any:
+def _one_column(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A table of one column as that column; all else as it is."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+
+def _groups(rows: Any) -> Any:
     """As they came; a list of rows as a table, because ours would be columns."""
-    rows = sensitive_features
     if isinstance(rows, list) and rows and all(isinstance(row, list | tuple) for row in rows):
         if len({len(row) for row in rows}) > 1:
-            raise InputError("`sensitive_features` has rows of different length; pass one value per column.")
+            raise InputError(
+                "has rows of different length",
+                argument="sensitive_features",
+                remedy="pass one value per column",
+            )
         return np.array(rows, dtype=object)
     return rows
-
-
-def _parts(labels: npt.NDArray[np.int64]) -> int:
-    """How many parts both classes can be in, from 2 on."""
-    return int(np.clip(np.bincount(labels, minlength=2).min(), 2, _PARTS))

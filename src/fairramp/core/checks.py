@@ -7,7 +7,7 @@ import numpy as np
 
 from fairramp.errors import InputError
 
-__all__ = ["check_length", "check_number", "check_option", "checked_width", "is_real", "meant"]
+__all__ = ["check_length", "check_number", "check_option", "checked_whole", "checked_width", "is_real", "meant"]
 
 
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
@@ -41,6 +41,13 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
             high=high,
         )
     return float(value)
+
+
+def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
+    """A whole number from `lowest` on; booleans are not numbers."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+        raise InputError("must be a whole number from {lowest} on", argument=name, got=value, lowest=lowest)
+    return int(value)
 
 
 def is_real(value: Any) -> bool:

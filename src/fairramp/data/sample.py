@@ -22,7 +22,15 @@ from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, warn
 
-__all__ = ["LARGEST_WEIGHT", "SMALLEST_WEIGHT", "Sample", "encode_cells", "scaling", "warn_saturated"]
+__all__ = [
+    "LARGEST_WEIGHT",
+    "SMALLEST_WEIGHT",
+    "Sample",
+    "encode_cells",
+    "encode_strata",
+    "scaling",
+    "warn_saturated",
+]
 
 #: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
 LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
@@ -164,13 +172,18 @@ def encode_cells(groups: Any, strata: Any = None, columns: Columns | None = None
     codes = encode_groups(groups, known.groups)
     if strata is None:
         return codes, codes, Columns(groups=codes.names)
-    try:
-        outer = encode_groups(strata, known.strata)
-    except InputError as error:
-        raise error.renamed(groups="strata", label="stratum") from None
+    outer = encode_strata(strata, known.strata)
     check_length("strata", len(outer), len(codes), "groups")
     crossed = cross(outer, codes, lambda stratum, group: (stratum, group))
     return codes, replace(crossed, names=codes.names), Columns(groups=codes.names, strata=outer.names)
+
+
+def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
+    """Code strata as groups are coded; only the messages differ."""
+    try:
+        return encode_groups(strata, names)
+    except InputError as error:
+        raise error.renamed(groups="strata", label="stratum") from None
 
 
 def warn_saturated(tied: int) -> None:

@@ -2,9 +2,7 @@
 
 `load_adult_scores` reads what a classifier said about 24,421 people it was not trained on, their
 sex and race, and the truth. It stands at the start of the flow: scores and groups. The file was
-computed by `scripts/make_adult_scores.py`; its licence is in `LICENSE-adult.md` beside it.
-
-`load_adult` and `load_dccc` (`uci.py`) read the whole tables of the paper, features and all, and download them.
+computed by `scripts/make_adult_scores.py`; its license is in `LICENSE-adult.md` beside it.
 """
 
 import csv
@@ -15,9 +13,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from fairramp.datasets.uci import Adult, Dccc, load_adult, load_dccc
-
-__all__ = ["Adult", "AdultScores", "Dccc", "load_adult", "load_adult_scores", "load_dccc"]
+__all__ = ["AdultScores", "load_adult_scores"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.checks import check_option, is_real
+from fairramp.core.checks import check_option, checked_whole, is_real
 from fairramp.core.curve import Floats, Integers
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError
 from fairramp.fit.problem import Fixed, Problem
 
 __all__ = [
@@ -78,7 +78,7 @@ class SGD:
     >>> settings = dict(target_rate=0.2, ramp="paper", ramp_width=0.05)
     >>> rule = fairramp.fit_rule(data.score, data.sex, solver=fairramp.SGD(epochs=5), **settings)
     >>> exact = fairramp.fit_rule(data.score, data.sex, **settings)
-    >>> [bool(abs(a.threshold - b.threshold) < 0.02) for a, b in zip(rule.ramps, exact.ramps)]
+    >>> [bool(abs(a - b) < 0.02) for a, b in zip(rule.thresholds, exact.thresholds)]
     [True, True]
     """
 
@@ -90,9 +90,7 @@ class SGD:
 
     def __post_init__(self) -> None:
         for name, lowest in (("epochs", 1), ("batch_size", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-                raise InputError(f"`{name}` must be a whole number from {lowest} on, got {shown(value)}.")
+            checked_whole(name, getattr(self, name), lowest)
         check_option("iterate", self.iterate, ITERATES)
         checked_learning_rate(self.learning_rate)
 
@@ -100,7 +98,7 @@ class SGD:
 def checked_learning_rate(value: Any) -> float | None:
     """A positive number, or None."""
     if value is not None and not (is_real(value) and 0 < value < math.inf):
-        raise InputError(f"`learning_rate` must be a positive number or None, got {shown(value)}.")
+        raise InputError("must be a positive number or None", argument="learning_rate", got=value)
     return None if value is None else float(value)
 
 
@@ -124,9 +122,9 @@ class DualDescent:
         assert isinstance(problem.level, Fixed)
         self._target, self._half = problem.level.rate, problem.band.half
         self._offset, self._width = problem.offset, problem.ramp_width
+        self.steps = 0
         self.upper: list[float] = []  # λ
         self.lower: list[float] = []  # μ
-        self.steps = 0
         self._upper_sum: list[float] = []
         self._lower_sum: list[float] = []
         self._since: list[int] = []  # steps that the sums already hold
@@ -180,24 +178,22 @@ class DualDescent:
     @property
     def last(self) -> Floats:
         """λ − μ of the running iterate."""
-        difference: Floats = np.array(self.upper) - np.array(self.lower)
-        return difference
+        return np.subtract(self.upper, self.lower)
 
     @property
     def averages(self) -> tuple[Floats, Floats]:
         """Mean λ and mean μ over the iterates after each of the steps since the group came."""
         waited = self.steps - np.array(self._since)
         steps = np.maximum(self.steps - np.array(self._start), 1)
-        upper = (np.array(self._upper_sum) + waited * np.array(self.upper)) / steps
-        lower = (np.array(self._lower_sum) + waited * np.array(self.lower)) / steps
+        sides = ((self._upper_sum, self.upper), (self._lower_sum, self.lower))
+        upper, lower = ((np.array(total) + waited * np.array(now)) / steps for total, now in sides)
         return upper, lower
 
     @property
     def average(self) -> Floats:
         """λ̄ − μ̄."""
         upper, lower = self.averages
-        difference: Floats = upper - lower
-        return difference
+        return upper - lower
 
 
 @dataclass(frozen=True)
@@ -265,10 +261,8 @@ def dual_objective(scores: Floats, groups: Integers, upper: Floats, lower: Float
     ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
     """
     assert isinstance(problem.level, Fixed)
-    width = problem.ramp_width
-    threshold = upper - lower
+    width, threshold = problem.ramp_width, upper - lower
     v = scores - threshold[groups] + problem.offset * width
-    inside = np.clip(v, 0.0, width)
-    xi = inside**2 / (2 * width) + np.maximum(v - width, 0.0)
+    xi = np.clip(v, 0.0, width) ** 2 / (2 * width) + np.maximum(v - width, 0.0)
     linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
     return float(np.mean(linear[groups] + xi))

@@ -1,6 +1,6 @@
 """StreamingFit: a rule from rows that pass by once.
 
-Each row is one step of the paper's algorithm (`criteria.sgd`), and none is kept. The number of steps T is not
+Each row is one step of the paper's algorithm (`fit.sgd`), and none is kept. The number of steps T is not
 known beforehand, so that at step t the learning rate is the published one of a run that ends there,
 
     α_t = 0.1 √(K/t)        or a fixed one, which follows a population that drifts.
@@ -9,19 +9,20 @@ The rule comes near the optimum and its rates near the target; what is exact abo
 is not exact here, and nothing is certified: check the rule on rows it has not seen.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from fairramp.core.checks import check_length, check_option, checked_width
+from fairramp.core.checks import check_length, check_option, checked_whole, checked_width
+from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key, refuse_mixed
 from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import check_n_columns, encode_groups
 from fairramp.data.rows import ArrayRows
-from fairramp.errors import FairrampError, InputError, shown
+from fairramp.errors import FairrampError, InputError
 from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
 from fairramp.rule.rule import Rule
@@ -70,9 +71,11 @@ class StreamingFit:
         iterate: str = "last",
     ) -> None:
         if isinstance(target_rate, str) or target_rate is None:
-            raise InputError(f"`target_rate` must be a number in [0, 1] for a stream, got {shown(target_rate)}.")
+            raise InputError("must be a number in [0, 1] for a stream", argument="target_rate", got=target_rate)
         if checked_width(ramp_width) == 0:
-            raise InputError("`ramp_width` must be above 0 for a stream, got 0; fit_rule needs none.")
+            raise InputError(
+                "must be above 0 for a stream", argument="ramp_width", got=0, remedy="fit_rule needs none"
+            )
         check_option("unseen_group", unseen_group, ("error", "original"))
         self._settings = Settings(
             max_gap=max_gap,
@@ -86,8 +89,7 @@ class StreamingFit:
         )
         self._learning_rate = checked_learning_rate(learning_rate)
         self._iterate = check_option("iterate", iterate, ITERATES)
-        self._labels: list[Label] = []
-        self._places: dict[Any, int] = {}
+        self._groups: dict[Any, Label] = {}  # by key, in the order in which they came
         self._names: tuple[str, ...] | None = None
         self._n_columns: int | None = None
         self._pooled: Ramp | None = None
@@ -119,9 +121,11 @@ class StreamingFit:
         ('Female', 'Male')
         """
         if not isinstance(rule, Rule):
-            raise InputError(f"`rule` must be a fairramp.Rule, got {shown(rule)}.")
+            raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         if rule.target_rate is None:
-            raise InputError("`rule` must equalise over all rows; a stream cannot go on within strata.")
+            raise InputError(
+                "must equalize over all rows", argument="rule", remedy="a stream cannot go on within strata"
+            )
         record = rule.record
         stream = cls(
             target_rate=rule.target_rate,
@@ -136,18 +140,18 @@ class StreamingFit:
         )
         if steps is None:
             if record is None:
-                raise InputError("`rule` has no record of its fit: pass `steps`, how many rows it stands for.")
+                raise InputError(
+                    "has no record of its fit: pass {steps}, how many rows it stands for", argument="rule"
+                )
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
-        elif not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1:
-            raise InputError(f"`steps` must be a whole number from 1 on, got {shown(steps)}.")
-        settings, average = stream._settings, np.array(rule.thresholds)
+        steps = checked_whole("steps", steps)
+        average = np.array(rule.thresholds)
         last = average if record is None or record.trace is None else np.array(record.trace[-1])
         stream._names = rule.columns.groups
         stream._pooled = rule.pooled and stream._ramp(rule.threshold_of(rule.pooled))
         stream._n_columns = len(stream._names) if stream._names else None
         stream._add_groups(rule.groups)
-        cutoff, per_unit = settings.problem.cutoff, settings.signed_per_unit
-        stream._descent.resume((last - cutoff) * per_unit, (average - cutoff) * per_unit, int(steps))
+        stream._descent.resume(stream._signed(last), stream._signed(average), steps)
         return stream
 
     def partial_fit(self, scores: Any, groups: Any) -> Self:
@@ -172,28 +176,30 @@ class StreamingFit:
         check_length("groups", len(codes), len(column))
         if self._n_columns is not None:
             check_n_columns(codes, self._n_columns, self._names, "groups")
-        settings = self._settings
-        positions = ArrayRows(column, codes, None, settings.meaning).positions(0, len(column))
-        signed = (positions - settings.problem.cutoff) * settings.signed_per_unit
+        positions = ArrayRows(column, codes, None, self._settings.meaning).positions(0, len(column))
         came = [codes.labels[i] for i in np.flatnonzero(codes.occurring())]
-        refuse_mixed((*self._labels, *came))
+        refuse_mixed((*self._groups.values(), *came))
         # From here on nothing can fail, so that a bad row leaves the stream as it was.
         if self._n_columns is None:
             self._names, self._n_columns = codes.names, codes.n_columns
         self._add_groups(came)
-        group_of = [self._places.get(label_key(label), -1) for label in codes.labels]
-        descent, n_groups = self._descent, len(self._labels)
-        for score, code in zip(signed.tolist(), codes.block(0, len(codes)).tolist(), strict=True):
+        places = {key: place for place, key in enumerate(self._groups)}
+        place_of = [places.get(label_key(label), -1) for label in codes.labels]
+        descent, n_groups = self._descent, len(places)
+        for score, code in zip(
+            self._signed(positions).tolist(), codes.block(0, len(codes)).tolist(), strict=True
+        ):
             rate = self._learning_rate or published_rate(n_groups, descent.steps + 1)
-            descent.step(score, group_of[code], rate)
+            descent.step(score, place_of[code], rate)
         return self
 
-    def _add_groups(self, labels: Iterable[Label]) -> None:
-        for label in labels:
-            if label_key(label) not in self._places:
-                self._places[label_key(label)] = len(self._labels)
-                self._labels.append(label)
-        self._descent.grow(len(self._labels))
+    def _add_groups(self, labels: Sequence[Label]) -> None:
+        self._groups |= {label_key(label): label for label in labels}
+        self._descent.grow(len(self._groups))
+
+    def _signed(self, positions: Floats) -> Floats:
+        """Positions as signed scores, 0 at the cut-off."""
+        return (positions - self._settings.problem.cutoff) * self._settings.signed_per_unit
 
     def _ramp(self, threshold: float) -> Ramp:
         width = self._settings.ramp_width
@@ -214,15 +220,15 @@ class StreamingFit:
         >>> rule.record is None
         True
         """
-        if not self._labels:
-            raise FairrampError("No row has come yet: call `partial_fit` first.")
-        settings, descent = self._settings, self._descent
-        signed = descent.last if self._iterate == "last" else descent.average
-        thresholds = settings.problem.cutoff + signed / settings.signed_per_unit
-        order = sorted(range(len(self._labels)), key=lambda i: label_key(self._labels[i]))
+        if not self._groups:
+            raise FairrampError("No row has come yet: call {partial_fit} first")
+        settings = self._settings
+        signed = self._descent.last if self._iterate == "last" else self._descent.average
+        positions = settings.problem.cutoff + signed / settings.signed_per_unit
+        thresholds = dict(zip(self._groups, positions.tolist(), strict=True))
         return Rule(
-            groups=tuple(self._labels[i] for i in order),
-            ramps=tuple(self._ramp(float(thresholds[i])) for i in order),
+            groups=tuple(self._groups[key] for key in sorted(thresholds)),
+            ramps=tuple(self._ramp(thresholds[key]) for key in sorted(thresholds)),
             ramp=settings.ramp,
             scale=settings.scale,
             cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one

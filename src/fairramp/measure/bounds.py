@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.checks import check_length, check_number, is_real
+from fairramp.core.checks import check_length, check_number, checked_whole, is_real
 from fairramp.core.curve import Floats
 from fairramp.data.arrays import as_column, as_weights
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError
 
 __all__ = ["impossibility_bound", "proposition_1_bound", "theorem_1_bound", "theorem_2_bound"]
 
@@ -49,11 +49,11 @@ def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) 
 
     Examples
     --------
-    >>> from fairramp.bounds import theorem_1_bound
-    >>> round(theorem_1_bound(10_000, n_groups=2, max_gap=0, delta=0.05), 2)
+    >>> from fairramp import bounds
+    >>> round(bounds.theorem_1_bound(10_000, n_groups=2, max_gap=0, delta=0.05), 2)
     0.39
     """
-    n, k = _rows(n_rows), _whole("n_groups", n_groups)
+    n, k = _n_rows(n_rows), checked_whole("n_groups", n_groups)
     check_number("max_gap", max_gap, 0.0, 1.0)
     complexity = 8 * math.sqrt(2 * math.log(math.e * n / 2) / n)
     return max_gap + complexity + 2 * math.sqrt(math.log(2 * k / _delta(delta)) / n)
@@ -77,12 +77,12 @@ def theorem_2_bound(
 
     Examples
     --------
-    >>> from fairramp.bounds import theorem_2_bound
-    >>> round(theorem_2_bound(10**9, n_groups=2, ramp_width=0.05, miscalibration=0, delta=0.05), 2)
+    >>> from fairramp import bounds
+    >>> round(bounds.theorem_2_bound(10**9, n_groups=2, ramp_width=0.05, miscalibration=0, delta=0.05), 2)
     0.3
     """
-    n, k = _rows(n_rows), _whole("n_groups", n_groups)
-    gamma = 2 * _positive("ramp_width", ramp_width)
+    n, k = _n_rows(n_rows), checked_whole("n_groups", n_groups)
+    gamma = 2 * _between("ramp_width", ramp_width, 0.0, math.inf, "must be a positive number")
     check_number("miscalibration", miscalibration, 0.0, 2.0)
     statistical = 4 * math.sqrt((2 * k + 2 * math.log(2 / _delta(delta))) / n)
     return 2 * gamma + 8 * (2 + 1 / gamma) / math.cbrt(n) + miscalibration + statistical
@@ -112,15 +112,16 @@ def proposition_1_bound(
 
     Examples
     --------
-    >>> from fairramp.bounds import proposition_1_bound
-    >>> round(proposition_1_bound(0.2, 0.02, learning_rate=0.001, steps=10**6, multipliers=[-0.5, 0.25]), 4)
+    >>> from fairramp import bounds
+    >>> steps = dict(learning_rate=0.001, steps=10**6)
+    >>> round(bounds.proposition_1_bound(0.2, 0.02, multipliers=[-0.5, 0.25], **steps), 4)
     0.0016
     """
     check_number("target_rate", target_rate, 0.0, 1.0)
     check_number("max_gap", max_gap, 0.0, 1.0)
-    alpha = _positive("learning_rate", learning_rate)
+    alpha = _between("learning_rate", learning_rate, 0.0, math.inf, "must be a positive number")
     t = as_column(multipliers, "multipliers")
-    return (1 + target_rate + max_gap) ** 2 * alpha + float(t @ t) / (2 * _whole("steps", steps) * alpha)
+    return (1 + target_rate + max_gap) ** 2 * alpha + float(t @ t) / (2 * checked_whole("steps", steps) * alpha)
 
 
 def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any = None) -> float:
@@ -141,8 +142,8 @@ def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any =
 
     Examples
     --------
-    >>> from fairramp.bounds import impossibility_bound
-    >>> impossibility_bound([1, 0, 1, 0], [1, 1, 0, 0])
+    >>> from fairramp import bounds
+    >>> bounds.impossibility_bound([1, 0, 1, 0], [1, 1, 0, 0])
     0.125
     """
     h, q, share = split_rows(decisions, membership, sample_weight)
@@ -153,17 +154,18 @@ def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any =
 def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
     """Decisions, membership and each row's share of the weight, checked."""
     h = as_column(decisions, "decisions")
-    bad = np.flatnonzero((h != 0) & (h != 1))
-    if len(bad):
-        raise InputError(
-            f"`decisions` must be 0 or 1, got {float(h[bad[0]])!r} in row {bad[0]}; "
-            "from a rule, draw them first with rule.decide."
-        )
     q = as_column(membership, "membership")
     check_length("membership", len(q), len(h), "decisions")
-    bad = np.flatnonzero((q < 0) | (q > 1))
-    if len(bad):
-        raise InputError(f"`membership` must be in [0, 1], got {float(q[bad[0]])!r} in row {bad[0]}.")
+    remedy = "from a rule, draw them first with rule.decide"
+    for name, column, sound, must, do in (
+        ("decisions", h, (h == 0) | (h == 1), "must be 0 or 1", remedy),
+        ("membership", q, (q >= 0) & (q <= 1), "must be in [0, 1]", None),
+    ):
+        if not sound.all():
+            row = int(np.argmin(sound))
+            raise InputError(
+                must + ", got {value!r} in row {row}", argument=name, remedy=do, value=float(column[row]), row=row
+            )
     if sample_weight is None:
         return h, q, np.full(len(h), 1 / len(h))
     weights = as_weights(sample_weight, len(h), "decisions")
@@ -171,25 +173,16 @@ def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Flo
     return h, q, relative / relative.sum()
 
 
-def _rows(value: Any) -> float:
-    if not is_real(value) or not _ONE_ROW <= value < math.inf:
-        raise InputError(f"`n_rows` must be a finite number from 1 on, got {shown(value)}.")
-    return float(value)
-
-
-def _whole(name: str, value: Any) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise InputError(f"`{name}` must be a whole number from 1 on, got {shown(value)}.")
-    return int(value)
-
-
-def _positive(name: str, value: Any) -> float:
-    if not is_real(value) or not 0 < value < math.inf:
-        raise InputError(f"`{name}` must be a positive number, got {shown(value)}.")
-    return float(value)
+def _n_rows(value: Any) -> float:
+    return _between("n_rows", value, _ONE_ROW, math.inf, "must be a finite number from 1 on")
 
 
 def _delta(value: Any) -> float:
-    if not is_real(value) or not 0 < value < 1:
-        raise InputError(f"`delta` must be a number between 0 and 1, got {shown(value)}.")
+    return _between("delta", value, 0.0, 1.0, "must be a number between 0 and 1")
+
+
+def _between(name: str, value: Any, low: float, high: float, rule: str) -> float:
+    """A number above `low` and below `high`."""
+    if not is_real(value) or not low < value < high:
+        raise InputError(rule, argument=name, got=value)
     return float(value)

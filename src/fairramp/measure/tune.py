@@ -8,6 +8,7 @@ rates without a grid; this is for comparing with the paper, and for scores other
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def tune(
     sample_weight : optional
         Weights of the fit rows.
     **options
-        Anything else that `fit_rule` takes, such as `max_gap`; but not `criterion`, whose strata find their own
+        Anything else that `fit_rule` takes, such as `max_gap`; but not `strata`, which find their own
         rates.
 
     Examples
@@ -108,10 +109,12 @@ def tune(
     (25, 0.84)
     """
     other_scores, other_groups, other_labels, other_weights = split_validation(validation)
-    if options.get("criterion") is not None:
-        raise InputError("`criterion` cannot be tuned: each stratum finds its own rate; use fit_rule.")
+    if options.get("strata") is not None:
+        raise InputError(
+            "cannot be tuned: each stratum finds its own rate", argument="strata", remedy="use fit_rule"
+        )
     if not len(ramp_widths):
-        raise InputError("`ramp_widths` is empty; pass at least one width.")
+        raise InputError("is empty", argument="ramp_widths", remedy="pass at least one width")
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
     if target_rates is None:
         base = float(np.average(as_labels(labels, len(labels)), weights=weights))
@@ -119,24 +122,20 @@ def tune(
     truth = as_labels(other_labels, len(other_labels))
     other_weights = np.ones(len(truth)) if other_weights is None else as_weights(other_weights, len(truth))
 
-    rules, rows = [], []
-    for width in ramp_widths:
-        for target in target_rates:
-            rule = fit_rule(
-                scores, groups, labels, ramp_width=width, target_rate=target, sample_weight=weights, **options
-            )
-            chances = rule.probabilities(other_scores, other_groups)
-            rules.append(rule)
-            rows.append((float(width), target, float(scorer(truth, chances, other_weights))))
-    found = [row[2] for row in rows]
+    grid = list(product(ramp_widths, target_rates))
+    rules = [
+        fit_rule(scores, groups, labels, ramp_width=width, target_rate=target, sample_weight=weights, **options)
+        for width, target in grid
+    ]
+    found = [
+        float(scorer(truth, rule.probabilities(other_scores, other_groups), other_weights)) for rule in rules
+    ]
     if not np.isfinite(found).all():
-        raise InputError("`scorer` must give finite numbers.")
+        raise InputError("must give finite numbers", argument="scorer")
     best = int(np.argmax(found))
-    grid = Table(
-        {
-            "ramp_width": [row[0] for row in rows],
-            "target_rate": [row[1] for row in rows],
-            "score": found,
-        }
-    )
-    return Tuned(rules[best], found[best], grid)
+    columns = {
+        "ramp_width": [float(width) for width, _ in grid],
+        "target_rate": [target for _, target in grid],
+        "score": found,
+    }
+    return Tuned(rules[best], found[best], Table(columns))

@@ -8,7 +8,6 @@ All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups an
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
 import copy
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -22,14 +21,13 @@ from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
 
-from fairramp.core.checks import check_number, check_option
+from fairramp.core.checks import check_length, check_number, check_option
 from fairramp.data.arrays import as_weights
 from fairramp.data.groups import Codes, encode_groups
 from fairramp.data.sample import encode_strata
-from fairramp.errors import FairrampWarning, InputError
-from fairramp.fit.criteria.strata import Covariance
+from fairramp.errors import InputError, warn
 from fairramp.fit.fit import fit_rule
-from fairramp.fit.settings import Request, checked_solver, checked_strata
+from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
@@ -39,6 +37,7 @@ from fairramp.sklearn.rows import (
     columns_of,
     cross_fitted_scores,
     kind_of,
+    method_of,
     random_source,
     scores_of,
     zero_one,
@@ -49,6 +48,8 @@ __all__ = ["RandomizedThresholdOptimizer"]
 #: The scale of what each method returns, and the way back.
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
+#: Settings that `fit_rule` gets as they are.
+_SETTINGS = ("max_gap", "ramp_width", "ramp", "target_rate", "unseen_group", "criterion", "solver")
 
 
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -63,7 +64,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
         already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
         trained on, and learns the rule alone.
-    max_gap, ramp_width, ramp, unseen_group
+    max_gap, ramp_width, ramp, unseen_group, criterion
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
         As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
@@ -72,9 +73,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         logit(cutoff), so that 0.5 means 0.
     solver : "exact", "sgd" or SGD, default "exact"
         As in `fit_rule`. With "sgd" `partial_fit` goes on descending from row to row and keeps none of them.
-    criterion : Covariance, optional
-        As in `fit_rule`, but ``Covariance(strata=…)`` names the columns of X that hold the strata, like
-        `sensitive_columns`.
+    strata : name, position or list of them, optional
+        As in `fit_rule`: the columns of X that hold the strata, like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
         How rows are left out for cross-fitting, by default in 5 stratified parts; every row must be tested
         exactly once. Unused for a FrozenEstimator.
@@ -113,7 +113,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from fairramp.estimator import RandomizedThresholdOptimizer
+    >>> from fairramp import RandomizedThresholdOptimizer
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.choice(["f", "m"], 2000)
     >>> X = rng.normal(size=(2000, 3)) + (sex == "m")[:, None]
@@ -140,7 +140,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         target_rate: str | float = "accuracy",
         cutoff: float = 0.5,
         solver: Any = "exact",
-        criterion: Any = None,
+        criterion: str = "parity",
+        strata: Any = None,
         cv: Any = 5,
         predict_method: str = "auto",
         sensitive_columns: Any = None,
@@ -155,6 +156,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.cutoff = cutoff
         self.solver = solver
         self.criterion = criterion
+        self.strata = strata
         self.cv = cv
         self.predict_method = predict_method
         self.sensitive_columns = sensitive_columns
@@ -178,14 +180,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             Weights of the rows, for the rule, and for the classifier if it takes them.
         """
         self._check_settings()
-        method = self._predict_method()
-        n_rows = _num_samples(X)
-        codes = self._codes(X, sensitive_features, n_rows)
-        strata = self._strata(X)
-        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        method = method_of(self.estimator, self.predict_method, _SCALES)
+        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        if frozen:
+        if isinstance(self.estimator, FrozenEstimator):
             model = self.estimator
             check_is_fitted(model)
             scores = scores_of(model, X, method)
@@ -197,21 +195,21 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         classes = np.asarray(getattr(model, "classes_", ()))
         if classes.shape != (2,):
             raise InputError(
-                f"`estimator` must be a binary classifier, got {kind_of(model)} with {len(classes)} classes."
+                "must be a binary classifier, got {kind} with {n} classes",
+                argument="estimator",
+                kind=kind_of(model),
+                n=len(classes),
             )
-        labels = None if y is None else zero_one(y, classes)
-        rows = KeptRows.of(scores, codes, strata, labels, weights)
-        rule = self._learn(rows, _SCALES[method], cross_fitted=not frozen)
+        rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
+        rule = self._learn(rows, _SCALES[method], model)
+        sgd = self._asked().sgd
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
-        self._rows: KeptRows | None = rows
-        self._stream: StreamingFit | None = None
-        solver = checked_solver(self.solver)
-        if solver is not None:
-            self._rows = None
-            self._stream = StreamingFit.from_rule(
-                rule, learning_rate=solver.learning_rate, iterate=solver.iterate
-            )
-            self._stream_settings = self._rule_settings()
+        self._fitted_settings = self._settings()
+        self._seen: KeptRows | StreamingFit = (
+            rows
+            if sgd is None
+            else StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+        )
         return self
 
     def partial_fit(
@@ -234,84 +232,61 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_is_fitted(self)
         self._check_settings()
         scores = self._score_rows(X)
-        codes = self._codes(X, sensitive_features, len(scores), self.rule_.group_columns)
-        weights = None if sample_weight is None else as_weights(sample_weight, len(scores))
+        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
-        if self._stream is not None:
+        if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
-            if self._rule_settings() != self._stream_settings:
+            if self._settings() != self._fitted_settings:
                 raise InputError(
-                    "Settings have changed since `fit`, and solver='sgd' keeps no rows; call `fit` again."
+                    "Settings have changed since `fit`, and {solver:sgd} keeps no rows", remedy="call `fit` again"
                 )
             if weights is not None:
                 raise InputError(
-                    "`sample_weight` cannot be used in `partial_fit` with solver='sgd'; leave it out."
+                    "cannot be used in `partial_fit` with {solver:sgd}",
+                    argument="sample_weight",
+                    remedy="leave it out",
                 )
-            stream = copy.deepcopy(self._stream)  # a bad row must leave the fitted rule as it was
-            self.rule_, self._stream = stream.partial_fit(scores, codes).rule(), stream
+            stream = copy.deepcopy(self._seen)  # a bad row must leave the fitted rule as it was
+            self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
-        assert self._rows is not None
-        strata = self._strata(X, self.rule_.strata_columns)
-        rows = self._rows.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
-        frozen = isinstance(self.estimator_, FrozenEstimator)
-        rule = self._learn(rows, self.rule_.scale, cross_fitted=not frozen)
-        self.rule_, self._rows = rule, rows
+        rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
+        self.rule_, self._seen = self._learn(rows, self.rule_.scale, self.estimator_), rows
         return self
 
-    def _learn(self, rows: "KeptRows", scale: str, *, cross_fitted: bool) -> Rule:
+    def _learn(self, rows: KeptRows, scale: str, model: Any) -> Rule:
         needs_labels = self.target_rate in ("accuracy", "base_rate")
         if needs_labels and rows.labels is None:
-            raise InputError(f"`target_rate={self.target_rate!r}` needs `y`, the true outcomes of all rows.")
+            raise InputError(
+                "{target_rate:{asked}} needs {y}, the true outcomes of all rows", asked=self.target_rate
+            )
         cutoff = float(self.cutoff)
         rule = fit_rule(
             rows.scores,
             rows.codes,
             rows.labels if needs_labels else None,
-            max_gap=self.max_gap,
-            ramp_width=self.ramp_width,
-            ramp=self.ramp,
-            target_rate=self.target_rate,
             cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
             scale=scale,
             sample_weight=rows.weights,
-            unseen_group=self.unseen_group,
-            criterion=None if rows.strata is None else Covariance(rows.strata),
-            solver=self.solver,
+            strata=rows.strata,
+            **{name: getattr(self, name) for name in _SETTINGS},
         )
         assert rule.record is not None  # as in every fitted rule
-        return replace(rule, record=replace(rule.record, cross_fitted=cross_fitted))
+        return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
     def _check_settings(self) -> None:
         """Refuse bad settings before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        Request.checked(
-            max_gap=self.max_gap,
-            ramp_width=self.ramp_width,
-            ramp=self.ramp,
-            target_rate=self.target_rate,
-            cutoff=None,
-            scale="probability",
-            unseen_group=self.unseen_group,
-            stratified=checked_strata(self.criterion) is not None,
-            solver=self.solver,
-        )
+        asked = self._asked()
+        if self.strata is not None:
+            asked.check_stratified()
 
-    def _rule_settings(self) -> tuple[Any, ...]:
+    def _asked(self) -> Settings:
+        return Settings(**{name: getattr(self, name) for name in _SETTINGS})
+
+    def _settings(self) -> list[Any]:
         """What a descent under way depends on."""
-        names = ("max_gap", "ramp_width", "ramp", "target_rate", "cutoff", "unseen_group", "solver")
-        return tuple(getattr(self, name) for name in names)
-
-    def _predict_method(self) -> str:
-        """The method of `estimator` that gives the scores."""
-        wanted = tuple(_SCALES) if self.predict_method == "auto" else (self.predict_method,)
-        for method in wanted:
-            if hasattr(self.estimator, method):
-                return method
-        raise InputError(
-            f"`estimator` must have {' or '.join(wanted)} to give scores (predict_method="
-            f"{self.predict_method!r}), and {kind_of(self.estimator)} does not."
-        )
+        return [getattr(self, name) for name in (*_SETTINGS, "cutoff")]
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
         """What the inner classifier's `fit` gets beside X and y."""
@@ -321,11 +296,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             return dict(process_routing(self, "fit", sample_weight=weights).estimator.fit)
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {"sample_weight": weights}
-        warnings.warn(
-            f"{kind_of(self.estimator)} takes no `sample_weight`: the rule alone is learned with it, the "
-            "classifier without.",
-            FairrampWarning,
-            stacklevel=3,
+        warn(
+            "{kind} takes no {sample_weight}: the rule alone is learned with it, the classifier without",
+            kind=kind_of(self.estimator),
         )
         return {}
 
@@ -333,33 +306,33 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     def _groups(self, X: Any, sensitive_features: Any) -> Any:
         """The group columns, from where the user said they are."""
-        if self.sensitive_columns is None:
-            if sensitive_features is None:
-                raise InputError(
-                    "The groups are missing: pass `sensitive_features`, or name columns of X in "
-                    "`sensitive_columns`. scikit-learn's tools pass `sensitive_features` on only after "
-                    "sklearn.set_config(enable_metadata_routing=True), and some never do."
-                )
-            return sensitive_features
-        if sensitive_features is not None:
+        passed = sensitive_features is not None
+        if passed == (self.sensitive_columns is not None):
             raise InputError(
-                "The groups came twice: pass either `sensitive_features` here or `sensitive_columns` to the "
-                "constructor."
+                "The groups came twice: pass either {sensitive_features} here or {sensitive_columns} to the "
+                "constructor"
+                if passed
+                else "The groups are missing: pass {sensitive_features}, or name columns of X in "
+                "{sensitive_columns}. scikit-learn's tools pass {sensitive_features} on only after "
+                "sklearn.set_config(enable_metadata_routing=True), and some never do"
             )
-        return columns_of(X, self.sensitive_columns, "sensitive_columns")
+        return sensitive_features if passed else columns_of(X, self.sensitive_columns, "sensitive_columns")
 
-    def _codes(self, X: Any, sensitive_features: Any, n_rows: int, names: tuple[str, ...] | None = None) -> Codes:
-        codes = encode_groups(self._groups(X, sensitive_features), names)
-        if len(codes) != n_rows:
-            raise InputError(f"`sensitive_features` has {len(codes)} rows and `X` {n_rows}; they must match.")
-        return codes
+    def _checked_rows(
+        self, X: Any, sensitive_features: Any, sample_weight: Any, rule: Rule | None = None
+    ) -> tuple[Codes, Codes | None, npt.NDArray[np.float64] | None]:
+        """Groups, strata and weights of the rows, checked before anything is trained; columns as in the rule."""
+        n_rows = _num_samples(X)
+        codes = encode_groups(self._groups(X, sensitive_features), rule.columns.groups if rule else None)
+        check_length("sensitive_features", len(codes), n_rows, "X")
+        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
+        return codes, self._strata(X, rule), weights
 
-    def _strata(self, X: Any, names: tuple[str, ...] | None = None) -> Codes | None:
+    def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
         """The strata, out of X; None for parity."""
-        wanted = checked_strata(self.criterion)
-        if wanted is None:
+        if self.strata is None:
             return None
-        return encode_strata(columns_of(X, wanted, "strata"), names)
+        return encode_strata(columns_of(X, self.strata, "strata"), rule.columns.strata if rule else None)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -382,9 +355,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         numpy.ndarray of float64, shape (n, 2)
         """
         check_is_fitted(self)
-        scores = self._score_rows(X)
-        strata = self._strata(X, self.rule_.strata_columns)
-        chances = self.rule_.probabilities(scores, self._groups(X, sensitive_features), strata)
+        groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
+        chances = self.rule_.probabilities(self._score_rows(X), groups, strata)
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
@@ -401,10 +373,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             Labels out of ``classes_``.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        decisions: npt.NDArray[Any] = self.classes_[
-            decide(chances, random_state=random_source(self.random_state))
-        ]
-        return decisions
+        return self.classes_[decide(chances, random_state=random_source(self.random_state))]
 
     def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
         """Expected accuracy: the mean chance of the right decision. Nothing is drawn.
@@ -418,8 +387,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         labels = zero_one(y, self.classes_)
         check_consistent_length(X, labels)
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
-        right = np.where(labels, chances[:, 1], chances[:, 0])
-        return float(np.average(right, weights=weights))
+        return float(np.average(np.where(labels, chances[:, 1], chances[:, 0]), weights=weights))
 
     # What scikit-learn asks -------------------------------------------------------------------
 
@@ -440,9 +408,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         -------
         sklearn.utils.metadata_routing.MetadataRouter
         """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(estimator=self.estimator, method_mapping=mapping)
+        return router.add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

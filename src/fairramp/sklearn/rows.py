@@ -32,6 +32,7 @@ __all__ = [
     "columns_of",
     "cross_fitted_scores",
     "kind_of",
+    "method_of",
     "random_source",
     "scores_of",
     "zero_one",
@@ -46,7 +47,7 @@ class KeptRows:
     ----------
     scores : numbers of shape (n,)
     codes, strata : Codes
-        Groups, and strata for the criterion that has them.
+        Groups, and strata where there are some.
     labels, weights : floats of shape (n,), or None
     """
 
@@ -67,33 +68,30 @@ class KeptRows:
     ) -> Self:
         """Keep rows; what belongs to the user is copied."""
         check_consistent_length(scores, labels)
-        own, own_strata = (c and replace(c, values=c.values.copy()) for c in (codes, strata))
-        assert own is not None
-        return cls(scores, own, own_strata, labels, None if weights is None else weights.copy())
+        return cls(
+            scores,
+            replace(codes, values=codes.values.copy()),
+            strata and replace(strata, values=strata.values.copy()),
+            labels,
+            None if weights is None else weights.copy(),
+        )
 
     def with_rows(self, more: Self) -> Self:
         """These rows and more; labels only if all have them, weights of 1 where there were none."""
         check_n_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
         if (self.strata is None) != (more.strata is None):
-            raise InputError("`criterion` has changed since `fit`; call `fit` again.")
-        labels = weights = strata = None
-        if self.labels is not None and more.labels is not None:
-            labels = np.concatenate([self.labels, more.labels])
-        if self.weights is not None or more.weights is not None:
-            both = (
-                rows.weights if rows.weights is not None else np.ones(len(rows.scores)) for rows in (self, more)
-            )
-            weights = np.concatenate(list(both))
-        if self.strata is not None and more.strata is not None:
-            strata = appended(self.strata, more.strata)
-        scores = np.concatenate([self.scores, more.scores])
+            raise InputError("has changed since `fit`", argument="strata", remedy="call `fit` again")
+        both = (self, more)
+        weights: Any = [np.ones(len(rows.scores)) if rows.weights is None else rows.weights for rows in both]
         return replace(
             self,
-            scores=scores,
+            scores=np.concatenate([rows.scores for rows in both]),
             codes=appended(self.codes, more.codes),
-            strata=strata,
-            labels=labels,
-            weights=weights,
+            strata=self.strata and more.strata and appended(self.strata, more.strata),
+            labels=None
+            if any(rows.labels is None for rows in both)
+            else np.concatenate([rows.labels for rows in both]),
+            weights=None if all(rows.weights is None for rows in both) else np.concatenate(weights),
         )
 
 
@@ -107,24 +105,43 @@ def cross_fitted_scores(
     for train, test in check_cv(cv, y, classifier=True).split(X, y):
         train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # masks are indices, too
         if len(np.intersect1d(train, test)):
-            raise InputError("`cv` must not test a row in the part that trains on it.")
+            raise InputError("must not test a row in the part that trains on it", argument="cv")
         X_train, y_train = _safe_split(estimator, X, y, train)
         X_test, _ = _safe_split(estimator, X, None, test, train)
         if len(np.unique(y_train)) < 2:
             raise InputError(
-                "`cv` leaves rows of one class only to train on; use fewer parts, a stratified splitter or "
-                "more rows."
+                "leaves rows of one class only to train on",
+                argument="cv",
+                remedy="use fewer parts, a stratified splitter or more rows",
             )
         model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
         scores[test] = scores_of(model, X_test, method)
         np.add.at(times, test, 1)
     if (times != 1).any():
-        row = int(np.flatnonzero(times != 1)[0])
+        row = int(np.argmax(times != 1))
         raise InputError(
-            f"`cv` must test every row exactly once, but row {row} is tested {times[row]} times; use a "
-            "splitter like StratifiedKFold."
+            "must test every row exactly once, but row {row} is tested {times} times",
+            argument="cv",
+            remedy="use a splitter like StratifiedKFold",
+            row=row,
+            times=times[row],
         )
     return scores
+
+
+def method_of(estimator: Any, predict_method: str, methods: Iterable[str]) -> str:
+    """The method of a classifier that gives the scores: the one that is asked for, or the first that there is."""
+    wanted = tuple(methods) if predict_method == "auto" else (predict_method,)
+    found = next((name for name in wanted if hasattr(estimator, name)), None)
+    if found is None:
+        raise InputError(
+            "must have {wanted} to give scores ({predict_method:{asked}}), and {kind} does not",
+            argument="estimator",
+            wanted=" or ".join(wanted),
+            asked=predict_method,
+            kind=kind_of(estimator),
+        )
+    return found
 
 
 def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
@@ -136,8 +153,11 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
     if method == "decision_function" and values.ndim == 1:
         return values
     raise InputError(
-        f"`estimator` must be a binary classifier, but {method} of {kind_of(model)} gives an array of shape "
-        f"{values.shape}."
+        "must be a binary classifier, but {method} of {kind} gives an array of shape {shape}",
+        argument="estimator",
+        method=method,
+        kind=kind_of(model),
+        shape=values.shape,
     )
 
 
@@ -148,23 +168,25 @@ def check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
     check_consistent_length(X, y)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    if kind != "binary":
-        raise InputError(f"Only binary classification is supported. The type of the target is {kind}.")
-    classes = np.unique(y)
-    if len(classes) < 2:
-        raise InputError(f"`y` must have two classes, got one class: {classes.tolist()}.")
+    if (kind := type_of_target(y, input_name="y")) != "binary":
+        raise InputError("Only binary classification is supported. The type of the target is {kind}", kind=kind)
+    if len(classes := np.unique(y)) < 2:
+        raise InputError("must have two classes, got one class: {found}", argument="y", found=classes.tolist())
 
 
 def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """1.0 for the positive class and 0.0 for the other."""
     y = column_or_1d(y, warn=True)
     positive: npt.NDArray[np.bool_] = y == classes[1]
-    unknown = np.flatnonzero(~(positive | (y == classes[0])))
-    if len(unknown):
+    known = positive | (y == classes[0])
+    if not known.all():
+        row = int(np.argmin(known))
         raise InputError(
-            f"`y` must hold the classes {classes.tolist()}, got {shown(y[unknown].tolist()[0])} in row "
-            f"{unknown[0]}."
+            "must hold the classes {classes}, got {value} in row {row}",
+            argument="y",
+            classes=classes.tolist(),
+            value=shown(y[row : row + 1].tolist()[0]),
+            row=row,
         )
     return positive.astype(np.float64)
 
@@ -174,43 +196,50 @@ def columns_of(X: Any, wanted: Any, argument: str) -> Any:
     single = isinstance(wanted, str | int | np.integer)
     chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
     if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError(f"`{argument}` must be names or positions of columns, got {shown(wanted)}.")
+        raise InputError("must be names or positions of columns", argument=argument, got=wanted)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        names, columns = frame.columns, list(frame.iter_columns())
-        for name in chosen:
-            if isinstance(name, str) and name not in names:
-                raise InputError(f"`{argument}` names {name!r}, but X has the columns {names}.")
-        places = [names.index(c) if isinstance(c, str) else _position(c, len(names), argument) for c in chosen]
+        names, columns = list(frame.columns), list(frame.iter_columns())
+        if absent := [c for c in chosen if isinstance(c, str) and c not in names]:
+            raise InputError(
+                "names {name!r}, but X has the columns {names}", argument=argument, name=absent[0], names=names
+            )
+        places = [names.index(c) if isinstance(c, str) else _place(c, len(names), argument) for c in chosen]
         return {str(names[place]): columns[place].to_native() for place in places}
     if any(isinstance(c, str) for c in chosen):
         raise InputError(
-            f"`{argument}` has names, {chosen}, but X came as {type(X).__name__} without column names; "
-            "pass positions, or X as a data frame."
+            "has names, {chosen}, but X came as {kind} without column names",
+            argument=argument,
+            remedy="pass positions, or X as a data frame",
+            chosen=chosen,
+            kind=type(X).__name__,
         )
     table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim != 2:
-        raise InputError(f"`X` must have rows and columns, got shape {table.shape}.")
-    parts = [table[:, [_position(c, table.shape[1], argument)]] for c in chosen]
+        raise InputError("must have rows and columns, got shape {shape}", argument="X", shape=table.shape)
+    parts = [table[:, [_place(c, table.shape[1], argument)]] for c in chosen]
     return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
 
 
-def _position(position: int, n_columns: int, argument: str) -> int:
+def _place(position: int, n_columns: int, argument: str) -> int:
     if not -n_columns <= position < n_columns:
-        raise InputError(f"`{argument}` has position {position}, but X has {n_columns} columns.")
+        raise InputError(
+            "has position {position}, but X has {n_columns} columns",
+            argument=argument,
+            position=position,
+            n_columns=n_columns,
+        )
     return int(position)
 
 
 def random_source(random_state: Any) -> Any:
     """What `decide` takes; the legacy RandomState seeds a generator and moves on."""
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
-    return random_state
+    legacy = isinstance(random_state, np.random.RandomState)
+    if random_state is not None and not legacy:
+        return random_state
+    return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32) if legacy else None)
 
 
 def kind_of(estimator: Any) -> str:
     """Name of the class, below FrozenEstimator."""
-    inner = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
-    return type(inner).__name__
+    return type(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator).__name__
