@@ -13,8 +13,9 @@ from math import floor, log10
 from pathlib import Path
 from typing import Any
 
-from fairramp.show.charts import MOST_DRAWN, content_charts, content_colours
-from fairramp.show.plots import missing_extra
+from fairramp.show.charts import MOST_DRAWN
+from fairramp.show.extra import missing_extra
+from fairramp.show.report.charts import content_charts, content_groups
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.words import fixed, full, isolated, level, percent, points
 
@@ -29,12 +30,11 @@ _HERE = Path(__file__).parent
 def render(content: Content) -> str:
     """The page as text."""
     try:
-        import altair  # noqa: F401
         import jinja2
         import vl_convert  # noqa: F401
         from markupsafe import Markup
     except ImportError as error:
-        raise missing_extra(error.name or "altair") from None
+        raise missing_extra(error.name or "jinja2") from None
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
@@ -84,7 +84,7 @@ def render(content: Content) -> str:
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
-        coloured=content_colours(content)[1],
+        coloured=content_groups(content).meaning,
         level=level(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
