@@ -42,7 +42,17 @@ from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
-__all__ = ["WIDE", "Certificate", "Spelling", "certifiable", "certify", "promised_gaps", "rows_needed", "without"]
+__all__ = [
+    "PLAIN",
+    "WIDE",
+    "Certificate",
+    "Spelling",
+    "certifiable",
+    "certify",
+    "promised_gaps",
+    "rows_needed",
+    "without",
+]
 
 #: A certificate so much wider than what was asked for is explained.
 WIDE = 0.05
@@ -85,10 +95,10 @@ class Spelling:
     group: str = "group "
 
 
-_PLAIN = Spelling()
+PLAIN = Spelling()
 
 
-def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = _PLAIN) -> str:
+def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = PLAIN) -> str:
     """The beginning of a sentence about the other groups."""
     return f"Without {'that group' if len(left_out) == 1 else spelled.groups(left_out)}"
 
@@ -173,7 +183,7 @@ class Certificate:
             }
         )
 
-    def sentences(self, spelled: Spelling = _PLAIN) -> list[str]:
+    def sentences(self, spelled: Spelling = PLAIN) -> list[str]:
         """What is promised, whether that is proven, and what makes it wide where it is."""
         sure = f"With {spelled.level(self.confidence)} confidence"
         where = "in any stratum " if self.within_strata else ""

@@ -25,10 +25,12 @@ from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.measure.audit import MeanChances, mean_chances
-from fairramp.measure.certificate import Spelling, certify, promised_gaps, without
+from fairramp.measure.certificate import PLAIN, Spelling, certify, promised_gaps, without
 from fairramp.rule.rule import Rule
 
 __all__ = ["Check", "check"]
+
+_NO_SIGN = "Nothing shows that the gap has left what was promised"
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,13 +131,16 @@ class Check:
     @property
     def verdict(self) -> str:
         """What is left of the promise, in a sentence."""
-        return "Nothing shows that the gap has left what was promised." if self.is_kept else self.sentence()
+        return f"{_NO_SIGN}." if self.is_kept else self.sentence()
 
-    def sentence(self, spelled: Spelling = Spelling()) -> str:  # noqa: B008
-        """The gap beside what was promised: of all groups, or of the others where only theirs has left it."""
-        if self.rest is None or self.has_drifted or self.is_kept:
-            return f"The {self._measured(spelled)}"
-        return f"Without {spelled.groups(self.left_out)}, the {self.rest._measured(spelled)}"
+    def sentence(self, spelled: Spelling = PLAIN) -> str:
+        """The verdict with its numbers: of all groups, or of the others where only theirs has left the promise."""
+        if self.is_kept:
+            return f"{_NO_SIGN}: {self._numbers(spelled)}"
+        if self.has_drifted or self.rest is None:
+            return f"The gap has left what was promised: {self._numbers(spelled)}"
+        others = spelled.groups(self.left_out)
+        return f"Without {others}, the gap has left what was promised: {self.rest._numbers(spelled)}"
 
     def __repr__(self) -> str:
         parts, rest, each, others = [f"The {self._finding()}"], self.rest, "", ""
@@ -150,15 +155,14 @@ class Check:
         )
         return "\n".join(textwrap.fill(part, 80) for part in parts)
 
-    def _measured(self, spelled: Spelling) -> str:
+    def _numbers(self, spelled: Spelling = PLAIN) -> str:
         """The gap beside what was promised."""
         gap, low, high, promised = map(spelled.gap, (self.gap, *self.gap_interval, self.promised))
-        left = "has left" if self.has_drifted else "is within"
-        return f"gap {left} what was promised: {gap} ({low} to {high}) on the new rows, promised {promised}."
+        return f"{gap} ({low} to {high}) on the new rows, promised {promised}."
 
     def _finding(self) -> str:
-        """The same, and whose gap it is."""
-        text = self._measured(Spelling())
+        """The same in a sentence, and whose gap it is."""
+        text = f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self._numbers()}"
         if self.within_strata:
             text += f" It is that of stratum {one_line(show_label(self.stratum))}."
         if self.pair is None:

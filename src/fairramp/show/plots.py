@@ -1,6 +1,5 @@
 """Charts of a rule, an audit and a frontier, for notebooks and files: what ``.plot()`` returns."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from fairramp.core.labels import show_label
@@ -11,6 +10,7 @@ from fairramp.rule.rule import OFFSETS, Rule
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.extra import alt
 from fairramp.show.pieces import Groups, finished, table
+from fairramp.show.words import largest
 
 __all__ = ["drawn"]
 
@@ -25,7 +25,7 @@ def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
 def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     """The ramps and, where the fit is on record, selection rates before and after."""
     record, scale = rule.record, SCALES[rule.scale]
-    seats = _largest(record.rows if record else [0] * len(rule.groups))
+    seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
     rates = [record.rate_before[i] for i in seats] if record else []
     groups = Groups([show_label(rule.groups[i]) for i in seats], rates, rule.criterion == "parity")
     shown, width = scale.shown_per_unit, rule.ramp_width
@@ -50,7 +50,7 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
     """Selection rates with their intervals and, with a rule, who changes."""
-    seats = _largest(audit.rows)
+    seats = largest(audit.rows, MOST_DRAWN)
     before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
     groups = Groups([show_label(audit.groups[i]) for i in seats], before[0], not audit.within_strata)
     if audit.after is None or audit.changed_to_yes is None or audit.changed_to_no is None:
@@ -83,8 +83,3 @@ _PARTS: dict[type, Any] = {Rule: _of_rule, Audit: _of_audit, Frontier: _of_front
 def _before_and_after(groups: Groups) -> Any:
     title = "Selection rates before and after"
     return alt.Title(title, subtitle=groups.meaning) if groups.meaning else title
-
-
-def _largest(sizes: Sequence[int]) -> list[int]:
-    """The largest groups, in their own order."""
-    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:MOST_DRAWN])

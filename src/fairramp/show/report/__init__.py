@@ -30,7 +30,7 @@ class Report:
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
     >>> report = fairramp.fit_rule(data.score, data.sex, max_gap=0.02).report(data.score, data.sex)
-    >>> round(report.content.chosen.gap, 3)
+    >>> round(report.content.chosen.after.gap, 3)
     0.02
     """
 

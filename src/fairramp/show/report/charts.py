@@ -1,5 +1,6 @@
 """The charts of a report, from its content."""
 
+from operator import attrgetter
 from typing import Any
 
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
@@ -12,10 +13,10 @@ __all__ = ["content_charts", "content_groups"]
 
 def content_groups(content: Content) -> Groups:
     """The groups that are drawn."""
-    seats = sorted(content.largest[:MOST_DRAWN])
+    seats = content.largest(MOST_DRAWN)
     return Groups(
         [content.groups[i].name for i in seats],
-        [content.groups[i].rate for i in seats],
+        [content.before.rate[i] for i in seats],
         compared=content.settings["criterion"] == "parity",
         theme=STYLED,
         at=content.own,
@@ -24,12 +25,12 @@ def content_groups(content: Content) -> Groups:
 
 def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     """All charts of a report as Vega-Lite, by the name of their place on the page."""
-    seats, drawn, outcomes = sorted(content.largest[:MOST_DRAWN]), content_groups(content), content.outcomes
+    seats, drawn, outcomes = content.largest(MOST_DRAWN), content_groups(content), content.outcomes
 
     def by_position(name: str) -> list[list[float | None]]:
-        return table([getattr(o, name) for o in outcomes], seats)
+        return table([attrgetter(name)(o) for o in outcomes], seats)
 
-    groups = [content.groups[i] for i in seats]
+    groups, before, chosen = [content.groups[i] for i in seats], content.before, content.chosen
     charts = {
         "scores": ramps_chart(
             drawn,
@@ -43,18 +44,18 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
         ),
         "rates": rates_chart(
             drawn,
-            [[g.rate for g in groups], [g.lower for g in groups], [g.upper for g in groups]],
-            [by_position(name) for name in ("rates", "lower", "upper")],
+            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
+            [by_position(f"after.{name}") for name in ("rate", "lower", "upper")],
         ),
         "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
     }
-    if content.accuracy is not None:
+    if before.overall_accuracy is not None:
         charts["frontier"] = frontier_chart(
-            [o.gap for o in outcomes],
-            [o.accuracy or 0.0 for o in outcomes],
+            [o.after.gap for o in outcomes],
+            [o.after.overall_accuracy or 0.0 for o in outcomes],
             [o.accuracy_interval or (0.0, 0.0) for o in outcomes],
-            (content.gap, content.accuracy),
-            (content.chosen.gap, content.chosen.accuracy or 0.0),
+            (before.gap, before.overall_accuracy),
+            (chosen.after.gap, chosen.after.overall_accuracy or 0.0),
             [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own],
             content.own,
             STYLED,
