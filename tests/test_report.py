@@ -14,8 +14,8 @@ import pytest
 
 import fairramp
 from fairramp.show.pieces import PRINTED, STYLED
-from fairramp.show.report.charts import content_charts
 from fairramp.show.report.content import make_content
+from fairramp.show.report.page import content_charts
 from fairramp.show.words import fixed, percent, points
 from samples import quiet_fit
 from shell import Inside

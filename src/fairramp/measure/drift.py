@@ -134,7 +134,7 @@ class Check:
         return f"{_NO_SIGN}." if self.is_kept else self.sentence()
 
     def sentence(self, spelled: Spelling = PLAIN) -> str:
-        """The verdict with its numbers: of all groups, or of the others where only theirs has left the promise."""
+        """The verdict with its numbers: of all groups, or of the others where only theirs says so."""
         if self.is_kept:
             return f"{_NO_SIGN}: {self._numbers(spelled)}"
         if self.has_drifted or self.rest is None:

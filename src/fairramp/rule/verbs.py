@@ -43,7 +43,7 @@ class Drawn:
         >>> curve = fairramp.frontier(data.score, data.sex, data.label)
         >>> curve.plot().save("frontier.svg")  # doctest: +SKIP
         """
-        from fairramp.show.plots import drawn
+        from fairramp.show.charts import drawn
 
         return drawn(self)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairramp.show.extra import alt
+from fairramp.errors import FairrampError, installing
 from fairramp.show.words import plain_name, shortened
 
 __all__ = [
@@ -13,15 +13,31 @@ __all__ = [
     "Groups",
     "Look",
     "Theme",
+    "alt",
     "digits",
     "finished",
     "inline",
     "layered",
+    "missing_extra",
     "rows_of_groups",
     "table",
     "x_axis",
     "y_axis",
 ]
+
+
+def missing_extra(name: str) -> FairrampError:
+    """What to do where a library of the report is not there."""
+    command = installing("report")
+    return FairrampError(
+        "{name} is not installed", remedy="install it with: {command}", name=name, command=command
+    )
+
+
+try:
+    import altair as alt  # charts take it from here, so that who lacks it is told what to do
+except ImportError as error:
+    raise missing_extra(error.name or "altair") from None
 
 #: Properties of a mark.
 Look = dict[str, Any]
@@ -82,37 +98,27 @@ class Groups:
         return len(self.names)
 
     @property
-    def stand_out(self) -> bool:
-        """Whether colours are for the lowest and the highest rate."""
-        many = len(self.rates) > len(self.theme.groups)
-        return many and self.compared and min(self.rates) < max(self.rates)
-
-    @property
-    def colours(self) -> list[str]:
-        """One for each group."""
-        theme, rates = self.theme, self.rates
-        if len(rates) <= len(theme.groups):
-            return list(theme.groups[: len(rates)])
-        colours = [theme.muted] * len(rates)
-        if self.stand_out:
-            colours[rates.index(min(rates))] = theme.accent
-            colours[rates.index(max(rates))] = theme.other
-        return colours
+    def special(self) -> dict[int, str]:
+        """The colours of the lowest and the highest rate, where they stand out."""
+        rates = self.rates
+        if len(rates) <= len(self.theme.groups) or not self.compared or min(rates) == max(rates):
+            return {}
+        return {rates.index(min(rates)): self.theme.accent, rates.index(max(rates)): self.theme.other}
 
     @property
     def meaning(self) -> str:
         """What the colours mean, if they mean anything."""
-        if not self.stand_out:
-            return ""
-        return (
+        said = (
             "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
         )
+        return said if self.special else ""
 
     @property
     def colour(self) -> alt.Color:
         """The colour of each group's marks."""
-        scale = alt.Scale(domain=list(range(len(self.rates))), range=self.colours)
-        return alt.Color("g:N", legend=None, scale=scale)
+        n, special, own = len(self.rates), self.special, self.theme.groups
+        colours = own[:n] if n <= len(own) else [special.get(i, self.theme.muted) for i in range(n)]
+        return alt.Color("g:N", legend=None, scale=alt.Scale(domain=list(range(n)), range=list(colours)))
 
 
 def y_axis(n_rows: int, field: str = "y") -> alt.Y:

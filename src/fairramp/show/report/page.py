@@ -15,13 +15,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairramp.show.charts import MOST_DRAWN
-from fairramp.show.extra import missing_extra
-from fairramp.show.report.charts import content_charts, content_groups
+from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
+from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.words import fixed, full, isolated, level, percent, points
 
-__all__ = ["render"]
+__all__ = ["content_charts", "render"]
 
 #: Rows of the table; more groups would make the page too large for an e-mail.
 MOST_ROWS = 600
@@ -82,7 +81,7 @@ def render(content: Content) -> str:
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
-        coloured=content_groups(content).meaning,
+        coloured=_groups(content).meaning,
         level=level(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
@@ -100,6 +99,61 @@ def render(content: Content) -> str:
         ],
         origin=_origin(content),
     )
+
+
+def _groups(content: Content) -> Groups:
+    """The groups that are drawn."""
+    seats = content.largest(MOST_DRAWN)
+    return Groups(
+        [content.groups[i].name for i in seats],
+        [content.before.rate[i] for i in seats],
+        compared=content.settings["criterion"] == "parity",
+        theme=STYLED,
+        at=content.own,
+    )
+
+
+def content_charts(content: Content) -> dict[str, dict[str, Any]]:
+    """All charts of a report as Vega-Lite, by the name of their place on the page."""
+    seats, drawn, outcomes = content.largest(MOST_DRAWN), _groups(content), content.outcomes
+
+    def by_position(name: str) -> list[list[float | None]]:
+        return table([attrgetter(name)(o) for o in outcomes], seats)
+
+    groups, before, chosen = [content.groups[i] for i in seats], content.before, content.chosen
+    charts = {
+        "scores": ramps_chart(
+            drawn,
+            by_position("ramp_from"),
+            by_position("thresholds"),
+            [o.ramp_width for o in outcomes],
+            content.cutoff,
+            content.score_range,
+            content.settings["scale"],
+            [(g.histogram, g.rows) for g in groups],
+        ),
+        "rates": rates_chart(
+            drawn,
+            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
+            [by_position(f"after.{name}") for name in ("rate", "lower", "upper")],
+        ),
+        "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
+    }
+    if before.overall_accuracy is not None:
+        charts["frontier"] = frontier_chart(
+            [o.after.gap for o in outcomes],
+            [o.after.overall_accuracy or 0.0 for o in outcomes],
+            [o.accuracy_interval or (0.0, 0.0) for o in outcomes],
+            (before.gap, before.overall_accuracy),
+            (chosen.after.gap, chosen.after.overall_accuracy or 0.0),
+            [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own],
+            content.own,
+            STYLED,
+        )
+    with alt.theme.enable("none"):  # whatever theme a notebook has enabled, the page is the same
+        found = {name: finished(chart, STYLED).to_dict() for name, chart in charts.items()}
+    # The page's copy of Vega-Lite may be older than Altair's, which is no reason to complain to the reader.
+    return {name: {key: part for key, part in spec.items() if key != "$schema"} for name, spec in found.items()}
 
 
 @cache
