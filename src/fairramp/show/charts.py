@@ -138,7 +138,7 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
     ]
 
 
-def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title: Any = "") -> alt.LayerChart:
+def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title: str = "") -> alt.LayerChart:
     """Selection rates before and after, with their intervals, a row per group.
 
     `before` is rate, lower and upper per group; `after` the same by position of the slider.
@@ -186,10 +186,9 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
             coloured.mark_point(size=85, opacity=1, filled=True, **dot).encode(x=x("x"), tooltip=hover),
             base.mark_text(align="left", dx=9, **text).encode(x=x("end"), text="text:N"),
         ]
-    tables: dict[str, Any] = {"before": [[digits(v) for v in row] for row in before]}
-    if after:
-        tables["after"] = list(after)
-    return rows_of_groups(groups, 68 if after else 48, tables, layers, title)
+    tables = {"before": table(before, range(len(groups))), "after": list(after)}
+    shown = alt.Title(title, subtitle=groups.meaning) if title and after and groups.meaning else title
+    return rows_of_groups(groups, 68 if after else 48, tables, layers, shown)
 
 
 def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") -> alt.LayerChart:
@@ -321,7 +320,7 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
         return [ramps]
     none = [None] * len(seats)
     after = (table([record.rate_after], seats), [none], [none])
-    return [ramps, rates_chart(groups, [rates, none, none], after, _before_and_after(groups))]
+    return [ramps, rates_chart(groups, [rates, none, none], after, "Selection rates before and after")]
 
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
@@ -334,7 +333,7 @@ def _of_audit(audit: Audit) -> list[alt.LayerChart]:
     after = [table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper)]
     to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
     return [
-        rates_chart(groups, before, after, _before_and_after(groups)),
+        rates_chart(groups, before, after, "Selection rates before and after"),
         changes_chart(groups, to_yes, to_no, title="Decisions that change"),
     ]
 
@@ -354,8 +353,3 @@ def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:
 
 
 _PARTS: dict[type, Any] = {Rule: _of_rule, Audit: _of_audit, Frontier: _of_frontier}
-
-
-def _before_and_after(groups: Groups) -> Any:
-    title = "Selection rates before and after"
-    return alt.Title(title, subtitle=groups.meaning) if groups.meaning else title

@@ -29,7 +29,7 @@ from fairramp.measure.audit import Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.report.measured import Measured, PlacedRamps, Sample
-from fairramp.show.words import largest, plain_name
+from fairramp.show.words import plain_name
 
 __all__ = ["Content", "Group", "Outcome", "make_content"]
 
@@ -194,10 +194,6 @@ class Content:
         """The groups' rows."""
         return tuple(group.rows for group in self.groups)
 
-    def largest(self, most: int) -> list[int]:
-        """The largest groups, in their own order."""
-        return largest(self.sizes, most)
-
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
         plain: dict[str, Any] = _plain(asdict(self))
@@ -311,10 +307,11 @@ def _is_in_sample(
     record = rule.record
     if record is None:
         return None
-    rates = [record.rate_before, record.rate_after]
-    alike = record.rows == tuple(rows.tolist()) and np.allclose(rates, [before, after], rtol=0, atol=1e-9)
     if record.fingerprint == fingerprint:
         return True
+    alike = record.rows == tuple(rows.tolist()) and np.allclose(
+        [record.rate_before, record.rate_after], [before, after], rtol=0, atol=1e-9
+    )
     return None if alike or any(record.rate_error) else False
 
 

@@ -43,11 +43,6 @@ class Sample:
     request: Request
     notes: tuple[str, ...]
 
-    @property
-    def strata(self) -> Integers | None:
-        """The stratum of each group, if there are strata."""
-        return stratum_index(self.codes.labels) if self.request.stratified else None
-
     @classmethod
     def of(cls, rule: Rule, scores: Any, groups: Any, labels: Any, strata: Any, weights: Any) -> "Sample":
         """Check the rows; those of groups that the rule does not know are left out, and a note says so."""
@@ -70,13 +65,15 @@ class Sample:
             w, outcomes = (None if part is None else part[keep] for part in (w, outcomes))
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)
         request, note = _request(rule, outcomes is not None)
-        notes = (
-            _left_out(int((~keep).sum()), int((occurring & ~known).sum())),
-            _absent(rule, len(present)),
-            note,
-        )
+        gone, others, n = int((~keep).sum()), int((occurring & ~known).sum()), len(rule.groups)
+        notes = {
+            f"{gone:,} row{'s' if gone > 1 else ''} of {others:,} group{'s' if others > 1 else ''} that the rule "
+            f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
+            f"{n - len(present):,} of the rule's {n:,} groups have no row here.": len(present) < n,
+            note: note != "",
+        }
         codes = Codes((np.cumsum(there) - 1)[values], 0, present, codes.names, codes.n_columns)
-        return cls(column, codes, w, outcomes, request, tuple(filter(None, notes)))
+        return cls(column, codes, w, outcomes, request, tuple(text for text, holds in notes.items() if holds))
 
     def rows(self) -> ArrayRows:
         """The rows by group."""
@@ -89,20 +86,6 @@ class Sample:
         values = 2 * self.codes.values.astype(np.intp) + self.outcomes.astype(np.intp)
         cells = Codes(values, 0, tuple(range(2 * len(self.codes.labels))))
         return ArrayRows(self.column, cells, self.weights, self.request.scale)
-
-
-def _left_out(rows: int, groups: int) -> str:
-    if not rows:
-        return ""
-    return (
-        f"{rows:,} row{'s' if rows > 1 else ''} of {groups:,} group{'s' if groups > 1 else ''} "
-        f"that the rule was not fitted on {'are' if rows > 1 else 'is'} left out of this page."
-    )
-
-
-def _absent(rule: Rule, present: int) -> str:
-    n = len(rule.groups)
-    return "" if present == n else f"{n - present:,} of the rule's {n:,} groups have no row here."
 
 
 def _request(rule: Rule, labelled: bool) -> tuple[Request, str]:
@@ -203,7 +186,7 @@ class Measured:
             own=(p.lower >= border).astype(np.float64),
             rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
             sums=Sums(group, p.weight, n_groups, p.weight_squares),
-            strata=sample.strata,
+            strata=stratum_index(sample.codes.labels) if sample.request.stratified else None,
             confidence=confidence,
         )
 
@@ -228,7 +211,7 @@ class Measured:
         """Share of each group's weight in each part of the score range."""
         low, high = scale.lowest, scale.highest
         part = np.clip(np.floor((self.lower - low) * (PARTS / (high - low))), 0, PARTS - 1).astype(np.intp)
-        counts = np.bincount(self.sums.group * PARTS + part, self.sums.weights, minlength=len(self.rows) * PARTS)
-        table = counts.reshape(-1, PARTS)
+        cells, n_parts = self.sums.group * PARTS + part, len(self.rows) * PARTS
+        table = np.bincount(cells, self.sums.weights, minlength=n_parts).reshape(-1, PARTS)
         shares: Floats = table / table.sum(axis=1, keepdims=True)
         return shares

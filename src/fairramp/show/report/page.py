@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from math import floor, log10
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
-from fairramp.show.words import fixed, full, isolated, level, percent, points
+from fairramp.show.words import fixed, full, isolated, largest, level, percent, points
 
 __all__ = ["content_charts", "render"]
 
@@ -42,7 +42,7 @@ def render(content: Content) -> str:
     template = environment.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     bundle = _bundle()
-    seats, columns, decimals = content.largest(MOST_ROWS), _columns(content), _decimals(content)
+    seats, columns, decimals = largest(content.sizes, MOST_ROWS), _columns(content), _decimals(content)
     said = [_say(content, outcome) for outcome in content.outcomes]
     cells = [[_values(content, o, column, seats) for column in columns] for o in content.outcomes]
     payload: dict[str, Any] = {
@@ -103,7 +103,7 @@ def render(content: Content) -> str:
 
 def _groups(content: Content) -> Groups:
     """The groups that are drawn."""
-    seats = content.largest(MOST_DRAWN)
+    seats = largest(content.sizes, MOST_DRAWN)
     return Groups(
         [content.groups[i].name for i in seats],
         [content.before.rate[i] for i in seats],
@@ -115,7 +115,7 @@ def _groups(content: Content) -> Groups:
 
 def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     """All charts of a report as Vega-Lite, by the name of their place on the page."""
-    seats, drawn, outcomes = content.largest(MOST_DRAWN), _groups(content), content.outcomes
+    seats, drawn, outcomes = largest(content.sizes, MOST_DRAWN), _groups(content), content.outcomes
 
     def by_position(name: str) -> list[list[float | None]]:
         return table([attrgetter(name)(o) for o in outcomes], seats)
@@ -217,6 +217,7 @@ _UNITS = {
 
 #: A number as it is shown, and with all its digits.
 _Number = tuple[str, str]
+_two = partial(fixed, decimals=2)
 
 
 def _number(value: float | None, spelled: Callable[[float], str]) -> _Number:
@@ -262,10 +263,6 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
             f"classifier alone has {percent(before.overall_accuracy or 0.0)} at {points(before.gap)}."
         )
     return said | {name: (text, "") for name, text in texts.items()}
-
-
-def _two(value: float) -> str:
-    return fixed(value, 2)
 
 
 def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
@@ -315,11 +312,8 @@ def _columns(content: Content) -> list[_Column]:
 def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
     """The parts of each cell of a column; None for NaN, where no row counts."""
     parts = [attrgetter(source)(o if column.moves else content) for source in column.sources]
-    return [[None if part[k] != part[k] else _digits(part[k]) for k in seats] for part in parts]
-
-
-def _digits(value: float | int) -> float | int:
-    return float(full(value)) if isinstance(value, float) else value
+    chosen = [[part[k] for k in seats] for part in parts]
+    return [[None if v != v else float(full(v)) if isinstance(v, float) else v for v in part] for part in chosen]
 
 
 def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
