@@ -702,7 +702,7 @@ def test_certificates_and_checks_are_public():
 def test_beyond_many_groups_limits_of_each_bound_the_gap_and_are_never_below_the_quantile(sizes, monkeypatch):
     rule = fitted(sizes)
     exact = rule.certificate().gap
-    monkeypatch.setattr("fairramp.measure.certificate._MAX_EXACT_GROUPS", 2)
+    monkeypatch.setattr("fairramp.measure.beta._MAX_EXACT_GROUPS", 2)
     n, k = np.array(sizes), len(sizes)
     m = np.array(rule.record.rows_above) + rule.record.rows_inside
     low, high = (stats.beta(m, n + 1 - m).ppf(tail) for tail in (0.05 / (2 * k), 1 - 0.05 / (2 * k)))

@@ -215,7 +215,7 @@ def test_charts_move_with_the_slider(opened, adult_report):
     page.move_to(0)
     second = drawn()
     assert all(first[name] != second[name] for name in first)
-    rates = adult_report.content.outcomes[0].rates
+    rates = adult_report.content.outcomes[0].after.rate
     assert f"{100 * rates[0]:.1f}\u00a0%" in page.page.locator("#chart-rates").text_content()
 
 

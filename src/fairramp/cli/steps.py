@@ -331,7 +331,7 @@ def write_stream(path: str, text: str) -> None:
 def write_picture(chart: Any, path: str) -> None:
     """Write a chart to a file."""
     from fairramp.cli.tables import replacing
-    from fairramp.show.plots import missing_extra
+    from fairramp.show.pieces import missing_extra
 
     kind = path.lower().rpartition(".")[2]
     if find_spec("vl_convert") is None:

@@ -27,21 +27,32 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fairramp.core.cells import strata_slices, widest, worst_stratum
-from fairramp.core.checks import check_number
+from fairramp.core.checks import check_number, check_option
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, notebook_html, percentage, with_rows
-from fairramp.errors import FairrampError, InputError, shown
+from fairramp.errors import FairrampError, InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
-__all__ = ["WIDE", "Certificate", "certifiable", "certify", "promised_gaps", "rows_needed"]
+__all__ = [
+    "PLAIN",
+    "WIDE",
+    "Certificate",
+    "Spelling",
+    "certifiable",
+    "certify",
+    "promised_gaps",
+    "rows_needed",
+    "without",
+]
 
 #: A certificate so much wider than what was asked for is explained.
 WIDE = 0.05
@@ -56,18 +67,40 @@ _ALWAYS = (
 )
 #: Why something is not a theorem.
 _LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the rows' weights", "scores in bins"
-#: Where each bound comes from, in words.
-_SOURCES = {
-    "beta": "law of the threshold's rank",
-    "kl": "Chernoff's bound per group",
-    "dkw": "Dvoretzky-Kiefer-Wolfowitz",
-    "theorem_1": "the paper, smallest group",
-    "theorem_1_as_printed": "the paper as printed, all rows",
-}
-#: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
-_CUTS = 1024
-#: Beyond so many groups their limits are combined by a union bound.
-_MAX_EXACT_GROUPS = 512
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the sentences of certificates and checks spell numbers and names: as plain text, unless told otherwise.
+
+    Attributes
+    ----------
+    level, gap : callable
+        A confidence, and a gap.
+    most : callable
+        The gap that is promised, in the middle of its sentence.
+    method : callable
+        Which bound it is, behind what it gives.
+    groups : callable
+        Groups with their rows.
+    group : str
+        What stands before a single group.
+    """
+
+    level: Callable[[float], str] = percentage
+    gap: Callable[[float], str] = "{:.4f}".format
+    most: Callable[[float], str] = lambda gap: f"{gap:.4f}, or {100 * gap:.2f} percentage points,"
+    method: Callable[[str], str] = " (method {})".format
+    groups: Callable[[Sequence[tuple[Label, int]]], str] = with_rows
+    group: str = "group "
+
+
+PLAIN = Spelling()
+
+
+def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = PLAIN) -> str:
+    """The beginning of a sentence about the other groups."""
+    return f"Without {'that group' if len(left_out) == 1 else spelled.groups(left_out)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,55 +179,45 @@ class Certificate:
                 "kind": [c.kind for c in every],
                 "gap": [c.gap for c in every],
                 "proven": ["yes" if c.is_theorem else "no" for c in every],
-                "from": [_SOURCES[c.kind] for c in every],
+                "from": [_BOUNDS[c.kind][1] for c in every],
             }
         )
 
-    def __repr__(self) -> str:
-        return "\n".join(
-            textwrap.fill(part, 80)
-            for part in (self._promise(), self._standing(), self._width(), self.assumptions)
-            if part
+    def sentences(self, spelled: Spelling = PLAIN) -> list[str]:
+        """What is promised, whether that is proven, and what makes it wide where it is."""
+        sure = f"With {spelled.level(self.confidence)} confidence"
+        where = "in any stratum " if self.within_strata else ""
+        found = [
+            f"{sure} no two groups' selection rates {where}differ by more than {spelled.most(self.gap)} in the "
+            "population that the fit rows were drawn from."
+        ]
+        if self.gap >= 1:
+            found = [f"{sure} nothing can be said about the population: the fit rows are too few."]
+        beside = "nothing is proven for weighted rows"
+        if (proven := self.proven) is not None:
+            beside = (
+                f"proven, with the same confidence, is {spelled.gap(proven.gap)}{spelled.method(proven.kind)}"
+            )
+        if proven is not None and proven.gap >= 1:
+            beside = "for a proof the fit rows are too few"
+        found.append(
+            f"This is a theorem{spelled.method(self.kind)}."
+            if self.is_theorem
+            else f"This is an approximation{spelled.method(self.kind)}; {beside}."
         )
+        if self.widest_for is not None:
+            found.append(f"Widest for {spelled.group}{spelled.groups([self.widest_for])}.")
+        if (rest := self.rest) is not None:
+            more = f"; proven is {spelled.gap(rest.proven.gap)}" if rest.proven and not rest.is_theorem else ""
+            most = f"at most {spelled.gap(rest.gap)} between the others"
+            found[-1] += f" {without(self.left_out, spelled)}, {most}{more}."
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(part, 80) for part in (*self.sentences(), self.assumptions))
 
     def _repr_html_(self) -> str:
-        parts = [self._promise(), self._standing(), self._width(), self.assumptions]
-        return notebook_html(*filter(None, parts), self.table())
-
-    def _promise(self) -> str:
-        """What is promised, in words."""
-        sure = f"With {percentage(self.confidence)} confidence"
-        if self.gap >= 1:
-            return f"{sure} nothing can be said about the population: the fit rows are too few."
-        where = "in any stratum " if self.within_strata else ""
-        return (
-            f"{sure} no two groups' selection rates {where}differ by more than {self.gap:.4f}, or "
-            f"{100 * self.gap:.2f} percentage points, in the population that the fit rows were drawn from."
-        )
-
-    def _standing(self) -> str:
-        """Whether that is proven, and what is."""
-        proven = self.proven
-        if self.is_theorem:
-            return f"This is a theorem (method {self.kind})."
-        text = f"This is an approximation (method {self.kind})"
-        if proven is None:
-            return f"{text}; nothing is proven for weighted rows."
-        if proven.gap >= 1:
-            return f"{text}; for a proof the fit rows are too few."
-        return f"{text}; proven, with the same confidence, is {proven.gap:.4f} (method {proven.kind})."
-
-    def _width(self) -> str:
-        """What makes it wide, and what is promised without that; empty if it is not wide."""
-        if self.widest_for is None:
-            return ""
-        text = f"Widest for group {with_rows([self.widest_for])}."
-        if self.rest is not None:
-            proven = self.rest.proven
-            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
-            text += f" Without {which}, at most {self.rest.gap:.4f} between the others"
-            text += f"; proven is {proven.gap:.4f}." if proven and not self.rest.is_theorem else "."
-        return text
+        return notebook_html(*self.sentences(), self.assumptions, self.table())
 
 
 def certifiable(rule: Rule) -> FitRecord:
@@ -208,7 +231,8 @@ def certifiable(rule: Rule) -> FitRecord:
     if record.cross_fitted:
         raise FairrampError(
             "No certificate: the rule was fitted on cross-fitted scores, and the model that decides was refitted "
-            "on other rows; freeze a trained model and fit the rule on fresh rows to get one."
+            "on other rows",
+            remedy="freeze a trained model and fit the rule on fresh rows to get one",
         )
     return record
 
@@ -225,7 +249,7 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     found = replace(found, widest_for=named[int(sample.rows.argmin())])
     small = _small_groups(sample)
     others = sample.without(small)
-    if not len(small) or _dkw(others, confidence).gap > _dkw(sample, confidence).gap / 2:  # quick to tell
+    if not len(small) or _dkw(others, confidence)[0] > _dkw(sample, confidence)[0] / 2:  # quick to tell
         return found
     rest = _bounded(others, record.solver, confidence)
     if rest.gap > found.gap / 2:
@@ -235,9 +259,6 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
 
 def _small_groups(s: "_Sample") -> Integers:
     """The smallest groups without which limits are half as wide, as far as rows tell; none within strata."""
-    none: Integers = np.zeros(0, dtype=np.intp)
-    if s.strata is not None or len(s.rows) < 3:
-        return none
     order = np.argsort(s.rows)
     rows = s.rows[order]
     half = 1 / np.sqrt(rows)
@@ -245,24 +266,19 @@ def _small_groups(s: "_Sample") -> Integers:
     few = np.cumsum(rows)[:-2] <= _FEW * rows.sum()
     apart = rows[:-2] < rows[1:-1]  # of groups of one size, all or none are left out
     enough = np.flatnonzero(few & apart & (width[1:] <= width[0] / 2))
-    return np.sort(order[: enough[0] + 1]) if len(enough) else none
+    last = int(enough[0]) + 1 if len(enough) and s.strata is None else 0
+    return np.sort(order[:last])
 
 
 def _bounded(sample: "_Sample", solver: str, confidence: float) -> Certificate:
+    kinds = list(_BOUNDS)
     if solver == "sgd":
-        found = [_dkw(sample, confidence)]  # the others need thresholds that meet the target exactly
+        kinds = ["dkw"]  # the others need thresholds that meet the target exactly
     elif sample.strata is not None:
-        found = [_beta(sample, confidence), _kl(sample, confidence), _dkw(sample, confidence)]
-    else:
-        found = [
-            _beta(sample, confidence),
-            _kl(sample, confidence),
-            _dkw(sample, confidence),
-            *_theorem_1(sample, confidence),
-        ]
-    others = tuple(sorted(found[1:], key=lambda c: c.gap))
-    main = found[0]
-    return replace(main, others=others, within_strata=sample.strata is not None)
+        kinds = ["beta", "kl", "dkw"]
+    main, *others = (_certificate(kind, sample, confidence) for kind in kinds)
+    ranked = tuple(sorted(others, key=lambda c: c.gap))
+    return replace(main, others=ranked, within_strata=sample.strata is not None)
 
 
 def promised_gaps(rule: Rule, certificate: Certificate) -> list[float]:
@@ -286,29 +302,29 @@ class _Sample:
     rates: Floats
     from_threshold: Floats  # m: fit rows at or above the threshold
     on_a_score: np.ndarray  # whether the threshold is itself a fit score
+    errors: Floats  # how far each rate can be from that of the rows
     max_gap: float
-    plain: bool  # unit weights
-    inexact: tuple[str, ...]  # why the Beta law is not exact
+    plain: bool = True  # unit weights
+    inexact: tuple[str, ...] = ()  # why the Beta law is not exact
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
-    errors: Floats | None = None  # how far each rate can be from that of the rows; None for not at all
 
     @classmethod
     def of(cls, rule: Rule, record: FitRecord) -> "_Sample":
-        rates = np.array(record.rate_after)
-        rows = np.array(record.effective_rows if record.weighted else record.rows, dtype=np.float64)
-        hard = rule.ramp_width == 0 and not record.weighted
-        inside = np.array(record.rows_inside)
-        # Without ties at the threshold, the rows from there on; otherwise what the draws select of them.
-        counted, drawn = np.array(record.rows_above) + inside, np.ceil(rates * rows - 1e-9)
+        width, weighted = rule.ramp_width, record.weighted
+        rates, errors, inside, above = map(
+            np.array, (record.rate_after, record.rate_error, record.rows_inside, record.rows_above)
+        )
+        rows = np.array(record.effective_rows if weighted else record.rows, dtype=np.float64)
+        hard = width == 0 and not weighted
         single = (inside <= 1) & hard
-        m = np.where(single, counted, drawn)
-        errors = np.array(record.rate_error) if any(record.rate_error) else None
+        # Without ties at the threshold, the rows from there on; otherwise what the draws select of them.
+        m = np.where(single, above + inside, np.ceil(rates * rows - 1e-9))
         reasons = {
-            "the ramp": rule.ramp_width > 0,
+            "the ramp": width > 0,
             "the allowed gap": rule.max_gap > 0,
             _LEARNED: isinstance(record.target, str),
-            _WEIGHTS: record.weighted,
-            _BINS: errors is not None,
+            _WEIGHTS: weighted,
+            _BINS: errors.any(),
             "a threshold that is not the score of exactly one row": hard and bool(np.any(inside != 1)),
         }
         return cls(
@@ -316,33 +332,22 @@ class _Sample:
             rates=rates,
             from_threshold=np.clip(m, 0.0, rows),
             on_a_score=np.where(single, inside > 0, m > 0),
+            errors=errors,
             max_gap=rule.max_gap,
-            plain=not record.weighted,
+            plain=not weighted,
             inexact=tuple(reason for reason, holds in reasons.items() if holds),
             strata=record.strata,
-            errors=errors,
         )
 
     def without(self, groups: Integers) -> "_Sample":
         """The same of the other groups."""
-        return replace(
-            self,
-            rows=np.delete(self.rows, groups),
-            rates=np.delete(self.rates, groups),
-            from_threshold=np.delete(self.from_threshold, groups),
-            on_a_score=np.delete(self.on_a_score, groups),
-            errors=None if self.errors is None else np.delete(self.errors, groups),
-        )
+        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
+        kept: dict[str, Any] = {name: np.delete(values, groups) for name, values in arrays.items()}
+        return replace(self, **kept)
 
     def limits(self) -> tuple[Floats, Floats]:
         """Between which the sample rates lie."""
-        if self.errors is None:
-            return self.rates, self.rates
         return np.maximum(self.rates - self.errors, 0.0), np.minimum(self.rates + self.errors, 1.0)
-
-
-def _certificate(gap: float, kind: str, is_theorem: bool, confidence: float, text: str) -> Certificate:
-    return Certificate(min(gap, 1.0), kind, is_theorem, confidence, f"{_ALWAYS} {text}".rstrip())
 
 
 def _listed(reasons: Sequence[str]) -> str:
@@ -350,64 +355,36 @@ def _listed(reasons: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _beta(s: _Sample, confidence: float) -> Certificate:
-    upper = np.where(s.on_a_score, s.from_threshold, s.from_threshold + 1)
-    lower = s.from_threshold
-    if s.errors is not None:
-        more = np.ceil(s.rows * s.errors)
-        lower, upper = np.maximum(lower - more, 0.0), np.minimum(upper + more, s.rows + 1)
-    gap = _beta_gap(s, lower, upper, confidence)
-    text = (
-        f"It is not exact because of {_listed(s.inexact)}." if s.inexact else "No two people may share a score."
-    )
-    return _certificate(gap, "beta", not s.inexact, confidence, text)
+#: A bound's value, whether it is a theorem, and more to say about it.
+_Bound = tuple[float, bool, str]
 
 
-def _beta_gap(s: _Sample, lower: Floats, upper: Floats, confidence: float) -> float:
-    """The quantile of the gap, the largest of the strata's if there are any.
+def _beta(s: _Sample, confidence: float) -> _Bound:
+    from fairramp.measure.beta import worst_range_quantile  # loads SciPy's functions, which takes a while
 
-    Strata are independent: with confidence^(1/S) for each of S, all hold together. Limits of single groups bound
-    a stratum's gap quickly; the worst is what counts, so the quantile itself is computed from the widest on, and
-    only while it could still be the worst.
-    """
-    parts = strata_slices(s.strata, len(s.rows))
-    each = confidence ** (1 / len(parts))
-    smallest, largest = (lower, s.rows + 1 - lower), (upper, s.rows + 1 - upper)
-    if len(parts) == 1:
-        return _range_quantile(smallest, largest, each)
-
-    def of(law: tuple[Floats, Floats], part: slice) -> tuple[Floats, Floats]:
-        return law[0][part], law[1][part]
-
-    gaps = []
-    for part in parts:
-        tail = (1 - each) / (2 * (part.stop - part.start))
-        least = _beta_quantile(*of(smallest, part), tail)
-        gaps.append(widest(least, _beta_quantile(*of(largest, part), 1 - tail)))
-    worst = 0.0
-    for i in np.argsort(gaps)[::-1].tolist():
-        if gaps[i] <= worst:
-            break
-        worst = _range_quantile(of(smallest, parts[i]), of(largest, parts[i]), each, worst)
-    return worst
+    more = np.ceil(s.rows * s.errors)
+    lower = np.maximum(s.from_threshold - more, 0.0)
+    upper = np.minimum(s.from_threshold + ~s.on_a_score + more, s.rows + 1)
+    text = "No two people may share a score."
+    if s.inexact:
+        text = f"It is not exact because of {_listed(s.inexact)}."
+    return worst_range_quantile(s.rows, lower, upper, s.strata, confidence), not s.inexact, text
 
 
-def _kl(s: _Sample, confidence: float) -> Certificate:
-    sides = 2 if s.max_gap == 0 else 6
-    tail = (1 - confidence) / (sides * len(s.rates))
+def _kl(s: _Sample, confidence: float) -> _Bound:
+    tail = (1 - confidence) / ((2 if s.max_gap == 0 else 6) * len(s.rates))
     least, most = s.limits()
     lower, upper = kl_interval(least, s.rows, tail)
-    if s.errors is not None:
+    if s.errors.any():
         upper = kl_interval(most, s.rows, tail)[1]
     reasons = [reason for reason in (_LEARNED, _WEIGHTS, _BINS) if reason in s.inexact]
     text = f"It is not proven because of {_listed(reasons)}." if reasons else ""
-    return _certificate(worst_stratum(widest, s.strata, lower, upper), "kl", not reasons, confidence, text)
+    return worst_stratum(widest, s.strata, lower, upper), not reasons, text
 
 
-def _dkw(s: _Sample, confidence: float) -> Certificate:
+def _dkw(s: _Sample, confidence: float) -> _Bound:
     text = "It holds for every threshold at once." if s.plain else f"It is not proven because of {_WEIGHTS}."
-    gap = worst_stratum(widest, s.strata, *_dkw_limits(s, confidence))
-    return _certificate(gap, "dkw", s.plain, confidence, text)
+    return worst_stratum(widest, s.strata, *_dkw_limits(s, confidence)), s.plain, text
 
 
 def _dkw_limits(s: _Sample, confidence: float) -> tuple[Floats, Floats]:
@@ -416,110 +393,31 @@ def _dkw_limits(s: _Sample, confidence: float) -> tuple[Floats, Floats]:
     return least - half, most + half
 
 
-def _theorem_1(s: _Sample, confidence: float) -> list[Certificate]:
-    text = "It is the paper's Theorem 1"
-    n_groups, delta = len(s.rates), 1 - confidence
-    smallest = theorem_1_bound(float(s.rows.min()), n_groups, s.max_gap, delta)
-    everyone = theorem_1_bound(float(s.rows.sum()), n_groups, s.max_gap, delta)
-    if s.errors is not None and n_groups > 1:
-        both = float(np.sort(s.errors)[-2:].sum())
-        smallest, everyone = smallest + both, everyone + both
-    return [
-        _certificate(smallest, "theorem_1", s.plain, confidence, f"{text}, with the size of the smallest group."),
-        _certificate(
-            everyone,
-            "theorem_1_as_printed",
-            False,
-            confidence,
-            f"{text} as printed, with all rows; its proof needs each group's own.",
-        ),
-    ]
+def _theorem_1(s: _Sample, confidence: float, as_printed: bool = False) -> _Bound:
+    n_groups, rows = len(s.rates), s.rows.sum() if as_printed else s.rows.min()
+    both = np.sort(s.errors)[-2:].sum() if n_groups > 1 else 0.0  # two rates may be off
+    gap = theorem_1_bound(float(rows), n_groups, s.max_gap, 1 - confidence) + float(both)
+    text = (
+        " as printed, with all rows; its proof needs each group's own."
+        if as_printed
+        else ", with the size of the smallest group."
+    )
+    return gap, s.plain and not as_printed, f"It is the paper's Theorem 1{text}"
 
 
-def _range_quantile(
-    smallest: tuple[Floats, Floats], largest: tuple[Floats, Floats], confidence: float, least: float = 0.0
-) -> float:
-    """A g of at least `least` with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
-
-    P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
-    rule. Where two laws are given (one for the smallest, one for the largest), both are driven by the same
-    quantile. A group that selects nobody has its smallest draw at 0, and one that selects everybody its largest
-    at 1: then only the other end is random.
-    """
-    n_groups = len(smallest[0])
-    if n_groups == 1:
-        return least
-    for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
-        fixed = np.flatnonzero(law <= 0)
-        if len(fixed):
-            free = [(a, b) for k, (a, b) in enumerate(zip(*other, strict=True)) if fixed.tolist() != [k]]
-            return _smallest(partial(_is_reached, free, end, confidence), least)
-    if n_groups > _MAX_EXACT_GROUPS:
-        tail = (1 - confidence) / (2 * n_groups)
-        return max(least, widest(_beta_quantile(*smallest, tail), _beta_quantile(*largest, 1 - tail)))
-    tail = (1 - confidence) * 1e-5 / n_groups
-    low = float(_beta_quantile(*smallest, tail).min())
-    high = float(_beta_quantile(*smallest, 1 - tail).max())
-    x: Floats = np.linspace(low, high, _CUTS + 1)
-    below = _beta_cdfs(smallest, x)
-    mass = np.diff(below, axis=1)
-    mass[:, 0] += below[:, 0]
-    middle = (x[1:] + x[:-1]) / 2
-    at_middle = _beta_cdfs(smallest, middle)
-
-    def probability(g: float) -> float:
-        inside = np.maximum(_beta_cdfs(largest, middle + g) - at_middle, 0.0)
-        # The product over all l ≠ k, from the product over all l that are not 0.
-        zeros = (inside == 0).sum(axis=0)
-        logs = np.log(np.where(inside > 0, inside, 1.0))
-        others = np.exp(logs.sum(axis=0) - logs) * (zeros - (inside == 0) == 0)
-        return float((mass * others).sum())
-
-    return _smallest(lambda g: probability(g) >= confidence, least)
+#: Each bound, and where it comes from.
+_BOUNDS: dict[str, tuple[Callable[[_Sample, float], _Bound], str]] = {
+    "beta": (_beta, "law of the threshold's rank"),
+    "kl": (_kl, "Chernoff's bound per group"),
+    "dkw": (_dkw, "Dvoretzky-Kiefer-Wolfowitz"),
+    "theorem_1": (_theorem_1, "the paper, smallest group"),
+    "theorem_1_as_printed": (partial(_theorem_1, as_printed=True), "the paper as printed, all rows"),
+}
 
 
-def _is_reached(laws: list[tuple[float, float]], end: float, confidence: float, g: float) -> bool:
-    """Whether no draw is further than g from an end of [0, 1], with that confidence."""
-    place = np.array([g if end == 0 else 1 - g])
-    below = np.array([_beta_cdf(a, b, place)[0] for a, b in laws])
-    return float(np.prod(below if end == 0 else 1 - below)) >= confidence
-
-
-def _smallest(holds: Callable[[float], bool], least: float) -> float:
-    """Smallest number from `least` to 1 from which a condition holds, to 2^−20 above."""
-    if least > 0 and holds(least):
-        return least
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def _beta_cdfs(laws: tuple[Floats, Floats], x: Floats) -> Floats:
-    """P(Beta(a, b) ≤ x), a row for each law; equal laws are computed once."""
-    distinct, place = np.unique(np.stack(laws), axis=1, return_inverse=True)
-    return np.stack([_beta_cdf(a, b, x) for a, b in distinct.T])[place.ravel()]
-
-
-def _beta_cdf(a: float, b: float, x: Floats) -> Floats:
-    """P(Beta(a, b) ≤ x); all mass at 0 for a = 0 and at 1 for b = 0."""
-    from scipy.special import betainc
-
-    if a <= 0:
-        return (x >= 0).astype(np.float64)
-    if b <= 0:
-        return (x >= 1).astype(np.float64)
-    cdf: Floats = betainc(a, b, np.clip(x, 0.0, 1.0))
-    return cdf
-
-
-def _beta_quantile(a: Floats, b: Floats, level: float) -> Floats:
-    from scipy.special import betaincinv
-
-    inner = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
-    quantile: Floats = np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, inner))
-    return quantile
+def _certificate(kind: str, s: _Sample, confidence: float) -> Certificate:
+    gap, is_theorem, text = _BOUNDS[kind][0](s, confidence)
+    return Certificate(min(gap, 1.0), kind, is_theorem, confidence, f"{_ALWAYS} {text}".rstrip())
 
 
 def rows_needed(
@@ -550,21 +448,14 @@ def rows_needed(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     check_number("rate", rate, 0.0, 1.0)
     if not isinstance(n_groups, int | np.integer) or isinstance(n_groups, bool) or n_groups < 1:
-        raise InputError(f"`n_groups` must be a whole number from 1 on, got {shown(n_groups)}.")
-    bounds: dict[str, Callable[[_Sample, float], Certificate]] = {
-        "beta": _beta,
-        "kl": _kl,
-        "dkw": _dkw,
-        "theorem_1": lambda s, c: _theorem_1(s, c)[0],
-    }
-    if kind not in bounds:
-        raise InputError(f"`kind` must be one of {', '.join(map(repr, bounds))}, got {shown(kind)}.")
+        raise InputError("must be a whole number from 1 on", argument="n_groups", got=n_groups)
+    check_option("kind", kind, list(_BOUNDS)[:-1])  # the last is never a theorem
 
     def certified(n: int) -> bool:
         rows = np.full(n_groups, float(n))
         m = np.clip(np.ceil(rate * rows), 0.0, rows)
-        sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, 0.0, True, ())
-        return bounds[kind](sample, confidence).gap <= max_gap
+        sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, np.zeros(n_groups), max_gap=0.0)
+        return _certificate(kind, sample, confidence).gap <= max_gap
 
     low, high = 0, 16
     while not certified(high):

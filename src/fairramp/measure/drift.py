@@ -14,7 +14,6 @@ Where a few small groups make the promise wide, the others are held to what is p
 """
 
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,10 +25,12 @@ from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.measure.audit import MeanChances, mean_chances
-from fairramp.measure.certificate import certify, promised_gaps
+from fairramp.measure.certificate import PLAIN, Spelling, certify, promised_gaps, without
 from fairramp.rule.rule import Rule
 
 __all__ = ["Check", "check"]
+
+_NO_SIGN = "Nothing shows that the gap has left what was promised"
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,20 +131,23 @@ class Check:
     @property
     def verdict(self) -> str:
         """What is left of the promise, in a sentence."""
-        if self.has_drifted:
-            return f"The {self._measured()}"
-        if self.rest is not None and self.rest.has_drifted:
-            return f"Without {with_rows(self.left_out)}, the {self.rest._measured()}"
-        return "Nothing shows that the gap has left what was promised."
+        return f"{_NO_SIGN}." if self.is_kept else self.sentence()
+
+    def sentence(self, spelled: Spelling = PLAIN) -> str:
+        """The verdict with its numbers: of all groups, or of the others where only theirs says so."""
+        if self.is_kept:
+            return f"{_NO_SIGN}: {self._numbers(spelled)}"
+        if self.has_drifted or self.rest is None:
+            return f"The gap has left what was promised: {self._numbers(spelled)}"
+        others = spelled.groups(self.left_out)
+        return f"Without {others}, the gap has left what was promised: {self.rest._numbers(spelled)}"
 
     def __repr__(self) -> str:
-        parts, rest = [f"The {self._finding()}"], self.rest
+        parts, rest, each, others = [f"The {self._finding()}"], self.rest, "", ""
         if self.widest_for is not None:
             parts.append(f"The promise is widest for group {with_rows([self.widest_for])} in the fit.")
-        each = others = ""
         if rest is not None:
-            which = "that group" if len(self.left_out) == 1 else with_rows(self.left_out)
-            parts[-1] += f" Without {which}, between the others, the {rest._finding()}"
+            parts[-1] += f" {without(self.left_out)}, between the others, the {rest._finding()}"
             each, others = " each", f", and one of {rest.detectable_gap:.3f} between the others"
         parts.append(
             f"False alarms: at most {percentage(self.false_alarm_rate)}{each}. Rows as many as these find a gap "
@@ -151,17 +155,14 @@ class Check:
         )
         return "\n".join(textwrap.fill(part, 80) for part in parts)
 
-    def _measured(self) -> str:
+    def _numbers(self, spelled: Spelling = PLAIN) -> str:
         """The gap beside what was promised."""
-        low, high = self.gap_interval
-        return (
-            f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self.gap:.4f} "
-            f"({low:.4f} to {high:.4f}) on the new rows, promised {self.promised:.4f}."
-        )
+        gap, low, high, promised = map(spelled.gap, (self.gap, *self.gap_interval, self.promised))
+        return f"{gap} ({low} to {high}) on the new rows, promised {promised}."
 
     def _finding(self) -> str:
-        """The same, and whose gap it is."""
-        text = self._measured()
+        """The same in a sentence, and whose gap it is."""
+        text = f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self._numbers()}"
         if self.within_strata:
             text += f" It is that of stratum {one_line(show_label(self.stratum))}."
         if self.pair is None:
@@ -197,20 +198,19 @@ def check(
 
 def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
     """The gap of the groups that were seen, beside what was promised of it."""
-    delta = 1 - confidence
-    lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
-    worst: tuple[float, slice, float] | None = None
-    for part, promised in _parts(rule, seen.groups, promises):
-        excess = max(narrowest(lower[part], upper[part]), 0.0) - promised
-        if worst is None or excess > worst[0]:
-            worst = excess, part, promised
-    assert worst is not None
-    _, part, promised = worst
-    low = max(narrowest(lower[part], upper[part]), 0.0)
-    cell = seen.groups[part.start]
-    rates, record = seen.rates[part], rule.record
+    delta, record, stratified = 1 - confidence, rule.record, rule.criterion == "covariance"
     assert record is not None
-    then = dict(zip(map(label_key, rule.groups), record.rate_after, strict=True))
+    places = {label_key(label): k for k, label in enumerate(rule.groups)}
+    seats = [places[label_key(label)] for label in seen.groups]
+    lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    # Each stratum that was seen beside its own promise; all groups at once for parity.
+    strata = stratum_index(rule.groups)[seats] if stratified else np.zeros(len(seats), dtype=np.intp)
+    parts = strata_slices(strata, len(seats))
+    # One group's lower limit less another's upper is `widest` with the limits exchanged.
+    lows = [max(widest(upper[part], lower[part]), 0.0) for part in parts]
+    found = [(low, promises[strata[part.start]], part) for low, part in zip(lows, parts, strict=True)]
+    low, promised, part = max(found, key=lambda one: one[0] - one[1])
+    rates, groups = seen.rates[part], seen.groups[part]
     return Check(
         has_drifted=low > promised,
         gap=largest_gap(rates),
@@ -220,35 +220,14 @@ def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: 
         rows=seen.rows,
         rates=tuple(seen.rates.tolist()),
         false_alarm_rate=2 * delta,
-        detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seen.rates)),
+        detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seats)),
         lower=tuple(lower.tolist()),
         upper=tuple(upper.tolist()),
-        rates_then=tuple(then[label_key(label)] for label in seen.groups),
-        pair=(
-            (seen.groups[part.start + int(rates.argmax())], seen.groups[part.start + int(rates.argmin())])
-            if len(rates) > 1
-            else None
-        ),
-        stratum=cell[0] if rule.criterion == "covariance" and isinstance(cell, tuple) else None,
-        within_strata=rule.criterion == "covariance",
+        rates_then=tuple(record.rate_after[k] for k in seats),
+        pair=(groups[int(rates.argmax())], groups[int(rates.argmin())]) if len(rates) > 1 else None,
+        stratum=groups[0][0] if stratified and isinstance(groups[0], tuple) else None,
+        within_strata=stratified,
     )
-
-
-def _parts(rule: Rule, seen: tuple[Label, ...], promises: list[float]) -> Iterator[tuple[slice, float]]:
-    """The cells of each stratum that was seen, with its promise; all groups at once for parity."""
-    if rule.criterion == "parity":
-        yield slice(0, len(seen)), promises[0]
-        return
-    of_cell = dict(zip(map(label_key, rule.groups), stratum_index(rule.groups).tolist(), strict=True))
-    for part in strata_slices(stratum_index(seen), len(seen)):
-        yield part, promises[of_cell[label_key(seen[part.start])]]
-
-
-def narrowest(lower: Floats, upper: Floats) -> float:
-    """Largest difference between one group's lower and another's upper limit."""
-    if len(lower) == 1:
-        return 0.0
-    return float(max(np.max(np.delete(lower, k)) - upper[k] for k in range(len(lower))))
 
 
 def _detectable(rows: Floats, promised: float, delta: float) -> float:

@@ -43,7 +43,7 @@ class Drawn:
         >>> curve = fairramp.frontier(data.score, data.sex, data.label)
         >>> curve.plot().save("frontier.svg")  # doctest: +SKIP
         """
-        from fairramp.show.plots import drawn
+        from fairramp.show.charts import drawn
 
         return drawn(self)
 
@@ -249,7 +249,7 @@ class Verbs(Drawn):
         >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
         >>> report = rule.report(data.score, data.sex, data.label)
         >>> report.save("report.html")  # doctest: +SKIP
-        >>> round(report.content.gap, 3), round(report.content.chosen.gap, 3)
+        >>> round(report.content.before.gap, 3), round(report.content.chosen.after.gap, 3)
         (0.168, 0.02)
         """
         from fairramp.show.report import Report, make_content

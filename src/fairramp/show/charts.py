@@ -1,4 +1,4 @@
-"""The charts, as Altair charts: for notebooks, for files and for the page.
+"""The charts, drawn with Altair: for notebooks, for files and for the page.
 
 Each draws what it is given, group under group, the name above its row. Numbers that depend on the slider are
 tables (position × group) in parameters of the chart, and the position itself is the parameter `at`: moving it
@@ -7,168 +7,119 @@ no name can mean anything to the drawing program.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from fairramp.show.curve import frontier_spec
+from fairramp.core.labels import show_label
+from fairramp.core.scales import SCALES
+from fairramp.measure.audit import Audit
+from fairramp.measure.frontier import Frontier
+from fairramp.rule.rule import OFFSETS, Rule
 from fairramp.show.pieces import (
     PRINTED,
-    STYLED,
-    Spec,
+    Groups,
+    Look,
     Theme,
-    by_group,
+    alt,
     digits,
-    group_colours,
+    finished,
+    inline,
+    layered,
     rows_of_groups,
     table,
     x_axis,
     y_axis,
 )
+from fairramp.show.words import largest
 
-if TYPE_CHECKING:
-    from fairramp.show.report.content import Content
-
-__all__ = [
-    "MOST_DRAWN",
-    "changes_chart",
-    "content_charts",
-    "content_colours",
-    "ramps_chart",
-    "rates_chart",
-    "score_name",
-]
+__all__ = ["MOST_DRAWN", "changes_chart", "drawn", "frontier_chart", "ramps_chart", "rates_chart"]
 
 #: Groups in a chart; the largest are drawn.
 MOST_DRAWN = 12
 
-Rows = Sequence[Sequence[float]]
-
-
-# Ramps ------------------------------------------------------------------------------------------
+Rows = Sequence[Sequence[float | None]]
+_SCORES = {"logit": "score, as a probability", "percent": "score, percent"}
 
 
 def ramps_chart(
-    names: Sequence[str],
-    feet: list[list[float | None]],
-    thresholds: list[list[float | None]],
+    groups: Groups,
+    feet: Rows,
+    thresholds: Rows,
     widths: Sequence[float],
     cutoff: float,
     score_range: tuple[float, float],
-    histograms: Sequence[Sequence[float]] | None,
-    sizes: Sequence[int],
-    colours: Sequence[str],
-    theme: Theme = PRINTED,
+    scale: str,
+    histograms: Sequence[tuple[Sequence[float], int]] = (),
     title: str = "",
-    score: str = "score",
-) -> Spec:
-    """Scores of each group, the selected part filled, and the chance of a yes as a line."""
-    n, (low, high) = len(names), score_range
-    x = x_axis("x", score, score_range, "~g")
-    colour = by_group(colours)
-    layers: list[Spec] = [
-        {
-            "transform": [{"calculate": "datum.g + 0.96", "as": "y"}],
-            "mark": {"type": "rule", "color": theme.line},
-            "encoding": {"y": y_axis(n)},
-        }
-    ]
-    if histograms is not None:
-        bars = []
-        for g, (shares, size) in enumerate(zip(histograms, sizes, strict=True)):
-            bars += _bars(g, shares, size, low, high)
-        heights: list[Spec] = [
-            {"calculate": "datum.g + 0.96", "as": "y"},
-            {"calculate": "datum.y - 0.6 * datum.h", "as": "y2"},
-        ]
-        chance = "clamp((datum.end - feet[at][datum.g] - widths[at] / 2) / (datum.end - datum.x), 0, 1)"
-        hover = [
-            {"field": "name", "title": "group"},
-            {"field": "x", "type": "quantitative", "title": "score from", "format": ".3f"},
-            {"field": "end", "type": "quantitative", "title": "to", "format": ".3f"},
-            {"field": "share", "type": "quantitative", "title": "share of the group", "format": ".2%"},
-        ]
-        layers += [
-            {
-                "data": {"values": bars},
-                "transform": [*heights, {"calculate": "names[datum.g]", "as": "name"}],
-                "mark": {"type": "rect", "opacity": 0.28},
-                "encoding": {
-                    "x": x,
-                    "x2": {"field": "end"},
-                    "y": y_axis(n),
-                    "y2": {"field": "y2"},
-                    "color": colour,
-                }
-                | {"tooltip": hover},
-            },
-            {
-                "data": {"values": bars},
-                "transform": [
-                    *heights,
-                    {"calculate": chance, "as": "c"},
-                    {"filter": "datum.c > 0"},
-                    {"calculate": "datum.end - datum.c * (datum.end - datum.x)", "as": "from"},
-                    {"calculate": "names[datum.g]", "as": "name"},
+) -> alt.LayerChart:
+    """Scores of each group, the selected part filled, and the chance of a yes as a line.
+
+    `histograms` are shares of equal parts of the range, with the rows that they are of.
+    """
+    n, theme, (low, high) = len(groups), groups.theme, score_range
+    x = partial(x_axis, title=_SCORES.get(scale, "score"), domain=score_range, form="~g")
+    y = y_axis(n)
+    ground = alt.Chart().transform_calculate(y="datum.g + 0.96").mark_rule(color=theme.line).encode(y=y)
+    layers = [ground]
+    if histograms:
+        bars = [bar for g, (shares, size) in enumerate(histograms) for bar in _bars(g, shares, size, low, high)]
+        base = (
+            alt.Chart(inline(bars))
+            .transform_calculate(y="datum.g + 0.96", y2="datum.y - 0.6 * datum.h", name="names[datum.g]")
+            .encode(
+                x2="end",
+                y=y,
+                y2="y2",
+                color=groups.colour,
+                tooltip=[
+                    alt.Tooltip("name:N", title="group"),
+                    alt.Tooltip("x:Q", title="score from", format=".3f"),
+                    alt.Tooltip("end:Q", title="to", format=".3f"),
+                    alt.Tooltip("share:Q", title="share of the group", format=".2%"),
                 ],
-                "mark": {"type": "rect"},
-                "encoding": {
-                    "x": x | {"field": "from"},
-                    "x2": {"field": "end"},
-                    "y": y_axis(n),
-                    "y2": {"field": "y2"},
-                    "color": colour,
-                    "tooltip": hover,
-                },
-            },
+            )
+        )
+        chance = "clamp((datum.end - feet[at][datum.g] - widths[at] / 2) / (datum.end - datum.x), 0, 1)"
+        selected = base.transform_calculate(c=chance).transform_filter("datum.c > 0")
+        selected = selected.transform_calculate(start="datum.end - datum.c * (datum.end - datum.x)")
+        layers += [
+            base.mark_rect(opacity=0.28).encode(x=x("x")),
+            selected.mark_rect().encode(x=x("start")),
         ]
+    corners = inline([{"g": g, "k": k} for g in range(n) for k in range(4)])
     place = (
         f"clamp(datum.k == 0 ? {low} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? feet[at][datum.g] + "
         f"widths[at] : {high}, {low}, {high})"
     )
-    turn = low + 0.2 * (high - low)
     layers += [
-        {
-            "data": {"values": [{"x": cutoff}]},
-            "mark": {"type": "rule", "color": theme.muted, "strokeDash": [3, 3]},
-            "encoding": {"x": x},
-        },
-        {
-            "data": {"values": [{"g": g, "k": k} for g in range(n) for k in range(4)]},
-            "transform": [
-                {"calculate": place, "as": "x"},
-                {"calculate": "datum.g + (datum.k < 2 ? 0.96 : 0.34)", "as": "y"},
-            ],
-            "mark": {"type": "line", "strokeWidth": 1.75, "color": theme.ink, "strokeJoin": "round"},
-            "encoding": {
-                "x": x,
-                "y": y_axis(n),
-                "detail": {"field": "g", "type": "nominal"},
-                "order": {"field": "k", "type": "quantitative"},
-            },
-        },
-        *_threshold_texts(x, n, f"datum.x < {turn}", "left", theme),
-        *_threshold_texts(x, n, f"datum.x >= {turn}", "right", theme),
+        alt.Chart(inline([{"x": cutoff}])).mark_rule(color=theme.muted, strokeDash=[3, 3]).encode(x=x("x")),
+        alt.Chart(corners)
+        .transform_calculate(x=place, y="datum.g + (datum.k < 2 ? 0.96 : 0.34)")
+        .mark_line(strokeWidth=1.75, color=theme.ink, strokeJoin="round")
+        .encode(x=x("x"), y=y, detail="g:N", order="k:Q"),
     ]
-    params = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
-    height = 56 if histograms is None else 130 if n <= 3 else 84
-    return rows_of_groups(theme, n, height, names, params, layers, title)
+    turn = low + 0.2 * (high - low)
+    # The threshold in figures beside the ramp, where there is room; on a halo, because bars may stand there.
+    halo: Look = {"stroke": theme.paper, "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.75}
+    sides: dict[str, Look] = {
+        f"datum.x < {turn}": {"align": "left", "dx": 8},
+        f"datum.x >= {turn}": {"align": "right", "dx": -8},
+    }
+    for where, side in sides.items():
+        figure = (
+            alt.Chart()
+            .transform_calculate(x=f"clamp(thresholds[at][datum.g], {low}, {high})")
+            .transform_filter(where)
+            .transform_calculate(y="datum.g + 0.48", text="format(thresholds[at][datum.g], '.3f')")
+            .encode(x=x("x"), y=y, text="text:N")
+        )
+        layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
+    height = 56 if not histograms else 130 if n <= 3 else 84
+    tables = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
+    return rows_of_groups(groups, height, tables, layers, title)
 
 
-def _threshold_texts(x: Spec, n_rows: int, where: str, align: str, theme: Theme) -> list[Spec]:
-    """The threshold in figures beside the ramp, where there is room; on a halo, because bars may stand there."""
-    low, high = x["scale"]["domain"]
-    place = {"type": "text", "align": align, "dx": 8 if align == "left" else -8, "fontWeight": 600}
-    halo = {"stroke": theme.paper, "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.75}
-    found = [
-        {"calculate": f"clamp(thresholds[at][datum.g], {low}, {high})", "as": "x"},
-        {"filter": where},
-        {"calculate": "datum.g + 0.48", "as": "y"},
-        {"calculate": "format(thresholds[at][datum.g], '.3f')", "as": "text"},
-    ]
-    encoding = {"x": x, "y": y_axis(n_rows), "text": {"field": "text"}}
-    return [{"transform": found, "mark": place | more, "encoding": encoding} for more in (halo, {})]
-
-
-def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[Spec]:
+def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[dict[str, Any]]:
     """Bars of one group's histogram; fewer for fewer rows, by the root of their share, the highest 1."""
     parts = len(shares)
     per = max(parts // (64 if size >= 2000 else 32 if size >= 300 else 16), 1)
@@ -187,233 +138,218 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
     ]
 
 
-# Rates ------------------------------------------------------------------------------------------
-
-
-def rates_chart(
-    names: Sequence[str],
-    before: list[Sequence[float | None]],
-    after: tuple[Any, Any, Any] | None,
-    colours: Sequence[str],
-    theme: Theme = PRINTED,
-    title: str | Spec = "",
-) -> Spec:
+def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title: str = "") -> alt.LayerChart:
     """Selection rates before and after, with their intervals, a row per group.
 
     `before` is rate, lower and upper per group; `after` the same by position of the slider.
     """
-    n = len(names)
-    tables = [before] + ([list(row) for row in after] if after else [])
-    largest = max(v for v in _flat(tables) if v is not None)
-    top = min(max(largest * 1.18, 0.02), 1.12)
-    x = x_axis("x", "selection rate", (0, top), "~%")
+    theme, y = groups.theme, y_axis(len(groups))
+    values = [v for rows in (before, *after) for row in rows for v in row if v is not None]
+    top = min(max(max(values) * 1.18, 0.02), 1.12)
+    x = partial(x_axis, title="selection rate", domain=(0, top), form="~%")
     hover = [
-        {"field": "name", "title": "group"},
-        {"field": "when", "title": "decisions"},
-        {"field": "x", "type": "quantitative", "title": "selection rate", "format": ".6f"},
-        {"field": "low", "type": "quantitative", "title": "from", "format": ".6f"},
-        {"field": "high", "type": "quantitative", "title": "to", "format": ".6f"},
+        alt.Tooltip("name:N", title="group"),
+        alt.Tooltip("when:N", title="decisions"),
+        *(
+            alt.Tooltip(f"{field}:Q", title=name, format=".6f")
+            for field, name in (("x", "selection rate"), ("low", "from"), ("high", "to"))
+        ),
     ]
-
-    def layers_of(source: str, y: float, when: str, mark: Spec, stroke: Any, weight: int) -> list[Spec]:
-        row = "datum.g" if source == "before" else "at][datum.g"
-        found = [
-            {"calculate": f"{source}[0][{row}]", "as": "x"},
-            {"calculate": f"{source}[1][{row}]", "as": "low"},
-            {"calculate": f"{source}[2][{row}]", "as": "high"},
-            {"calculate": f"datum.g + {y}", "as": "y"},
-            {"calculate": "names[datum.g]", "as": "name"},
-            {"calculate": f"'{when}'", "as": "when"},
-            {"calculate": "format(100 * datum.x, '.1f') + '\u00a0%'", "as": "text"},
-        ]
-        return [
-            {
-                "transform": [*found, {"filter": "isValid(datum.low)"}],
-                "mark": {
-                    "type": "rule",
-                    "strokeWidth": 2,
-                    **({"color": stroke} if isinstance(stroke, str) else {}),
-                },
-                "encoding": {
-                    "x": x | {"field": "low"},
-                    "x2": {"field": "high"},
-                    "y": y_axis(n),
-                    **({} if isinstance(stroke, str) else {"color": stroke}),
-                },
-            },
-            {
-                "transform": found,
-                "mark": {"type": "point", "size": 85, "opacity": 1, **mark},
-                "encoding": {
-                    "x": x,
-                    "y": y_axis(n),
-                    "tooltip": hover,
-                    **({} if isinstance(stroke, str) else {"color": stroke}),
-                },
-            },
-            {
-                "transform": [*found, {"calculate": "isValid(datum.high) ? datum.high : datum.x", "as": "end"}],
-                "mark": {
-                    "type": "text",
-                    "align": "left",
-                    "dx": 9,
-                    "fontWeight": weight,
-                    "color": theme.ink if weight > 400 else theme.muted,
-                },
-                "encoding": {"x": x | {"field": "end"}, "y": y_axis(n), "text": {"field": "text"}},
-            },
-        ]
-
-    layers: list[Spec] = [
-        {
-            "transform": [{"calculate": "datum.g + 0.99", "as": "y"}],
-            "mark": {"type": "rule", "color": theme.line, "opacity": 0.6},
-            "encoding": {"y": y_axis(n)},
-        }
+    lines = alt.Chart().transform_calculate(y="datum.g + 0.99").encode(y=y)
+    layers = [lines.mark_rule(color=theme.line, opacity=0.6)]
+    hollow: Look = {"fill": theme.paper, "stroke": theme.muted, "strokeWidth": 2}
+    muted: Look = {"color": theme.muted}
+    drawn: list[tuple[str, float, str, Look, Look, Look]] = [
+        ("before", 0.5 if after else 0.62, "datum.g", muted, hollow, muted | {"fontWeight": 400})
     ]
-    hollow = {"filled": True, "fill": theme.paper, "stroke": theme.muted, "strokeWidth": 2}
-    layers += layers_of("before", 0.5 if after else 0.62, "before", hollow, theme.muted, 400)
-    params: Spec = {"before": [[digits(v) for v in row] for row in before]}
     if after:
-        layers += layers_of("after", 0.78, "after", {"filled": True}, by_group(colours), 600)
-        params["after"] = [list(table) for table in after]
-    return rows_of_groups(theme, n, 68 if after else 48, names, params, layers, title)
+        drawn.append(("after", 0.78, "at][datum.g", {}, {}, {"color": theme.ink, "fontWeight": 600}))
+    for when, place, row, line, dot, text in drawn:
+        base = (
+            alt.Chart()
+            .transform_calculate(
+                x=f"{when}[0][{row}]",
+                low=f"{when}[1][{row}]",
+                high=f"{when}[2][{row}]",
+                y=f"datum.g + {place}",
+                name="names[datum.g]",
+                when=f"'{when}'",
+                text="format(100 * datum.x, '.1f') + '\u00a0%'",
+                end="isValid(datum.high) ? datum.high : datum.x",
+            )
+            .encode(y=y)
+        )
+        coloured = base.encode(color=groups.colour) if when == "after" else base
+        limits = coloured.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, **line)
+        layers += [
+            limits.encode(x=x("low"), x2="high"),
+            coloured.mark_point(size=85, opacity=1, filled=True, **dot).encode(x=x("x"), tooltip=hover),
+            base.mark_text(align="left", dx=9, **text).encode(x=x("end"), text="text:N"),
+        ]
+    tables = {"before": table(before, range(len(groups))), "after": list(after)}
+    shown = alt.Title(title, subtitle=groups.meaning) if title and after and groups.meaning else title
+    return rows_of_groups(groups, 68 if after else 48, tables, layers, shown)
 
 
-def _flat(values: Any) -> list[Any]:
-    if isinstance(values, list | tuple):
-        return [v for part in values for v in _flat(part)]
-    return [values]
+def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") -> alt.LayerChart:
+    """Shares of each group whose decision turns round, to no on the left and to yes on the right."""
+    n, theme = len(groups), groups.theme
+    reach = max([v or 0.0 for rows in (to_yes, to_no) for row in rows for v in row] + [0.01]) * 1.3
+    x = x_axis(
+        "x",
+        "← turned to no · share of the group · turned to yes →",
+        (-reach, reach),
+        "~%",
+        labelExpr="format(abs(datum.value), '~%')",
+    )
+    layers = []
+    sides: list[tuple[str, str, str, str, Look]] = [
+        ("to_no", "to no", "-", theme.other, {"align": "right", "dx": -6}),
+        ("to_yes", "to yes", "", theme.accent, {"align": "left", "dx": 6}),
+    ]
+    for source, name, sign, colour, side in sides:
+        base = (
+            alt.Chart()
+            .transform_calculate(
+                share=f"{source}[at][datum.g]",
+                x=f"{sign}datum.share",
+                y="datum.g + 0.42",
+                y2="datum.g + 0.86",
+                middle="datum.g + 0.64",
+                zero="0",
+                name="names[datum.g]",
+                text="datum.share > 0 ? (datum.share < 0.0005 ? '<\u00a00.1\u00a0%' : "
+                "format(100 * datum.share, '.1f') + '\u00a0%') : ''",
+            )
+            .encode(x=x)
+        )
+        hover = [alt.Tooltip("name:N", title="group"), alt.Tooltip("share:Q", title=name, format=".6f")]
+        layers += [
+            base.mark_rect(color=colour).encode(x2="zero", y=y_axis(n), y2="y2", tooltip=hover),
+            base.mark_text(**side).encode(y=y_axis(n, "middle"), text="text:N"),
+        ]
+    layers.append(alt.Chart(inline([{"x": 0}])).mark_rule(color=theme.muted).encode(x=x))
+    return rows_of_groups(groups, 56, {"to_yes": to_yes, "to_no": to_no}, layers, title)
 
 
-# Changes ----------------------------------------------------------------------------------------
-
-
-def changes_chart(
-    names: Sequence[str],
-    to_yes: list[list[float | None]],
-    to_no: list[list[float | None]],
+def frontier_chart(
+    gaps: Sequence[float],
+    accuracies: Sequence[float],
+    limits: Sequence[tuple[float, float]],
+    own: tuple[float, float],
+    chosen: tuple[float, float] | None = None,
+    drawn: Sequence[int] | None = None,
+    at: int = 0,
     theme: Theme = PRINTED,
     title: str = "",
-) -> Spec:
-    """Shares of each group whose decision turns round, to no on the left and to yes on the right."""
-    n = len(names)
-    reach = max([v or 0.0 for v in _flat([to_yes, to_no])] + [0.01]) * 1.3
-    x = x_axis("x", "← turned to no · share of the group · turned to yes →", (-reach, reach), "~%")
-    x["axis"]["labelExpr"] = "format(abs(datum.value), '~%')"
-    layers: list[Spec] = []
-    for source, sign, colour, align in (
-        ("to_no", "-", theme.other, "right"),
-        ("to_yes", "", theme.accent, "left"),
-    ):
-        found = [
-            {"calculate": f"{source}[at][datum.g]", "as": "share"},
-            {"calculate": f"{sign}datum.share", "as": "x"},
-            {"calculate": "datum.g + 0.42", "as": "y"},
-            {"calculate": "datum.g + 0.86", "as": "y2"},
-            {"calculate": "datum.g + 0.64", "as": "middle"},
-            {"calculate": "0", "as": "zero"},
-            {"calculate": "names[datum.g]", "as": "name"},
-            {
-                "calculate": "datum.share > 0 ? (datum.share < 0.0005 ? '<\u00a00.1\u00a0%' : "
-                "format(100 * datum.share, '.1f') + '\u00a0%') : ''",
-                "as": "text",
-            },
-        ]
-        hover = [
-            {"field": "name", "title": "group"},
-            {"field": "share", "type": "quantitative", "title": source.replace("_", " "), "format": ".6f"},
-        ]
-        layers += [
-            {
-                "transform": found,
-                "mark": {"type": "rect", "color": colour},
-                "encoding": {
-                    "x": x,
-                    "x2": {"field": "zero"},
-                    "y": y_axis(n),
-                    "y2": {"field": "y2"},
-                    "tooltip": hover,
-                },
-            },
-            {
-                "transform": found,
-                "mark": {"type": "text", "align": align, "dx": -6 if align == "right" else 6},
-                "encoding": {"x": x, "y": y_axis(n, "middle"), "text": {"field": "text"}},
-            },
-        ]
-    layers.append(
-        {
-            "data": {"values": [{"x": 0}]},
-            "mark": {"type": "rule", "color": theme.muted},
-            "encoding": {"x": x},
-        }
+) -> alt.LayerChart:
+    """Accuracy against gap with its band, the classifier itself, the rule and the slider's position.
+
+    `drawn` are the positions that belong to the curve.
+    """
+    order = sorted(range(len(gaps)) if drawn is None else drawn, key=lambda i: gaps[i])
+    curve = [{"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]} for i in order]
+    named = {"classifier alone": own} | ({"this rule": chosen} if chosen else {})
+    places: list[dict[str, Any]] = [
+        {"x": 100 * gap, "a": accuracy, "text": text} for text, (gap, accuracy) in named.items()
+    ]
+    shown = [v for p in curve for v in (p["low"], p["high"])] + [place["a"] for place in places]
+    pad = max((max(shown) - min(shown)) * 0.15, 0.002)
+    span = max([p["x"] for p in (*curve, *places)] + [0.1])
+    x = x_axis("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
+    y = partial(
+        alt.Y,
+        axis=alt.Axis(title=None, format=".1%", tickCount=5),
+        scale=alt.Scale(domain=[max(min(shown) - pad, 0), min(max(shown) + pad, 1)], zero=False, nice=False),
     )
-    return rows_of_groups(theme, n, 56, names, {"to_yes": to_yes, "to_no": to_no}, layers, title)
+    hover = [
+        alt.Tooltip("x:Q", title="gap in points", format=".4f"),
+        alt.Tooltip("a:Q", title="accuracy", format=".6f"),
+    ]
+    base = alt.Chart().encode(x=x, y=y("a:Q"))
+    pointed = base.encode(tooltip=hover)
+    ring: Look = {"fill": theme.paper, "stroke": theme.ink, "strokeWidth": 2}
+    layers = [
+        base.mark_area(color=theme.accent, opacity=0.14).encode(y=y("low:Q"), y2="high"),
+        base.mark_line(color=theme.accent, strokeWidth=2),
+        pointed.mark_point(color=theme.accent, filled=True, size=22, opacity=1),
+        pointed.properties(data=inline(places)).mark_point(size=110, filled=True, opacity=1, **ring),
+    ]
+    for place, dy in zip(places, (-17, 18), strict=False):
+        # Above and below, so that two texts never meet; inwards at the right end.
+        side: Look = {"align": "right", "dx": 6} if place["x"] > 0.6 * span else {"align": "left", "dx": -4}
+        layers.append(base.properties(data=inline([place])).mark_text(dy=dy, **side).encode(text="text:N"))
+    if chosen:
+        here = pointed.properties(data=inline([{"g": 0}]))
+        here = here.transform_calculate(x="100 * gaps[at]", a="accuracies[at]")
+        layers.append(here.mark_point(size=110, filled=True, color=theme.other, opacity=1))
+    tables = {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}
+    return layered(layers, curve, tables, theme, 300, title)
 
 
-# What is drawn from what ------------------------------------------------------------------------
+# What .plot() returns ---------------------------------------------------------------------------
 
 
-def content_colours(content: "Content", theme: Theme = STYLED) -> tuple[list[str], str]:
-    """The colours of the groups that are drawn, and what they mean if they mean anything."""
-    rates = [content.groups[i].rate for i in sorted(content.largest[:MOST_DRAWN])]
-    return group_colours(theme, rates, compared=content.settings["criterion"] == "parity")
+def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
+    """The chart of a rule, an audit or a frontier."""
+    parts = next(parts for kind, parts in _PARTS.items() if isinstance(result, kind))(result)
+    chart: alt.LayerChart | alt.VConcatChart = finished(alt.vconcat(*parts) if len(parts) > 1 else parts[0])
+    return chart
 
 
-def content_charts(content: "Content", theme: Theme = STYLED) -> dict[str, Spec]:
-    """All charts of a report, by the name of their place on the page."""
-    seats = sorted(content.largest[:MOST_DRAWN])
-    groups = [content.groups[i] for i in seats]
-    names, outcomes = [g.name for g in groups], content.outcomes
-    colours, _ = content_colours(content, theme)
-    found = {
-        "scores": ramps_chart(
-            names,
-            table([o.ramp_from for o in outcomes], seats),
-            table([o.thresholds for o in outcomes], seats),
-            [o.ramp_width for o in outcomes],
-            content.cutoff,
-            content.score_range,
-            [g.histogram for g in groups],
-            [g.rows for g in groups],
-            colours,
-            theme,
-            score=score_name(content.settings["scale"]),
-        ),
-        "rates": rates_chart(
-            names,
-            [[g.rate for g in groups], [g.lower for g in groups], [g.upper for g in groups]],
-            tuple(table([getattr(o, name) for o in outcomes], seats) for name in ("rates", "lower", "upper")),  # type: ignore[arg-type]
-            colours,
-            theme,
-        ),
-        "changes": changes_chart(
-            names,
-            table([o.changed_to_yes for o in outcomes], seats),
-            table([o.changed_to_no for o in outcomes], seats),
-            theme,
-        ),
-    }
-    if content.accuracy is not None:
-        accuracies = [o.accuracy or 0.0 for o in outcomes]
-        limits = [o.accuracy_interval or (0.0, 0.0) for o in outcomes]
-        drawn = [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own]
-        found["frontier"] = frontier_spec(
-            [o.gap for o in outcomes],
-            accuracies,
-            [low for low, _ in limits],
-            [high for _, high in limits],
-            drawn,
-            (content.gap, content.accuracy),
-            (content.chosen.gap, content.chosen.accuracy or 0.0),
-            theme,
+def _of_rule(rule: Rule) -> list[alt.LayerChart]:
+    """The ramps and, where the fit is on record, selection rates before and after."""
+    record, scale = rule.record, SCALES[rule.scale]
+    seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
+    rates = [record.rate_before[i] for i in seats] if record else []
+    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, rule.criterion == "parity")
+    shown, width = scale.shown_per_unit, rule.ramp_width
+    thresholds = [ramp.threshold for ramp in rule.ramps]
+    feet = [t - OFFSETS[rule.ramp] * width for t in thresholds]
+    ramps = ramps_chart(
+        groups,
+        table([[foot * shown for foot in feet]], seats),
+        table([[threshold * shown for threshold in thresholds]], seats),
+        [width * shown],
+        scale.position_of(rule.cutoff) * shown,
+        (scale.lowest * shown, scale.highest * shown),
+        rule.scale,
+        title="Chance of a yes by score",
+    )
+    if record is None:
+        return [ramps]
+    none = [None] * len(seats)
+    after = (table([record.rate_after], seats), [none], [none])
+    return [ramps, rates_chart(groups, [rates, none, none], after, "Selection rates before and after")]
+
+
+def _of_audit(audit: Audit) -> list[alt.LayerChart]:
+    """Selection rates with their intervals and, with a rule, who changes."""
+    seats = largest(audit.rows, MOST_DRAWN)
+    before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
+    groups = Groups([show_label(audit.groups[i]) for i in seats], before[0], not audit.within_strata)
+    if audit.after is None or audit.changed_to_yes is None or audit.changed_to_no is None:
+        return [rates_chart(groups, before, title="Selection rates")]
+    after = [table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper)]
+    to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
+    return [
+        rates_chart(groups, before, after, "Selection rates before and after"),
+        changes_chart(groups, to_yes, to_no, title="Decisions that change"),
+    ]
+
+
+def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:
+    """Accuracy against gap."""
+    where = "on the fit rows themselves" if frontier.is_in_sample else "on validation rows"
+    return [
+        frontier_chart(
+            frontier.gaps,
+            frontier.accuracies,
+            list(zip(frontier.lower, frontier.upper, strict=True)),
+            (frontier.own_gap, frontier.own_accuracy),
+            title=f"Accuracy against gap, {where}",
         )
-    for spec in found.values():
-        spec["params"][0]["value"] = content.own
-    return found
+    ]
 
 
-def score_name(scale: str) -> str:
-    """What the axis of the scores is called."""
-    return {"logit": "score, as a probability", "percent": "score, percent"}.get(scale, "score")
+_PARTS: dict[type, Any] = {Rule: _of_rule, Audit: _of_audit, Frontier: _of_frontier}

@@ -1,36 +1,57 @@
 """What the charts have in common: colours, axes, and one row per group with its name above."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairramp.errors import FairrampError, installing
 from fairramp.show.words import plain_name, shortened
 
 __all__ = [
     "PRINTED",
     "STYLED",
-    "Spec",
+    "Groups",
+    "Look",
     "Theme",
-    "by_group",
-    "config",
+    "alt",
     "digits",
-    "group_colours",
+    "finished",
+    "inline",
+    "layered",
+    "missing_extra",
     "rows_of_groups",
     "table",
     "x_axis",
     "y_axis",
 ]
 
+
+def missing_extra(name: str) -> FairrampError:
+    """What to do where a library of the report is not there."""
+    command = installing("report")
+    return FairrampError(
+        "{name} is not installed", remedy="install it with: {command}", name=name, command=command
+    )
+
+
+try:
+    import altair as alt  # charts take it from here, so that who lacks it is told what to do
+except ImportError as error:
+    raise missing_extra(error.name or "altair") from None
+
+#: Properties of a mark.
+Look = dict[str, Any]
+
 #: Longest name in a chart.
 _LONGEST = 80
-
-
-Spec = dict[str, Any]
+#: Okabe and Ito's colours, without yellow and black.
+_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a chart: a word of CSS each."""
+    """Colours of a chart, a word of CSS each, and its width."""
 
     ink: str
     muted: str
@@ -39,15 +60,11 @@ class Theme:
     accent: str
     other: str
     groups: tuple[str, ...]
-    width: int | str
+    background: str
+    width: Any
 
 
-#: Okabe and Ito's colours, without yellow and black.
-_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-
-
-PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, 560)
-
+PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, "#ffffff", 560)
 
 #: Colours that the page's style sheet defines, for light, dark and print.
 STYLED = Theme(
@@ -58,123 +75,132 @@ STYLED = Theme(
     "var(--accent)",
     "var(--other)",
     tuple(f"var(--group-{i})" for i in range(len(_OKABE_ITO))),
+    "transparent",
     "container",
 )
 
 
-def config(theme: Theme) -> Spec:
-    """Fonts, colours and lines of a whole chart."""
-    font = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
-    return {
-        "font": font,
-        "background": None if theme is STYLED else theme.paper,
-        "view": {"stroke": None},
-        "axis": {
-            "labelColor": theme.muted,
-            "titleColor": theme.muted,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": 400,
-            "gridColor": theme.line,
-            "domain": False,
-            "ticks": False,
-            "labelPadding": 6,
-            "titlePadding": 10,
-        },
-        "title": {"color": theme.ink, "anchor": "start", "fontSize": 14, "subtitleColor": theme.muted},
-        "text": {"color": theme.ink, "fontSize": 12.5, "font": font},
-        "mark": {"aria": False},
-        "aria": False,
-    }
-
-
-def rows_of_groups(
-    theme: Theme, n_rows: int, row: int, names: Sequence[str], params: Spec, layers: list[Spec], title: Any
-) -> Spec:
-    """A chart with one row per group and the groups' names."""
-    name = {
-        "transform": [
-            {"calculate": "names[datum.g]", "as": "name"},
-            {"calculate": f"datum.g + {13 / row}", "as": "y"},
-        ],
-        "mark": {
-            "type": "text",
-            "align": "left",
-            "baseline": "middle",
-            "fontWeight": 600,
-            "x": 0,
-            "limit": {"expr": "width * 0.96"},
-            "tooltip": {"expr": "datum.name"},
-        },
-        "encoding": {"y": y_axis(n_rows), "text": {"field": "name", "type": "nominal"}},
-    }
-    return {
-        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        **({"title": title} if title else {}),
-        "width": theme.width,
-        "height": row * n_rows,
-        "autosize": {"type": "fit-x", "contains": "padding"} if theme.width == "container" else {"type": "pad"},
-        "params": [
-            {"name": "at", "value": 0},
-            {"name": "names", "value": [shortened(plain_name(n), _LONGEST) for n in names]},
-            *({"name": key, "value": value} for key, value in params.items()),
-        ],
-        "data": {"values": [{"g": i} for i in range(n_rows)]},
-        "layer": [*layers, name],
-        "config": config(theme),
-    }
-
-
-def y_axis(n_rows: int, field: str = "y") -> Spec:
-    """The vertical axis: one unit per group, from the top."""
-    scale = {"domain": [0, n_rows], "reverse": True, "nice": False, "zero": False}
-    return {"field": field, "type": "quantitative", "axis": None, "scale": scale}
-
-
-def x_axis(
-    field: str, title: str, domain: Sequence[float], form: str, values: Sequence[float] | None = None
-) -> Spec:
-    """A horizontal axis."""
-    axis: Spec = {
-        "title": title,
-        "format": form,
-        "tickCount": {"expr": "width < 420 ? 4 : 8"},
-        "labelFlush": True,
-    }
-    if values is not None:
-        axis["values"] = list(values)
-    return {
-        "field": field,
-        "type": "quantitative",
-        "axis": axis,
-        "scale": {"domain": list(domain), "nice": False, "zero": False},
-    }
-
-
-def group_colours(theme: Theme, rates: Sequence[float], *, compared: bool = True) -> tuple[list[str], str]:
-    """A colour for each group, and a sentence if colours need one.
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a chart.
 
     More groups than colours that can be told apart get none of their own, as two groups of one colour would seem
     to belong together: then the lowest and the highest of the `rates` stand out, if all are `compared`.
     """
-    n = len(rates)
-    if n <= len(theme.groups):
-        return list(theme.groups[:n]), ""
-    colours = [theme.muted] * n
-    if not compared or min(rates) == max(rates):
-        return colours, ""
-    colours[rates.index(min(rates))] = theme.accent
-    colours[rates.index(max(rates))] = theme.other
-    return (
-        colours,
-        "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange).",
+
+    names: Sequence[str]
+    rates: Sequence[float] = ()
+    compared: bool = True
+    theme: Theme = PRINTED
+    at: int = 0  # the slider's position
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def special(self) -> dict[int, str]:
+        """The colours of the lowest and the highest rate, where they stand out."""
+        rates = self.rates
+        if len(rates) <= len(self.theme.groups) or not self.compared or min(rates) == max(rates):
+            return {}
+        return {rates.index(min(rates)): self.theme.accent, rates.index(max(rates)): self.theme.other}
+
+    @property
+    def meaning(self) -> str:
+        """What the colours mean, if they mean anything."""
+        said = (
+            "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
+        )
+        return said if self.special else ""
+
+    @property
+    def colour(self) -> alt.Color:
+        """The colour of each group's marks."""
+        n, special, own = len(self.rates), self.special, self.theme.groups
+        colours = own[:n] if n <= len(own) else [special.get(i, self.theme.muted) for i in range(n)]
+        return alt.Color("g:N", legend=None, scale=alt.Scale(domain=list(range(n)), range=list(colours)))
+
+
+def y_axis(n_rows: int, field: str = "y") -> alt.Y:
+    """The vertical axis: one unit per group, from the top."""
+    scale = alt.Scale(domain=[0, n_rows], reverse=True, nice=False, zero=False)
+    return alt.Y(f"{field}:Q", axis=None, scale=scale)
+
+
+def x_axis(field: str, title: str, domain: Sequence[float], form: str, **more: Any) -> alt.X:
+    """A horizontal axis."""
+    few = alt.ExprRef("width < 420 ? 4 : 8")
+    axis = alt.Axis(title=title, format=form, tickCount=few, labelFlush=True, **more)
+    return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
+
+
+def inline(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
+    """Rows that stand in the chart itself."""
+    return alt.InlineData(values=[dict(row) for row in values])
+
+
+def layered(
+    layers: Sequence[alt.Chart],
+    data: Iterable[Mapping[str, Any]],
+    tables: Mapping[str, Any],
+    theme: Theme,
+    height: int,
+    title: Any = "",
+) -> alt.LayerChart:
+    """Layers over the same data; `tables` are known to all of their expressions."""
+    chart: Any = alt.layer(*layers, data=inline(data), width=theme.width, height=height)
+    made: alt.LayerChart = chart.add_params(*(alt.param(name=k, value=v) for k, v in tables.items()))
+    return made.properties(title=title) if title else made
+
+
+def rows_of_groups(
+    groups: Groups, row: int, tables: Mapping[str, Any], layers: Sequence[alt.Chart], title: Any = ""
+) -> alt.LayerChart:
+    """A chart with one row per group and the groups' names."""
+    n = len(groups)
+    names = (
+        alt.Chart()
+        .transform_calculate(name="names[datum.g]", y=f"datum.g + {13 / row}")
+        .mark_text(
+            align="left",
+            baseline="middle",
+            fontWeight=600,
+            x=0,
+            limit=alt.ExprRef("width * 0.96"),
+            tooltip=alt.ExprRef("datum.name"),
+        )
+        .encode(y=y_axis(n), text="name:N")
     )
+    told = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
+    data = [{"g": i} for i in range(n)]
+    return layered([*layers, names], data, told | dict(tables), groups.theme, row * n, title)
 
 
-def by_group(colours: Sequence[str]) -> Spec:
-    """The colour of each group's marks."""
-    scale = {"domain": list(range(len(colours))), "range": list(colours)}
-    return {"field": "g", "type": "nominal", "legend": None, "scale": scale}
+def finished(chart: Any, theme: Theme = PRINTED) -> Any:
+    """A whole chart with its fonts, colours and lines."""
+    if theme.width == "container":
+        chart = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    return chart.configure(
+        font=_FONT,
+        background=theme.background,
+        view=alt.ViewConfig(stroke=None),
+        axis=alt.AxisConfig(
+            labelColor=theme.muted,
+            titleColor=theme.muted,
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight=400,
+            gridColor=theme.line,
+            domain=False,
+            ticks=False,
+            labelPadding=6,
+            titlePadding=10,
+        ),
+        title=alt.TitleConfig(color=theme.ink, anchor="start", fontSize=14, subtitleColor=theme.muted),
+        text=alt.MarkConfig(color=theme.ink, fontSize=12.5, font=_FONT),
+        mark=alt.MarkConfig(aria=False),
+        aria=False,
+    )
 
 
 def table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[list[float | None]]:

@@ -4,11 +4,23 @@ Rounding is to the nearest, halves upwards, of the float's exact value: what `to
 the page says the same whether Python or its script wrote a number.
 """
 
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from fairramp.core.table import percentage
 
-__all__ = ["fixed", "full", "isolated", "level", "percent", "plain_name", "points", "shortened", "times"]
+__all__ = [
+    "fixed",
+    "full",
+    "isolated",
+    "largest",
+    "level",
+    "percent",
+    "plain_name",
+    "points",
+    "shortened",
+    "times",
+]
 
 #: Keeps a number and its unit on one line.
 NO_BREAK = "\u00a0"
@@ -53,6 +65,11 @@ def times(high: float, low: float) -> str:
 def full(value: float | None) -> str:
     """A number with all the digits that mean something."""
     return "" if value is None else f"{value:.12g}"
+
+
+def largest(sizes: Sequence[int], most: int) -> list[int]:
+    """Which of the groups are shown where not all are: the largest, in their own order."""
+    return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:most])
 
 
 def plain_name(name: str) -> str:

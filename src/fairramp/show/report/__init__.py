@@ -1,8 +1,8 @@
 """The report: what a rule does to the reader's own rows, as one page that needs nothing else.
 
-content.py   every number, for a grid of tolerances, as plain data
-charts.py    the charts, also for notebooks and files
-page.py      the page, from a template, a style sheet and a script
+content.py    every number, for a grid of tolerances, as plain data
+measured.py   the rows behind them
+page.py       the page with its charts, from a template, a style sheet and a script
 """
 
 import os
@@ -30,7 +30,7 @@ class Report:
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
     >>> report = fairramp.fit_rule(data.score, data.sex, max_gap=0.02).report(data.score, data.sex)
-    >>> round(report.content.chosen.gap, 3)
+    >>> round(report.content.chosen.after.gap, 3)
     0.02
     """
 

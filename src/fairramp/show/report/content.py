@@ -18,11 +18,11 @@ import numpy as np
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_number
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Integers
 from fairramp.core.labels import show_label
 from fairramp.core.scales import SCALES
 from fairramp.data.sample import Names
-from fairramp.errors import FairrampWarning, InputError, shown
+from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabelledScores
 from fairramp.measure.audit import Selection
@@ -39,13 +39,11 @@ STEPS = ((12, 40), (300, 20))
 FEWEST_STEPS = 10
 #: Steps finer than this, in a gap, would read alike.
 SMALLEST_STEP = 0.0005
-#: With more groups only the rule itself is certified: a certificate takes a second for 200.
-MOST_CERTIFIED = 60
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group as the classifier's own decisions leave it.
+    """A group of these rows.
 
     Attributes
     ----------
@@ -55,10 +53,6 @@ class Group:
         Its rows.
     small : bool
         Whether they are so few that chance rules.
-    rate, lower, upper : float
-        Selection rate of the classifier's own decisions and its confidence limits.
-    accuracy, true_positive_rate, false_positive_rate : float or None
-        With labels.
     histogram : tuple of float
         Share of its weight in each of equally wide parts of the score range.
     """
@@ -66,12 +60,6 @@ class Group:
     name: str
     rows: int
     small: bool
-    rate: float
-    lower: float
-    upper: float
-    accuracy: float | None
-    true_positive_rate: float | None
-    false_positive_rate: float | None
     histogram: tuple[float, ...]
 
 
@@ -87,28 +75,20 @@ class Outcome:
         Whether this is the reported rule itself.
     stands : bool
         Whether it leaves every decision as it is.
-    ramp_width : float
-        Width of its ramps, in the units of the thresholds.
     target_rate : float or None
         Where the rates meet.
+    ramp_width : float
+        Width of its ramps, in the units of the thresholds.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
         Its ramps, in the units of the scores: percent for percentages, but probabilities for logits.
-    rates, lower, upper : tuple of float
-        Selection rates and their confidence limits.
+    after : Selection
+        Its selection rates, gap, ratio and errors, as in an audit.
+    accuracy_interval : pair of float, or None
+        Confidence limits of the share of right decisions, with labels.
     changed_to_yes, changed_to_no : tuple of float
         Share of each group whose decision it turns round.
-    gap, ratio : float
-        Largest difference of two groups' rates, and smallest rate divided by the largest.
-    gap_interval, ratio_interval : pair of float
-        Their confidence limits.
     changed, drawn : float
         Share of all decisions that change, and that are drawn.
-    accuracy : float or None
-        Share of right decisions, with labels.
-    accuracy_interval : pair of float, or None
-        Its confidence limits.
-    group_accuracy, true_positive_rate, false_positive_rate : tuple of float or None
-        Per group; None without labels, and where a group has no row that counts.
     promise : Promise
         What is certified.
     sentence : str
@@ -118,28 +98,18 @@ class Outcome:
     max_gap: float
     is_own: bool
     stands: bool
-    ramp_width: float
     target_rate: float | None
+    ramp_width: float
     thresholds: tuple[float, ...]
     ramp_from: tuple[float, ...]
     ramp_to: tuple[float, ...]
     tie_chances: tuple[float, ...]
-    rates: tuple[float, ...]
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
+    after: Selection
+    accuracy_interval: tuple[float, float] | None
     changed_to_yes: tuple[float, ...]
     changed_to_no: tuple[float, ...]
-    gap: float
-    gap_interval: tuple[float, float]
-    ratio: float
-    ratio_interval: tuple[float, float]
     changed: float
     drawn: float
-    accuracy: float | None
-    accuracy_interval: tuple[float, float] | None
-    group_accuracy: tuple[float | None, ...] | None
-    true_positive_rate: tuple[float | None, ...] | None
-    false_positive_rate: tuple[float | None, ...] | None
     promise: sentences.Promise
     sentence: str
 
@@ -168,12 +138,8 @@ class Content:
         The rule's settings: its ramp width in the units of the thresholds, its cut-off as a score.
     groups : tuple of Group
         In the rule's order.
-    gap, ratio : float
-        Of the classifier's own decisions.
-    gap_interval, ratio_interval : pair of float
-        Their limits.
-    accuracy : float or None
-        Of the classifier's own decisions.
+    before : Selection
+        Selection rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
     sentence : str
         What they do, in words.
     outcomes : tuple of Outcome
@@ -204,11 +170,7 @@ class Content:
     cutoff: float
     settings: dict[str, Any]
     groups: tuple[Group, ...]
-    gap: float
-    gap_interval: tuple[float, float]
-    ratio: float
-    ratio_interval: tuple[float, float]
-    accuracy: float | None
+    before: Selection
     sentence: str
     outcomes: tuple[Outcome, ...]
     own: int
@@ -228,17 +190,27 @@ class Content:
         return self.outcomes[self.own]
 
     @property
-    def largest(self) -> tuple[int, ...]:
-        """The groups from the largest to the smallest."""
-        return tuple(sorted(range(len(self.groups)), key=lambda i: -self.groups[i].rows))
+    def sizes(self) -> tuple[int, ...]:
+        """The groups' rows."""
+        return tuple(group.rows for group in self.groups)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        return asdict(self)
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
 
     def to_json(self) -> str:
         """Everything as JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: None for NaN, which says that no row counts."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if value != value else value
 
 
 def make_content(
@@ -255,119 +227,101 @@ def make_content(
     """Compute the content of a report; see `Rule.report`."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if not isinstance(title, str | None):
-        raise InputError(f"`title` must be text, got {shown(title)}.")
+        raise InputError("must be text", argument="title", got=title)
     sample = Sample.of(rule, scores, groups, labels, strata, sample_weight)
-    n_groups, cell_strata = len(sample.labels), sample.strata
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairrampWarning)  # said in the notes instead
-        rules = _rules(rule, sample)
-    own = next(i for i, one in enumerate(rules) if one is rule)
-    refit = next((one for one in rules if one is not rule), None)
-    assert refit is not None
-    assert refit.record is not None
-    ramps = [PlacedRamps.of(one, sample.labels) for one in rules]
-    measured = Measured.of(sample, ramps)
+        rules, fingerprint = _rules(rule, sample)
+    cells, scale, record = sample.codes.labels, sample.request.scale, rule.record
+    ramps = [PlacedRamps.of(one, cells) for one in rules]
+    measured = Measured.of(sample, ramps, confidence)
 
-    before = measured.select(measured.own, confidence, cell_strata)
-    names = tuple(plain_name(show_label(label)) for label in sample.labels)
-    outcomes = []
-    refused = sentences.refusal(rule, confidence)
-    for one, placed in zip(rules, ramps, strict=True):
-        chances = placed.chances(measured)
-        after = measured.select(chances, confidence, cell_strata)
-        outcomes.append(
-            _outcome(
-                one,
-                one is rule,
-                placed,
-                measured,
-                chances,
-                before,
-                after,
-                names,
-                cell_strata,
-                confidence,
-                refused,
-            )
-        )
-    fingerprint = refit.record.fingerprint
-    fitted = rule.record.fingerprint if rule.record else None
-    in_sample = sentences.is_in_sample(rule, fingerprint, measured.rows, before.rate, outcomes[own].rates)
+    before, histograms, rows = measured.select(measured.own), measured.histograms(scale), measured.rows
+    names = tuple(plain_name(show_label(label)) for label in cells)
+    refused = sentences.refusal(rule)
+    elsewhere = sentences.elsewhere(refused, len(cells))
+    outcomes = tuple(
+        _outcome(one, one is rule, placed, measured, names, refused if one is rule else elsewhere)
+        for one, placed in zip(rules, ramps, strict=True)
+    )
+    own = next(i for i, outcome in enumerate(outcomes) if outcome.is_own)
+    in_sample = _is_in_sample(rule, fingerprint, rows, before.rate, outcomes[own].after.rate)
     checked = None
     if refused is None:
         checked = rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
-    notes = (*sample.notes, *sentences.notes(rule, names, measured.rows, in_sample))
-    histograms = measured.histograms(sample)
-    units = sample.scale.shown_per_unit
+    units = scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
         group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
-        rows=int(measured.rows.sum()),
+        rows=int(rows.sum()),
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
         confidence=confidence,
-        score_range=(sample.scale.lowest * units, sample.scale.highest * units),
-        cutoff=sample.cutoff if rule.scale == "logit" else rule.cutoff,
+        score_range=(scale.lowest * units, scale.highest * units),
+        cutoff=sample.request.problem.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
-            "target_rate": rule.record.target if rule.record else rule.target_rate,
-            "ramp_width": (rule.record.ramp_width if rule.record else rule.ramp_width) * units,
+            "target_rate": record.target if record else rule.target_rate,
+            "ramp_width": (record.ramp_width if record else rule.ramp_width) * units,
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
             "criterion": rule.criterion,
             "unseen_group": rule.unseen_group,
-            "solver": rule.record.solver if rule.record else None,
-            "date": rule.record.date if rule.record else None,
+            "solver": record.solver if record else None,
+            "date": record.date if record else None,
         },
         groups=tuple(
-            Group(
-                name=names[k],
-                rows=int(measured.rows[k]),
-                small=bool(measured.rows[k] < SMALL_GROUP),
-                rate=before.rate[k],
-                lower=before.lower[k],
-                upper=before.upper[k],
-                accuracy=_at(before.accuracy, k),
-                true_positive_rate=_at(before.true_positive_rate, k),
-                false_positive_rate=_at(before.false_positive_rate, k),
-                histogram=tuple(histograms[k].tolist()),
-            )
-            for k in range(n_groups)
+            Group(name, n, n < SMALL_GROUP, tuple(shares))
+            for name, n, shares in zip(names, rows.tolist(), histograms.tolist(), strict=True)
         ),
-        gap=before.gap,
-        gap_interval=before.gap_interval,
-        ratio=before.ratio,
-        ratio_interval=before.ratio_interval,
-        accuracy=before.overall_accuracy,
-        sentence=sentences.comparison(before.rate, names, cell_strata),
-        outcomes=tuple(outcomes),
+        before=before,
+        sentence=sentences.comparison(before.rate, names, measured.strata),
+        outcomes=outcomes,
         own=own,
         is_kept=None if checked is None else checked.is_kept,
-        drift=None if checked is None else sentences.drift(checked, in_sample, confidence),
-        notes=notes,
+        drift=None if checked is None else sentences.drift(checked, in_sample),
+        notes=(*sample.notes, *sentences.notes(rule, cells, rows, in_sample)),
         limits=sentences.LIMITS,
         data_fingerprint=fingerprint,
-        fit_fingerprint=fitted,
+        fit_fingerprint=record.fingerprint if record else None,
         rule_fingerprint=rule.fingerprint,
         in_sample=in_sample,
         versions={
             "fairramp": __version__,
-            "fitted with": rule.record.version if rule.record else "unknown",
+            "fitted with": record.version if record else "unknown",
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
     )
 
 
+def _is_in_sample(
+    rule: Rule, fingerprint: str, rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
+) -> bool | None:
+    """Whether these are the rows of the fit, as far as the record can tell.
+
+    A fit to bins that are coarser than the parts that a fingerprint counts has another one than its rows. Bins
+    may also have been exact for the rule; then all that is on record is the same.
+    """
+    record = rule.record
+    if record is None:
+        return None
+    if record.fingerprint == fingerprint:
+        return True
+    alike = record.rows == tuple(rows.tolist()) and np.allclose(
+        [record.rate_before, record.rate_after], [before, after], rtol=0, atol=1e-9
+    )
+    return None if alike or any(record.rate_error) else False
+
+
 # The rules --------------------------------------------------------------------------------------
 
 
-def _rules(rule: Rule, sample: Sample) -> list[Rule]:
-    """A rule for each position of the slider; the given one at its own."""
+def _rules(rule: Rule, sample: Sample) -> tuple[list[Rule], str]:
+    """A rule for each position of the slider, the given one at its own, and the fingerprint of these rows."""
     rows, request = sample.rows(), sample.request
     names = Names(None, rule.group_columns, rule.strata_columns)
-    weighted = sample.weights is not None
     labelled = None
     if request.needs_labels:
         assert sample.outcomes is not None
@@ -376,17 +330,15 @@ def _rules(rule: Rule, sample: Sample) -> list[Rule]:
 
     def fitted(max_gap: float) -> Rule:
         one = replace(request, problem=replace(request.problem, max_gap=max_gap))
-        return fit_rows(rows, one, names, weighted=weighted, labelled=labelled)
+        return fit_rows(rows, one, names, weighted=sample.weights is not None, labelled=labelled)
 
     first = fitted(0.0)
     assert first.record is not None
-    found = {0.0: first}
-    for gap in _grid(first.record.gap_before, len(sample.labels))[1:]:
-        found[gap] = fitted(gap)
-    if rule.max_gap == 0 and len(found) == 1:  # something to compare with, also if all is equal already
-        found[0.01] = fitted(0.01)
-    found[rule.max_gap] = rule
-    return [found[gap] for gap in sorted(found)]
+    gaps = _grid(first.record.gap_before, len(sample.codes.labels))
+    if rule.max_gap == 0 and len(gaps) == 1:  # something to compare with, also if all is equal already
+        gaps.append(0.01)
+    found = {0.0: first} | {gap: fitted(gap) for gap in gaps[1:]} | {rule.max_gap: rule}
+    return [found[gap] for gap in sorted(found)], first.record.fingerprint
 
 
 def _grid(gap: float, n_groups: int) -> list[float]:
@@ -402,66 +354,29 @@ def _grid(gap: float, n_groups: int) -> list[float]:
 
 
 def _outcome(
-    rule: Rule,
-    is_own: bool,
-    ramps: PlacedRamps,
-    measured: Measured,
-    chances: Floats,
-    before: Selection,
-    after: Selection,
-    names: tuple[str, ...],
-    strata: Integers | None,
-    confidence: float,
-    refused: str | None,
+    rule: Rule, is_own: bool, ramps: PlacedRamps, measured: Measured, names: tuple[str, ...], refused: str | None
 ) -> Outcome:
-    sums, own = measured.sums, measured.own
+    chances, own = ramps.chances(measured), measured.own
+    after = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
-    drawn = ((chances > 0) & (chances < 1)).astype(np.float64)
     stands = not (more.any() or less.any())
     units = SCALES[rule.scale].shown_per_unit
-    may_certify = is_own or len(names) <= MOST_CERTIFIED
     return Outcome(
         max_gap=rule.max_gap,
         is_own=is_own,
         stands=stands,
-        ramp_width=ramps.width * units,
         target_rate=rule.target_rate,
-        thresholds=_floats(ramps.thresholds * units),
-        ramp_from=_floats(ramps.feet * units),
-        ramp_to=_floats((ramps.feet + ramps.width) * units),
-        tie_chances=_floats(ramps.tie_chances),
-        rates=after.rate,
-        lower=after.lower,
-        upper=after.upper,
-        changed_to_yes=_floats(sums.mean(more)),
-        changed_to_no=_floats(sums.mean(less)),
-        gap=after.gap,
-        gap_interval=after.gap_interval,
-        ratio=after.ratio,
-        ratio_interval=after.ratio_interval,
+        ramp_width=ramps.width * units,
+        thresholds=tuple((ramps.thresholds * units).tolist()),
+        ramp_from=tuple((ramps.feet * units).tolist()),
+        ramp_to=tuple(((ramps.feet + ramps.width) * units).tolist()),
+        tie_chances=tuple(ramps.tie_chances.tolist()),
+        after=after,
+        accuracy_interval=measured.accuracy_interval(chances),
+        changed_to_yes=tuple(measured.sums.mean(more).tolist()),
+        changed_to_no=tuple(measured.sums.mean(less).tolist()),
         changed=measured.share(more + less),
-        drawn=measured.share(drawn),
-        accuracy=after.overall_accuracy,
-        accuracy_interval=measured.accuracy_interval(chances, confidence),
-        group_accuracy=_known(after.accuracy),
-        true_positive_rate=_known(after.true_positive_rate),
-        false_positive_rate=_known(after.false_positive_rate),
-        promise=sentences.promise(
-            rule, confidence, may_certify, len(names), refused if is_own else sentences.also(refused)
-        ),
-        sentence=sentences.verdict(before, after, names, strata, stands),
+        drawn=measured.share(((chances > 0) & (chances < 1)).astype(np.float64)),
+        promise=sentences.promise(rule, measured.confidence) if refused is None else sentences.Promise(refused),
+        sentence=sentences.STANDS if stands else sentences.comparison(after.rate, names, measured.strata),
     )
-
-
-def _floats(values: Floats) -> tuple[float, ...]:
-    return tuple(values.tolist())
-
-
-def _known(values: tuple[float, ...] | None) -> tuple[float | None, ...] | None:
-    """NaN, where no row counts, as None."""
-    return None if values is None else tuple(None if v != v else v for v in values)
-
-
-def _at(values: tuple[float, ...] | None, k: int) -> float | None:
-    known = _known(values)
-    return None if known is None else known[k]

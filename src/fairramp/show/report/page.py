@@ -8,17 +8,19 @@ eval (the drawing program interprets its expressions, `ast: true`).
 import base64
 import hashlib
 import json
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from math import floor, log10
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairramp.show.charts import MOST_DRAWN, content_charts, content_colours
-from fairramp.show.plots import missing_extra
+from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
+from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
-from fairramp.show.words import fixed, full, isolated, level, percent, points
+from fairramp.show.words import fixed, full, isolated, largest, level, percent, points
 
-__all__ = ["render"]
+__all__ = ["content_charts", "render"]
 
 #: Rows of the table; more groups would make the page too large for an e-mail.
 MOST_ROWS = 600
@@ -29,35 +31,30 @@ _HERE = Path(__file__).parent
 def render(content: Content) -> str:
     """The page as text."""
     try:
-        import altair  # noqa: F401
         import jinja2
         import vl_convert  # noqa: F401
         from markupsafe import Markup
     except ImportError as error:
-        raise missing_extra(error.name or "altair") from None
+        raise missing_extra(error.name or "jinja2") from None
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     template = environment.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
     style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
     bundle = _bundle()
-    seats = sorted(content.largest[:MOST_ROWS])
-    columns = _columns(content)
-    say = [_say(content, outcome) for outcome in content.outcomes]
-    texts = say[content.own]
-    cells = [[_values(content, o, key, seats) for key, *_ in columns] for o in content.outcomes]
-    decimals = _decimals(content)
+    seats, columns, decimals = largest(content.sizes, MOST_ROWS), _columns(content), _decimals(content)
+    said = [_say(content, outcome) for outcome in content.outcomes]
+    cells = [[_values(content, o, column, seats) for column in columns] for o in content.outcomes]
     payload: dict[str, Any] = {
         "own": content.own,
         "decimals": decimals,
-        "columns": [{"form": form, "moves": moves} for _, _, form, moves in columns],
+        "columns": [{"form": column.form, "moves": column.moves} for column in columns],
         "outcomes": [
-            {"say": s, "columns": [v if c[3] else [] for v, c in zip(values, columns, strict=True)]}
-            for s, values in zip(say, cells, strict=True)
+            {"say": s, "columns": [v if c.moves else [] for v, c in zip(values, columns, strict=True)]}
+            for s, values in zip(said, cells, strict=True)
         ],
         "charts": content_charts(content),
     }
-    own = cells[content.own]
     return template.render(
         c=content,
         policy="; ".join(
@@ -75,7 +72,7 @@ def render(content: Content) -> str:
         bundle=Markup(bundle),
         payload=Markup(_json(payload)),
         before=_sentence(content.sentence),
-        say=texts,
+        say=said[content.own],
         own_gap=points(content.chosen.max_gap),
         figures=_figures(content),
         charts=[entry for entry in _CHARTS if entry[0] in payload["charts"]],
@@ -84,23 +81,79 @@ def render(content: Content) -> str:
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
-        coloured=content_colours(content)[1],
+        coloured=_groups(content).meaning,
         level=level(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
-        columns=[(key, name) for key, name, *_ in columns],
+        columns=[column.name for column in columns],
         rows=[
             {
                 "name": content.groups[k].name,
                 "small": content.groups[k].small,
                 "cells": [
-                    _cell(values, form, i, decimals) for values, (_, _, form, _) in zip(own, columns, strict=True)
+                    _cell(values, column.form, i, decimals)
+                    for values, column in zip(cells[content.own], columns, strict=True)
                 ],
             }
             for i, k in enumerate(seats)
         ],
         origin=_origin(content),
     )
+
+
+def _groups(content: Content) -> Groups:
+    """The groups that are drawn."""
+    seats = largest(content.sizes, MOST_DRAWN)
+    return Groups(
+        [content.groups[i].name for i in seats],
+        [content.before.rate[i] for i in seats],
+        compared=content.settings["criterion"] == "parity",
+        theme=STYLED,
+        at=content.own,
+    )
+
+
+def content_charts(content: Content) -> dict[str, dict[str, Any]]:
+    """All charts of a report as Vega-Lite, by the name of their place on the page."""
+    seats, drawn, outcomes = largest(content.sizes, MOST_DRAWN), _groups(content), content.outcomes
+
+    def by_position(name: str) -> list[list[float | None]]:
+        return table([attrgetter(name)(o) for o in outcomes], seats)
+
+    groups, before, chosen = [content.groups[i] for i in seats], content.before, content.chosen
+    charts = {
+        "scores": ramps_chart(
+            drawn,
+            by_position("ramp_from"),
+            by_position("thresholds"),
+            [o.ramp_width for o in outcomes],
+            content.cutoff,
+            content.score_range,
+            content.settings["scale"],
+            [(g.histogram, g.rows) for g in groups],
+        ),
+        "rates": rates_chart(
+            drawn,
+            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
+            [by_position(f"after.{name}") for name in ("rate", "lower", "upper")],
+        ),
+        "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
+    }
+    if before.overall_accuracy is not None:
+        charts["frontier"] = frontier_chart(
+            [o.after.gap for o in outcomes],
+            [o.after.overall_accuracy or 0.0 for o in outcomes],
+            [o.accuracy_interval or (0.0, 0.0) for o in outcomes],
+            (before.gap, before.overall_accuracy),
+            (chosen.after.gap, chosen.after.overall_accuracy or 0.0),
+            [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own],
+            content.own,
+            STYLED,
+        )
+    with alt.theme.enable("none"):  # whatever theme a notebook has enabled, the page is the same
+        found = {name: finished(chart, STYLED).to_dict() for name, chart in charts.items()}
+    # The page's copy of Vega-Lite may be older than Altair's, which is no reason to complain to the reader.
+    return {name: {key: part for key, part in spec.items() if key != "$schema"} for name, spec in found.items()}
 
 
 @cache
@@ -162,129 +215,118 @@ _UNITS = {
 }
 
 
-def _say(content: Content, o: Outcome) -> dict[str, tuple[str, str]]:
+#: A number as it is shown, and with all its digits.
+_Number = tuple[str, str]
+_two = partial(fixed, decimals=2)
+
+
+def _number(value: float | None, spelled: Callable[[float], str]) -> _Number:
+    return "" if value is None else spelled(value), full(value)
+
+
+def _range(limits: tuple[float, float], spelled: Callable[[float], str]) -> _Number:
+    return f"range {spelled(limits[0])} to {spelled(limits[1])}", " – ".join(map(full, limits))
+
+
+def _say(content: Content, o: Outcome) -> dict[str, _Number]:
     """Every text that the slider moves, rounded and in full."""
-    rates = sorted(range(len(content.groups)), key=lambda k: o.rates[k])
-    low, high = rates[0], rates[-1]
-    names = [isolated(g.name) for g in content.groups]
+    before, after, names = content.before, o.after, [isolated(group.name) for group in content.groups]
+    low, *_, high = sorted([*range(len(names)), 0], key=after.rate.__getitem__)
     said = {
-        "max_gap": (points(o.max_gap), full(o.max_gap)),
-        "where": (
-            "This is the reported rule itself."
-            if o.is_own
-            else "This is not the reported rule, but one with its settings, fitted to these rows.",
-            "",
-        ),
-        "verdict": (_sentence(o.sentence), ""),
-        "gap": (points(o.gap), full(o.gap)),
-        "gap_limits": (
-            f"range {fixed(100 * o.gap_interval[0], 2)} to {fixed(100 * o.gap_interval[1], 2)}",
-            " – ".join(map(full, o.gap_interval)),
-        ),
-        "ratio": (fixed(o.ratio, 2), full(o.ratio)),
-        "ratio_limits": (
-            f"range {fixed(o.ratio_interval[0], 2)} to {fixed(o.ratio_interval[1], 2)}",
-            " – ".join(map(full, o.ratio_interval)),
-        ),
-        "changed": (percent(o.changed), full(o.changed)),
-        "drawn": (percent(o.drawn), full(o.drawn)),
+        "max_gap": _number(o.max_gap, points),
+        "gap": _number(after.gap, points),
+        "gap_limits": _range(after.gap_interval, lambda gap: fixed(100 * gap, 2)),
+        "ratio": _number(after.ratio, _two),
+        "ratio_limits": _range(after.ratio_interval, _two),
+        "changed": _number(o.changed, percent),
+        "drawn": _number(o.drawn, percent),
         "promise": (o.promise.sentence, full(o.promise.gap)),
-        "assumptions": (o.promise.assumptions, ""),
-        "label_scores": (
-            f"Chart: score distributions of the groups. Thresholds from {fixed(min(o.thresholds), 3)} to "
-            f"{fixed(max(o.thresholds), 3)}; all are in the table below.",
-            "",
-        ),
-        "label_rates": (
-            f"Chart: selection rates before and after. After, from {percent(o.rates[low])} for {names[low]} to "
-            f"{percent(o.rates[high])} for {names[high]}; all are in the table below.",
-            "",
-        ),
-        "label_changes": (
-            f"Chart: decisions that change, {percent(o.changed)} of all; by group in the table below.",
-            "",
-        ),
     }
-    if o.accuracy is not None and o.accuracy_interval is not None:
-        said["accuracy"] = (percent(o.accuracy), full(o.accuracy))
-        said["accuracy_limits"] = (
-            f"range {percent(o.accuracy_interval[0])} to {percent(o.accuracy_interval[1])}",
-            " – ".join(map(full, o.accuracy_interval)),
+    texts = {
+        "where": "This is the reported rule itself."
+        if o.is_own
+        else "This is not the reported rule, but one with its settings, fitted to these rows.",
+        "verdict": _sentence(o.sentence),
+        "assumptions": o.promise.assumptions,
+        "label_scores": "Chart: score distributions of the groups. Thresholds from "
+        f"{fixed(min(o.thresholds), 3)} to {fixed(max(o.thresholds), 3)}; all are in the table below.",
+        "label_rates": f"Chart: selection rates before and after. After, from {percent(after.rate[low])} for "
+        f"{names[low]} to {percent(after.rate[high])} for {names[high]}; all are in the table below.",
+        "label_changes": f"Chart: decisions that change, {percent(o.changed)} of all; by group in the table "
+        "below.",
+    }
+    if after.overall_accuracy is not None and o.accuracy_interval is not None:
+        said["accuracy"] = _number(after.overall_accuracy, percent)
+        said["accuracy_limits"] = _range(o.accuracy_interval, percent)
+        texts["label_frontier"] = (
+            f"Chart: accuracy against gap. Here {said['accuracy'][0]} at a gap of {said['gap'][0]}; the "
+            f"classifier alone has {percent(before.overall_accuracy or 0.0)} at {points(before.gap)}."
         )
-        said["label_frontier"] = (
-            f"Chart: accuracy against gap. Here {percent(o.accuracy)} at a gap of {points(o.gap)}; the "
-            f"classifier alone has {percent(content.accuracy or 0.0)} at {points(content.gap)}.",
-            "",
-        )
-    return said
+    return said | {name: (text, "") for name, text in texts.items()}
 
 
-def _figures(content: Content) -> list[tuple[str, str, tuple[str, str] | None]]:
+def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
     """Key, name and what it was before."""
-    found: list[tuple[str, str, tuple[str, str] | None]] = [
-        ("gap", "Gap between groups", (points(content.gap), full(content.gap))),
-        ("ratio", "Lowest rate ÷ highest", (fixed(content.ratio, 2), full(content.ratio))),
+    before = content.before
+    found: list[tuple[str, str, _Number | None]] = [
+        ("gap", "Gap between groups", _number(before.gap, points)),
+        ("ratio", "Lowest rate ÷ highest", _number(before.ratio, _two)),
         ("changed", "Decisions that change", None),
         ("drawn", "Decisions drawn by lot", None),
+        ("accuracy", "Right decisions", _number(before.overall_accuracy, percent)),
     ]
-    if content.accuracy is not None:
-        found.append(("accuracy", "Right decisions", (percent(content.accuracy), full(content.accuracy))))
-    return found
+    return found if content.labelled else found[:-1]
 
 
-def _columns(content: Content) -> list[tuple[str, str, str, bool]]:
-    """Key, heading, form and whether the slider moves it, for each column of the table."""
-    ramps = (
-        [("ramp_from", "drawn from", "score", True), ("ramp_to", "drawn to", "score", True)]
-        if content.settings["ramp_width"] > 0
-        else [("tie_chances", "chance at threshold", "share", True)]
-    )
+class _Column(NamedTuple):
+    """A column of the table: one number of each group, or the two ends of a range."""
+
+    name: str
+    form: str
+    sources: tuple[str, ...]
+    moves: bool = True  # with the slider: numbers of the outcome, otherwise of the content
+
+
+def _columns(content: Content) -> list[_Column]:
+    """The columns of the table."""
+    ramps = [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
+    if content.settings["ramp_width"] == 0:
+        ramps = [_Column("chance at threshold", "share", ("tie_chances",))]
     found = [
-        ("rows", "rows", "whole", False),
-        ("thresholds", "threshold", "score", True),
+        _Column("rows", "whole", ("sizes",), moves=False),
+        _Column("threshold", "score", ("thresholds",)),
         *ramps,
-        ("rate_before", "rate before", "share", False),
-        ("limits_before", "range", "range", False),
-        ("rates", "rate after", "share", True),
-        ("limits", "range", "range", True),
-        ("changed_to_yes", "turned to yes", "share", True),
-        ("changed_to_no", "turned to no", "share", True),
+        _Column("rate before", "share", ("before.rate",), moves=False),
+        _Column("range", "range", ("before.lower", "before.upper"), moves=False),
+        _Column("rate after", "share", ("after.rate",)),
+        _Column("range", "range", ("after.lower", "after.upper")),
+        _Column("turned to yes", "share", ("changed_to_yes",)),
+        _Column("turned to no", "share", ("changed_to_no",)),
+        _Column("right decisions", "share", ("after.accuracy",)),
+        _Column("true positive rate", "share", ("after.true_positive_rate",)),
+        _Column("false positive rate", "share", ("after.false_positive_rate",)),
     ]
-    if content.labelled:
-        found += [
-            ("group_accuracy", "right decisions", "share", True),
-            ("true_positive_rate", "true positive rate", "share", True),
-            ("false_positive_rate", "false positive rate", "share", True),
-        ]
-    return found
+    return found if content.labelled else found[:-3]
 
 
-def _values(content: Content, o: Outcome, key: str, seats: list[int]) -> list[list[float | int | None]]:
-    """The parts of each cell of a column: one number, or two for a range."""
-    groups = content.groups
-    sources: dict[str, list[Any]] = {
-        "rows": [[g.rows for g in groups]],
-        "rate_before": [[g.rate for g in groups]],
-        "limits_before": [[g.lower for g in groups], [g.upper for g in groups]],
-        "limits": [o.lower, o.upper],
-    }
-    parts = sources.get(key) or [getattr(o, key)]
-    return [[_digits(part[k]) for k in seats] for part in parts]
+def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
+    """The parts of each cell of a column; None for NaN, where no row counts."""
+    parts = [attrgetter(source)(o if column.moves else content) for source in column.sources]
+    chosen = [[part[k] for k in seats] for part in parts]
+    return [[None if v != v else float(full(v)) if isinstance(v, float) else v for v in part] for part in chosen]
 
 
-def _digits(value: float | int | None) -> float | int | None:
-    return float(full(value)) if isinstance(value, float) else value
-
-
-def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> tuple[str, str]:
+def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
     parts = [part[i] for part in values]
     if parts[0] is None:
         return "–", ""
-    if form == "whole":
-        return f"{parts[0]:,}", str(parts[0])
-    if form == "range":
-        return f"{fixed(100 * parts[0], 1)}–{percent(parts[1])}", " – ".join(map(full, parts))
-    return percent(parts[0]) if form == "share" else fixed(parts[0], decimals), full(parts[0])
+    forms: dict[str, Callable[..., str]] = {
+        "whole": "{:,}".format,
+        "range": lambda low, high: f"{fixed(100 * low, 1)}–{percent(high)}",
+        "share": percent,
+        "score": lambda value: fixed(value, decimals),
+    }
+    return forms[form](*parts), " – ".join(map(full, parts))
 
 
 def _decimals(content: Content) -> int:
@@ -295,22 +337,19 @@ def _decimals(content: Content) -> int:
 
 def _origin(content: Content) -> list[tuple[str, str]]:
     s = content.settings
-    settings = [
+    target = s["target_rate"]
+    return [
         ("Rule (fingerprint)", content.rule_fingerprint),
         ("These rows (fingerprint)", content.data_fingerprint),
         ("Fit rows (fingerprint)", content.fit_fingerprint or "not on record"),
         ("Largest allowed gap", full(s["max_gap"])),
-        (
-            "Target rate",
-            s["target_rate"] if isinstance(s["target_rate"], str) else full(s["target_rate"]) or "by stratum",
-        ),
+        ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates" if s["criterion"] == "parity" else "equal rates within strata"),
         ("Groups the fit did not see", s["unseen_group"]),
         ("Rows have weights", "yes" if content.weighted else "no"),
         ("Confidence of intervals", full(content.confidence)),
+        *([("Date of the fit", str(s["date"]))] if s["date"] is not None else []),
+        *((f"Version: {name}", version) for name, version in content.versions.items()),
     ]
-    if s["date"] is not None:
-        settings.append(("Date of the fit", str(s["date"])))
-    return settings + [(f"Version: {name}", version) for name, version in content.versions.items()]
