@@ -106,7 +106,7 @@ def on_the_cutoff(n=400, rate=0.3, groups=2):
 
 def test_a_threshold_that_is_no_fit_score_is_not_exact_and_takes_the_wider_law_on_each_side():
     rule = fit_rule(*on_the_cutoff(), target_rate=0.3, ramp_width=0)
-    assert [ramp.threshold for ramp in rule.ramps] == [0.5, 0.5]
+    assert list(rule.thresholds) == [0.5, 0.5]
     beta = bounds(rule)["beta"]
     assert not beta.is_theorem
     expected = range_quantile([(120, 281)] * 2, [(121, 280)] * 2, 0.95)
@@ -199,7 +199,7 @@ def test_beta_is_the_quantile_of_the_range_of_beta_draws(sizes, confidence):
     rule = fitted(sizes)
     laws = []
     for group, n in enumerate(sizes):
-        m = int((scores[groups == group] >= rule.ramps[group].threshold).sum())
+        m = int((scores[groups == group] >= rule.thresholds[group]).sum())
         assert abs(m - 0.3 * n) <= 1
         laws.append((m, n + 1 - m))
     n_draws = 1_000_000 if confidence > 0.99 else 400_000
@@ -217,7 +217,7 @@ def test_beta_with_slack_draws_each_group_at_its_own_rate():
     scores, groups = scores_and_groups((900, 800))
     scores[groups == 1] **= 0.5
     rule = fit_rule(scores, groups, max_gap=0.1, target_rate=0.4, ramp_width=0)
-    assert rule.record.rate_after == pytest.approx((0.35, 0.45))
+    assert rule.record.rates["selection"].after == pytest.approx((0.35, 0.45))
     laws = [(315, 586), (360, 441)]
     assert bounds(rule)["beta"].gap == pytest.approx(range_quantile(laws, laws, 0.95), rel=0.01)
     assert bounds(rule)["beta"].gap > 0.1
@@ -239,7 +239,7 @@ def kl_limits(rate, n, delta):
 def test_kl_splits_delta_among_sides_and_groups_three_times_finer_with_slack(max_gap, ramp_width, confidence):
     rule = fitted(max_gap=max_gap, ramp_width=ramp_width)
     delta = (1 - confidence) / ((6 if max_gap else 2) * 3)
-    pairs = zip(rule.record.rate_after, SIZES, strict=True)
+    pairs = zip(rule.record.rates["selection"].after, SIZES, strict=True)
     limits = [kl_limits(rate, n, delta) for rate, n in pairs]
     expected = max(up - low for i, (_, up) in enumerate(limits) for j, (low, _) in enumerate(limits) if i != j)
     assert bounds(rule, confidence)["kl"].gap == pytest.approx(expected, abs=1e-9)
@@ -249,7 +249,7 @@ def test_kl_splits_delta_among_sides_and_groups_three_times_finer_with_slack(max
 def test_dkw_adds_each_groups_own_half_width(options):
     rule = fitted(**options)
     half = [math.sqrt(math.log(2 * 3 / 0.05) / (2 * n)) for n in SIZES]
-    rates = rule.record.rate_after
+    rates = rule.record.rates["selection"].after
     expected = max(
         min(rates[i] + half[i], 1) - max(rates[j] - half[j], 0) for i in range(3) for j in range(3) if i != j
     )
@@ -334,7 +334,7 @@ def test_so_have_groups_on_one_side_of_the_cutoff(factor, ramp_width):
 def test_a_group_that_selects_nobody_beside_one_that_selects_some():
     scores = np.concatenate([np.linspace(0, 0.4, 500), np.linspace(0, 1, 500)])
     rule = fit_rule(scores, np.repeat([0, 1], 500), target_rate=0.1, max_gap=0.2, ramp_width=0)
-    assert rule.record.rate_after == pytest.approx((0.0, 0.2))
+    assert rule.record.rates["selection"].after == pytest.approx((0.0, 0.2))
     found = bounds(rule)
     assert 0.2 < found["beta"].gap < found["kl"].gap < 0.3
 
@@ -354,7 +354,7 @@ def test_gaps_never_exceed_one():
 
 
 def test_a_rule_written_by_hand_has_no_certificate():
-    rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     for ask in (rule.certificate, lambda: rule.check([0.1, 0.9], ["A", "B"])):
         with pytest.raises(
             FairrampError, match=r"^A rule written by hand, .* has no fit rows on record, so nothing .*\.$"
@@ -596,12 +596,15 @@ def test_without_a_small_group_the_others_are_promised_what_their_own_rows_are_w
     assert found.widest_for == (0, 40)
     assert found.left_out == ((0, 40),)
     record = rule.record
-    m, n = np.array(record.rows_above[1:]) + record.rows_inside[1:], np.array(FEW[1:])
+    m, n = (
+        np.array(record.rates["selection"].rows_above[1:]) + record.rates["selection"].rows_inside[1:],
+        np.array(FEW[1:]),
+    )
     draws = np.random.default_rng(0).beta(m, n + 1 - m, (200_000, 2))
     assert found.rest.gap == pytest.approx(np.quantile(np.ptp(draws, axis=1), 0.95), rel=0.01)
     dkw = next(c for c in (found.rest, *found.rest.others) if c.kind == "dkw")
     half = np.sqrt(np.log(2 * 2 / 0.05) / (2 * n))
-    assert dkw.gap == pytest.approx(half.sum() + np.ptp(record.rate_after[1:]))
+    assert dkw.gap == pytest.approx(half.sum() + np.ptp(record.rates["selection"].after[1:]))
     assert f"Without that group, at most {found.rest.gap:.4f} between the others" in said(found)
 
 
@@ -614,7 +617,7 @@ def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
     found = fit(0).certificate()
     assert found.left_out == ((0, 20),)
     assert fit(1).certificate().rest == found.rest  # it knows ranks alone, which are the same for all
-    thresholds = np.array([[ramp.threshold for ramp in fit(seed).ramps] for seed in range(1_000)])
+    thresholds = np.array([fit(seed).thresholds for seed in range(1_000)])
     gaps = np.abs(thresholds[:, 1] - thresholds[:, 2])  # scores are uniform
     # Exactly 95 %, so of 1,000 between 925 and 975 but for four times in ten thousand.
     assert 0.925 <= np.mean(gaps <= found.rest.gap) <= 0.975
@@ -645,7 +648,7 @@ def test_groups_of_like_size_and_strata_have_no_rest():
     assert fitted((300, 400, 500)).certificate().rest is None
     rng = np.random.default_rng(3)
     strata = np.where(np.arange(4_000) < 40, 0, 1 + np.arange(4_000) % 2)
-    rule = quiet_fit(rng.random(4_000), rng.integers(0, 2, 4_000), criterion=fairramp.Covariance(strata=strata))
+    rule = quiet_fit(rng.random(4_000), rng.integers(0, 2, 4_000), strata=strata)
     found = rule.certificate()
     assert found.rest is None
     assert found.widest_for == (min(zip(rule.groups, rule.record.rows, strict=True), key=lambda pair: pair[1]))
@@ -678,7 +681,7 @@ def test_a_check_names_the_groups_furthest_apart_and_what_their_rates_were():
     found = MIDDLE.check(scores, groups)
     high, low = (int(f(found.rates)) for f in (np.argmax, np.argmin))
     assert found.pair == (high, low)
-    assert found.rates_then == MIDDLE.record.rate_after
+    assert found.rates_then == MIDDLE.record.rates["selection"].after
     for rate, n, *limits in zip(found.rates, found.rows, found.lower, found.upper, strict=True):
         assert limits == pytest.approx(kl_limits(rate, n, 0.05 / 4))
     sizes = (3_000, 4_000)
@@ -704,7 +707,7 @@ def test_beyond_many_groups_limits_of_each_bound_the_gap_and_are_never_below_the
     exact = rule.certificate().gap
     monkeypatch.setattr("fairramp.measure.beta._MAX_EXACT_GROUPS", 2)
     n, k = np.array(sizes), len(sizes)
-    m = np.array(rule.record.rows_above) + rule.record.rows_inside
+    m = np.array(rule.record.rates["selection"].rows_above) + rule.record.rates["selection"].rows_inside
     low, high = (stats.beta(m, n + 1 - m).ppf(tail) for tail in (0.05 / (2 * k), 1 - 0.05 / (2 * k)))
     union = max(high[i] - low[j] for i in range(k) for j in range(k) if i != j)
     assert rule.certificate().gap == pytest.approx(union, abs=1e-9)
@@ -715,7 +718,7 @@ def test_every_stratum_of_weighted_rows_is_promised_the_certificate():
     rng = np.random.default_rng(3)
     scores, groups, strata = rng.random(4_000), rng.integers(0, 2, 4_000), rng.integers(0, 3, 4_000)
     weights = rng.uniform(1, 2, 4_000)
-    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=strata), sample_weight=weights)
+    rule = quiet_fit(scores, groups, strata=strata, sample_weight=weights)
     assert rule.check(scores, groups, strata=strata).promised == rule.certificate().gap
 
 
@@ -724,12 +727,11 @@ def test_the_worst_of_many_strata_is_that_of_each_alone():
     n, n_strata = 3_000, 7
     scores, groups = rng.random(n), rng.integers(0, 2, n)
     strata = rng.choice(n_strata, n, p=np.arange(1, n_strata + 1) / 28)
-    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=strata), ramp_width=0)
+    rule = quiet_fit(scores, groups, strata=strata, ramp_width=0)
     alone = []
     for stratum in range(n_strata):
         of = strata == stratum
-        part = fairramp.Covariance(strata=strata[of])
-        single = quiet_fit(scores[of], groups[of], criterion=part, ramp_width=0)
+        single = quiet_fit(scores[of], groups[of], strata=strata[of], ramp_width=0)
         alone.append(single.certificate(0.95 ** (1 / n_strata)).gap)
     assert rule.certificate(0.95).gap == max(alone)
 

@@ -34,7 +34,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from fairramp import FairrampWarning, InputError, UnseenGroupError, fit_rule
+from fairramp import Columns, FairrampWarning, InputError, UnseenGroupError, fit_rule
 from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 from samples import gap
 
@@ -78,7 +78,7 @@ def optimizer(estimator=None, **settings):
 
 def decided(rule):
     """All of a rule but how its columns were called."""
-    return replace(rule, record=replace(rule.record, group_columns=None, score_column=None))
+    return replace(rule, columns=Columns())
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -849,7 +849,8 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "target_rate": "accuracy",
         "cutoff": 0.5,
         "solver": "exact",
-        "criterion": None,
+        "criterion": "parity",
+        "strata": None,
         "cv": 5,
         "predict_method": "auto",
         "sensitive_columns": None,

@@ -83,7 +83,7 @@ def test_every_position_is_what_fit_and_audit_say(settings, weighted):
         rule = fairramp.fit_rule(
             scores, group, labels, max_gap=outcome.max_gap, sample_weight=weights, **settings
         )
-        assert [ramp.threshold for ramp in rule.ramps] == list(outcome.thresholds)
+        assert list(rule.thresholds) == list(outcome.thresholds)
         assert_is_audit(outcome, fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights))
         assert outcome.promise.gap == rule.certificate().gap
 
@@ -95,7 +95,7 @@ def test_own_position_is_the_given_rule_also_on_other_rows():
     content = make_content(rule, *others[:3])
     assert not content.in_sample
     assert content.outcomes[content.own].is_own
-    assert [ramp.threshold for ramp in rule.ramps] == list(content.chosen.thresholds)
+    assert list(rule.thresholds) == list(content.chosen.thresholds)
     assert_is_audit(content.chosen, fairramp.audit(*others[:3], rule=rule))
     assert make_content(rule, scores, group).in_sample
 
@@ -170,7 +170,7 @@ def test_a_report_names_what_makes_its_promise_wide():
 def test_within_strata():
     scores, group, labels, _ = rows(groups=2)
     strata = np.random.default_rng(5).integers(0, 3, len(scores))
-    rule = fairramp.fit_rule(scores, group, criterion=fairramp.Covariance(strata=strata), max_gap=0.02)
+    rule = fairramp.fit_rule(scores, group, strata=strata, max_gap=0.02)
     content = make_content(rule, scores, group, labels, strata=strata)
     assert_is_audit(content.chosen, fairramp.audit(scores, group, labels, rule=rule, strata=strata))
     assert len(content.groups) == 6
@@ -236,7 +236,9 @@ def test_groups_the_rule_does_not_know_are_left_out_and_counted():
 
 def test_a_rule_by_hand_is_reported_without_a_certificate():
     scores, group, *_ = rows(groups=2)
-    rule = fairramp.Rule((0, 1), (fairramp.Ramp(0.5), fairramp.Ramp(0.6)), ramp_width=0.1, target_rate=0.4)
+    rule = fairramp.Rule(
+        (0, 1), (fairramp.Ramp.centered(0.5, 0.1), fairramp.Ramp.centered(0.6, 0.1)), target_rate=0.4
+    )
     content = make_content(rule, scores, group)
     assert content.chosen.promise.gap is None
     assert content.fit_fingerprint is None
@@ -305,7 +307,7 @@ def test_charts_are_saved_as_files(adult, tmp_path):
         "audit": fairramp.audit(adult.score, adult.race, adult.label, rule=rule).plot(),
         "plain": fairramp.audit(adult.score, adult.race).plot(),
         "frontier": fairramp.frontier(adult.score, adult.race, adult.label, max_gaps=[0, 0.1]).plot(),
-        "by hand": fairramp.Rule(("a",), (fairramp.Ramp(0.5),), ramp_width=0.1).plot(),
+        "by hand": fairramp.Rule(("a",), (fairramp.Ramp.centered(0.5, 0.1),)).plot(),
     }
     for name, chart in charts.items():
         for kind in ("svg", "png"):
@@ -345,7 +347,7 @@ def test_no_two_groups_share_a_colour_of_their_own(n):
             assert len(set(found)) == n
             continue
         drawn = sorted(sorted(range(n), key=lambda k: -rule.record.rows[k])[:12])
-        rates = [rule.record.rate_before[k] for k in drawn]
+        rates = [rule.record.rates["selection"].before[k] for k in drawn]
         assert found[rates.index(min(rates))] == theme.accent
         assert found[rates.index(max(rates))] == theme.other
         assert found.count(theme.muted) == len(found) - 2
@@ -357,7 +359,7 @@ def test_no_two_groups_share_a_colour_of_their_own(n):
 def test_groups_of_several_strata_are_not_compared_by_colour():
     scores, groups, *_ = rows(4000, 2)
     unit = np.arange(4000) % 4
-    rule = quiet_fit(scores, groups, criterion=fairramp.Covariance(strata=unit))
+    rule = quiet_fit(scores, groups, strata=unit)
     made = rule.report(scores, groups, strata=unit)
     assert set(colours_of(content_charts(made.content)["rates"])) == {"var(--muted)"}
     assert set(colours_of(rule.plot().to_dict())) == {PRINTED.muted}
@@ -458,20 +460,20 @@ def test_a_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
     scores = np.random.default_rng(2).random(len(group)) * (0.7 + 0.1 * group)
     summary = fairramp.summarize(scores, group, resolution=bins)
     rule = fairramp.fit_summary(summary, max_gap=0.03)
-    assert any(rule.record.rate_error)
+    assert any(rule.record.rates["selection"].error)
     content = make_content(rule, scores, group)
     assert content.in_sample is in_sample
     assert make_content(rule, *rows(seed=1)[:2]).in_sample is None
     notes = " ".join(content.notes)
     assert "These are not the rows" not in notes
     assert ("It cannot be told whether these are the rows" in notes) == (in_sample is None)
-    assert f"off by up to {100 * max(rule.record.rate_error):.2g} percentage points" in notes
+    assert f"off by up to {100 * max(rule.record.rates['selection'].error):.2g} percentage points" in notes
 
 
 def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
     scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
     rule = fairramp.fit_summary(fairramp.summarize(scores, group, resolution=2))  # nothing needs to change
-    assert not any(rule.record.rate_error)
+    assert not any(rule.record.rates["selection"].error)
     assert make_content(rule, scores, group).in_sample is None
     assert make_content(rule, *rows(groups=2)[:2]).in_sample is False
 
@@ -480,7 +482,7 @@ def test_of_strata_with_one_gap_the_sentence_is_about_that_of_the_ratio():
     rng = np.random.default_rng(3)
     strata, group = np.repeat([0, 1], 2000), np.tile([0, 1], 2000)
     scores = rng.random(4000) * np.where(strata == 0, 1.0, 0.6) * (0.8 + 0.2 * group)
-    rule = fairramp.fit_rule(scores, group, criterion=fairramp.Covariance(strata=strata), max_gap=0.05)
+    rule = fairramp.fit_rule(scores, group, strata=strata, max_gap=0.05)
     content = make_content(rule, scores, group, strata=strata)
     low, high = sorted(content.chosen.after.rate[2:])
     np.testing.assert_allclose(np.abs(np.diff(content.chosen.after.rate)[::2]), 0.05, atol=1e-9)

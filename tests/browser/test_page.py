@@ -157,7 +157,7 @@ def test_slider_shows_what_the_library_computes(opened, adult, adult_report):
         headings = page.page.locator("#rule thead th").all_inner_texts()
         for i in range(2):
             row = dict(zip(headings, titles[i], strict=False))
-            assert exact(row["threshold"]) == pytest.approx([rule.ramps[i].threshold], rel=1e-11)
+            assert exact(row["threshold"]) == pytest.approx([rule.thresholds[i]], rel=1e-11)
             assert exact(row["rate after"]) == pytest.approx([found.after.rate[i]], rel=1e-11)
             assert exact(row["turned to yes"]) == pytest.approx([found.changed_to_yes[i]], rel=1e-11, abs=1e-15)
             assert exact(row["turned to no"]) == pytest.approx([found.changed_to_no[i]], rel=1e-11, abs=1e-15)

@@ -351,16 +351,7 @@ class MeanChances:
 
 def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
     """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
-    rule.encode(groups, strata)  # says what is missing
-    sample = Sample.of_arrays(
-        scores,
-        groups,
-        scale=SCALES[rule.scale],
-        strata=strata,
-        sample_weight=sample_weight,
-        columns=rule.columns,
-        drop_empty=True,
-    )
+    sample = rule.sample(scores, groups, strata=strata, sample_weight=sample_weight, drop_empty=True)
     h = rule.chances(sample.scores, sample.cells)
     fitted = set(map(label_key, rule.groups))
     known = np.array([label_key(label) in fitted for label in sample.cells.labels])

@@ -310,17 +310,15 @@ class _Sample:
 
     @classmethod
     def of(cls, rule: Rule, record: FitRecord) -> "_Sample":
-        width, weighted = rule.ramp_width, record.weighted
-        rates, errors, inside, above = map(
-            np.array, (record.rate_after, record.rate_error, record.rows_inside, record.rows_above)
-        )
-        rows = np.array(record.effective_rows if weighted else record.rows, dtype=np.float64)
-        hard = width == 0 and not weighted
+        seen, weighted = record.rates["selection"], record.weighted
+        rates, errors, inside, above = map(np.array, (seen.after, seen.error, seen.rows_inside, seen.rows_above))
+        rows = np.array(seen.effective_rows if weighted else seen.rows, dtype=np.float64)
+        hard = rule.is_hard and not weighted
         single = (inside <= 1) & hard
         # Without ties at the threshold, the rows from there on; otherwise what the draws select of them.
         m = np.where(single, above + inside, np.ceil(rates * rows - 1e-9))
         reasons = {
-            "the ramp": width > 0,
+            "the ramp": not rule.is_hard,
             "the allowed gap": rule.max_gap > 0,
             _LEARNED: isinstance(record.target, str),
             _WEIGHTS: weighted,

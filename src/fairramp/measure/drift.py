@@ -198,7 +198,7 @@ def check(
 
 def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
     """The gap of the groups that were seen, beside what was promised of it."""
-    delta, record, stratified = 1 - confidence, rule.record, rule.criterion == "covariance"
+    delta, record, stratified = 1 - confidence, rule.record, rule.stratified
     assert record is not None
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = [places[label_key(label)] for label in seen.groups]
@@ -223,7 +223,7 @@ def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: 
         detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seats)),
         lower=tuple(lower.tolist()),
         upper=tuple(upper.tolist()),
-        rates_then=tuple(record.rate_after[k] for k in seats),
+        rates_then=tuple(record.rates["selection"].after[k] for k in seats),
         pair=(groups[int(rates.argmax())], groups[int(rates.argmin())]) if len(rates) > 1 else None,
         stratum=groups[0][0] if stratified and isinstance(groups[0], tuple) else None,
         within_strata=stratified,

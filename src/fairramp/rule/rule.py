@@ -27,7 +27,7 @@ from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
-from fairramp.data.sample import encode_cells
+from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, UnseenGroupError, shown
 from fairramp.rule.draws import decide
 from fairramp.rule.record import FitRecord
@@ -216,6 +216,11 @@ class Rule(Verbs):
 
     def encode(self, groups: Any, strata: Any = None) -> Codes:
         """Groups of new rows as integer codes; with strata for a rule that has them, and only then."""
+        self._check_strata(strata)
+        return encode_cells(groups, strata, self.columns)[1]
+
+    def _check_strata(self, strata: Any) -> None:
+        """Refuse strata that this rule does not know, and rows without those that it needs."""
         if not self.stratified and strata is not None:
             raise InputError(_NO_STRATA)
         if self.stratified and strata is None:
@@ -224,7 +229,29 @@ class Rule(Verbs):
                 "This rule equalises within strata: pass {strata}{names}, one label per row",
                 names=f" ({', '.join(names)})" if names else "",
             )
-        return encode_cells(groups, strata, self.columns)[1]
+
+    def sample(
+        self,
+        scores: Any,
+        groups: Any,
+        labels: Any = None,
+        *,
+        strata: Any = None,
+        sample_weight: Any = None,
+        drop_empty: bool = False,
+    ) -> Sample:
+        """New rows as this rule reads them, checked; see `data.sample.Sample`."""
+        self._check_strata(strata)
+        return Sample.of_arrays(
+            scores,
+            groups,
+            labels,
+            scale=SCALES[self.scale],
+            strata=strata,
+            sample_weight=sample_weight,
+            columns=self.columns,
+            drop_empty=drop_empty,
+        )
 
     def probabilities(
         self, scores: Any, groups: Any, strata: Any = None, *, out: npt.NDArray[np.float64] | None = None

@@ -14,7 +14,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.scales import SCALES
 from fairramp.measure.audit import Audit
 from fairramp.measure.frontier import Frontier
-from fairramp.rule.rule import OFFSETS, Rule
+from fairramp.rule.rule import Rule
 from fairramp.show.pieces import (
     PRINTED,
     Groups,
@@ -44,8 +44,8 @@ _SCORES = {"logit": "score, as a probability", "percent": "score, percent"}
 def ramps_chart(
     groups: Groups,
     feet: Rows,
+    tops: Rows,
     thresholds: Rows,
-    widths: Sequence[float],
     cutoff: float,
     score_range: tuple[float, float],
     scale: str,
@@ -79,7 +79,7 @@ def ramps_chart(
                 ],
             )
         )
-        chance = "clamp((datum.end - feet[at][datum.g] - widths[at] / 2) / (datum.end - datum.x), 0, 1)"
+        chance = "clamp((datum.end - (feet[at][datum.g] + tops[at][datum.g]) / 2) / (datum.end - datum.x), 0, 1)"
         selected = base.transform_calculate(c=chance).transform_filter("datum.c > 0")
         selected = selected.transform_calculate(start="datum.end - datum.c * (datum.end - datum.x)")
         layers += [
@@ -88,8 +88,8 @@ def ramps_chart(
         ]
     corners = inline([{"g": g, "k": k} for g in range(n) for k in range(4)])
     place = (
-        f"clamp(datum.k == 0 ? {low} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? feet[at][datum.g] + "
-        f"widths[at] : {high}, {low}, {high})"
+        f"clamp(datum.k == 0 ? {low} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? tops[at][datum.g] : "
+        f"{high}, {low}, {high})"
     )
     layers += [
         alt.Chart(inline([{"x": cutoff}])).mark_rule(color=theme.muted, strokeDash=[3, 3]).encode(x=x("x")),
@@ -115,7 +115,7 @@ def ramps_chart(
         )
         layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
     height = 56 if not histograms else 130 if n <= 3 else 84
-    tables = {"feet": feet, "thresholds": thresholds, "widths": list(widths)}
+    tables = {"feet": feet, "tops": tops, "thresholds": thresholds}
     return rows_of_groups(groups, height, tables, layers, title)
 
 
@@ -301,16 +301,14 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     """The ramps and, where the fit is on record, selection rates before and after."""
     record, scale = rule.record, SCALES[rule.scale]
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
-    rates = [record.rate_before[i] for i in seats] if record else []
-    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, rule.criterion == "parity")
-    shown, width = scale.shown_per_unit, rule.ramp_width
-    thresholds = [ramp.threshold for ramp in rule.ramps]
-    feet = [t - OFFSETS[rule.ramp] * width for t in thresholds]
+    rates = [record.rates["selection"].before[i] for i in seats] if record else []
+    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified)
+    shown = scale.shown_per_unit
     ramps = ramps_chart(
         groups,
-        table([[foot * shown for foot in feet]], seats),
-        table([[threshold * shown for threshold in thresholds]], seats),
-        [width * shown],
+        table([[ramp.foot * shown for ramp in rule.ramps]], seats),
+        table([[(ramp.foot + ramp.width) * shown for ramp in rule.ramps]], seats),
+        table([[threshold * shown for threshold in rule.thresholds]], seats),
         scale.position_of(rule.cutoff) * shown,
         (scale.lowest * shown, scale.highest * shown),
         rule.scale,
@@ -319,7 +317,7 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     if record is None:
         return [ramps]
     none = [None] * len(seats)
-    after = (table([record.rate_after], seats), [none], [none])
+    after = (table([record.rates["selection"].after], seats), [none], [none])
     return [ramps, rates_chart(groups, [rates, none, none], after, "Selection rates before and after")]
 
 

@@ -145,7 +145,7 @@ def drift(found: Check, in_sample: bool | None) -> str | None:
 def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool | None) -> list[str]:
     """What to mind about these rows."""
     record, alone = rule.record, len(labels) == 1
-    error = max(record.rate_error) if record else 0.0
+    error = max(record.rates["selection"].error) if record else 0.0
     small = [pair for pair in zip(labels, rows.tolist(), strict=True) if pair[1] < SMALL_GROUP]
     found = {
         f"Groups below {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far from those "

@@ -20,15 +20,15 @@ from fairramp._version import __version__
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Integers
 from fairramp.core.labels import show_label
+from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.scales import SCALES
-from fairramp.data.sample import Names
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabelledScores
 from fairramp.measure.audit import Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
-from fairramp.show.report.measured import Measured, PlacedRamps, Sample
+from fairramp.show.report.measured import KnownRows, Measured, placed_ramps
 from fairramp.show.words import plain_name
 
 __all__ = ["Content", "Group", "Outcome", "make_content"]
@@ -228,13 +228,14 @@ def make_content(
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if not isinstance(title, str | None):
         raise InputError("must be text", argument="title", got=title)
-    sample = Sample.of(rule, scores, groups, labels, strata, sample_weight)
+    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairrampWarning)  # said in the notes instead
-        rules, fingerprint = _rules(rule, sample)
-    cells, scale, record = sample.codes.labels, sample.request.scale, rule.record
-    ramps = [PlacedRamps.of(one, cells) for one in rules]
-    measured = Measured.of(sample, ramps, confidence)
+        rules, fingerprint = _rules(rule, known)
+    sample, scale, record = known.sample, known.sample.scale, rule.record
+    cells = sample.cells.labels
+    ramps = [placed_ramps(one, cells) for one in rules]
+    measured = Measured.of(known, ramps, confidence)
 
     before, histograms, rows = measured.select(measured.own), measured.histograms(scale), measured.rows
     names = tuple(plain_name(show_label(label)) for label in cells)
@@ -252,21 +253,22 @@ def make_content(
     units = scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
-        group_name=plain_name(" / ".join([*(rule.strata_columns or ()), *(rule.group_columns or ())]) or "group"),
+        group_name=plain_name(" / ".join(rule.columns.grouped) or "group"),
         rows=int(rows.sum()),
         weighted=sample.weights is not None,
         labelled=sample.outcomes is not None,
         confidence=confidence,
         score_range=(scale.lowest * units, scale.highest * units),
-        cutoff=sample.request.problem.cutoff if rule.scale == "logit" else rule.cutoff,
+        cutoff=known.settings.problem.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
             "target_rate": record.target if record else rule.target_rate,
-            "ramp_width": (record.ramp_width if record else rule.ramp_width) * units,
+            "ramp_width": known.settings.ramp_width * units,
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
             "criterion": rule.criterion,
+            "stratified": rule.stratified,
             "unseen_group": rule.unseen_group,
             "solver": record.solver if record else None,
             "date": record.date if record else None,
@@ -281,7 +283,7 @@ def make_content(
         own=own,
         is_kept=None if checked is None else checked.is_kept,
         drift=None if checked is None else sentences.drift(checked, in_sample),
-        notes=(*sample.notes, *sentences.notes(rule, cells, rows, in_sample)),
+        notes=(*known.notes, *sentences.notes(rule, cells, rows, in_sample)),
         limits=sentences.LIMITS,
         data_fingerprint=fingerprint,
         fit_fingerprint=record.fingerprint if record else None,
@@ -309,32 +311,34 @@ def _is_in_sample(
         return None
     if record.fingerprint == fingerprint:
         return True
+    rates = record.rates["selection"]
     alike = record.rows == tuple(rows.tolist()) and np.allclose(
-        [record.rate_before, record.rate_after], [before, after], rtol=0, atol=1e-9
+        [rates.before, rates.after], [before, after], rtol=0, atol=1e-9
     )
-    return None if alike or any(record.rate_error) else False
+    return None if alike or not rates.is_exact else False
 
 
 # The rules --------------------------------------------------------------------------------------
 
 
-def _rules(rule: Rule, sample: Sample) -> tuple[list[Rule], str]:
+def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     """A rule for each position of the slider, the given one at its own, and the fingerprint of these rows."""
-    rows, request = sample.rows(), sample.request
-    names = Names(None, rule.group_columns, rule.strata_columns)
-    labelled = None
-    if request.needs_labels:
-        assert sample.outcomes is not None
-        positions = rows.positions(0, len(sample.column))
-        labelled = LabelledScores.from_rows(sample.codes, positions, sample.outcomes, sample.weights)
+    sample = known.sample
+    labelled = LabelledScores.of(sample) if known.settings.needs_labels else None
 
     def fitted(max_gap: float) -> Rule:
-        one = replace(request, problem=replace(request.problem, max_gap=max_gap))
-        return fit_rows(rows, one, names, weighted=sample.weights is not None, labelled=labelled)
+        return fit_rows(
+            sample.rows,
+            replace(known.settings, max_gap=max_gap),
+            rule.columns,
+            stratified=sample.stratified,
+            weighted=sample.weights is not None,
+            labelled=labelled,
+        )
 
     first = fitted(0.0)
     assert first.record is not None
-    gaps = _grid(first.record.gap_before, len(sample.codes.labels))
+    gaps = _grid(first.record.gap_before, len(sample.cells.labels))
     if rule.max_gap == 0 and len(gaps) == 1:  # something to compare with, also if all is equal already
         gaps.append(0.01)
     found = {0.0: first} | {gap: fitted(gap) for gap in gaps[1:]} | {rule.max_gap: rule}
@@ -354,9 +358,10 @@ def _grid(gap: float, n_groups: int) -> list[float]:
 
 
 def _outcome(
-    rule: Rule, is_own: bool, ramps: PlacedRamps, measured: Measured, names: tuple[str, ...], refused: str | None
+    rule: Rule, is_own: bool, placed: list[Ramp], measured: Measured, names: tuple[str, ...], refused: str | None
 ) -> Outcome:
-    chances, own = ramps.chances(measured), measured.own
+    ramps = Ramps.of(placed)
+    chances, own = measured.chances(ramps), measured.own
     after = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
@@ -366,11 +371,11 @@ def _outcome(
         is_own=is_own,
         stands=stands,
         target_rate=rule.target_rate,
-        ramp_width=ramps.width * units,
-        thresholds=tuple((ramps.thresholds * units).tolist()),
+        ramp_width=max(ramp.width for ramp in placed) * units,
+        thresholds=tuple(rule.threshold_of(ramp) * units for ramp in placed),
         ramp_from=tuple((ramps.feet * units).tolist()),
         ramp_to=tuple(((ramps.feet + ramps.width) * units).tolist()),
-        tie_chances=tuple(ramps.tie_chances.tolist()),
+        tie_chances=tuple(ramps.ties.tolist()),
         after=after,
         accuracy_interval=measured.accuracy_interval(chances),
         changed_to_yes=tuple(measured.sums.mean(more).tolist()),

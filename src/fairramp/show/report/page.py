@@ -107,7 +107,7 @@ def _groups(content: Content) -> Groups:
     return Groups(
         [content.groups[i].name for i in seats],
         [content.before.rate[i] for i in seats],
-        compared=content.settings["criterion"] == "parity",
+        compared=not content.settings["stratified"],
         theme=STYLED,
         at=content.own,
     )
@@ -125,8 +125,8 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
         "scores": ramps_chart(
             drawn,
             by_position("ramp_from"),
+            by_position("ramp_to"),
             by_position("thresholds"),
-            [o.ramp_width for o in outcomes],
             content.cutoff,
             content.score_range,
             content.settings["scale"],
@@ -346,7 +346,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
-        ("Criterion", "equal rates" if s["criterion"] == "parity" else "equal rates within strata"),
+        ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
         ("Groups the fit did not see", s["unseen_group"]),
         ("Rows have weights", "yes" if content.weighted else "no"),
         ("Confidence of intervals", full(content.confidence)),
