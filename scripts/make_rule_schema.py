@@ -55,7 +55,7 @@ def schema():
     """The schema of the types, with what holds of several fields together."""
     (whole,), parts = msgspec.json.schema_components([RuleFile], ref_template="#/$defs/{name}")
     for part in parts.values():
-        part["description"] = part["description"].splitlines()[0]
+        part.pop("description", None)  # those of classes are for readers of the code
     parts[FitRecord.__name__] |= RECORDS
     parts[RuleFile.__name__]["allOf"] = RULES
     return {

@@ -126,9 +126,13 @@ class GroupScores:
         columns = self._columns_with(other)
         grid = replace(self.grid, resolution=min(self.resolution, other.resolution))
         labels, points = self.summary.beside(other.summary)
-        summary = Summary(labels, grid.joined(points))
-        weighted = self.weighted or other.weighted
-        return replace(self, grid=grid, summary=summary, weighted=weighted, columns=columns)
+        return replace(
+            self,
+            grid=grid,
+            summary=Summary(labels, grid.joined(points)),
+            weighted=self.weighted or other.weighted,
+            columns=columns,
+        )
 
     def _columns_with(self, other: "GroupScores") -> Columns:
         """Names of the columns of both, where an unknown one is like the other; refuse what does not add up."""

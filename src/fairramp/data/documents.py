@@ -19,7 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -39,6 +39,7 @@ __all__ = [
     "checksum",
     "load",
     "read",
+    "shape_of",
     "written",
 ]
 
@@ -59,6 +60,12 @@ _Read = TypeVar("_Read")
 
 class Shape(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An object of a file: these fields and no others."""
+
+
+def shape_of(kind: type, **others: Any) -> Any:
+    """The `Shape` with the fields of a dataclass, some of them of other types."""
+    fields = get_type_hints(kind, include_extras=True) | others
+    return msgspec.defstruct(kind.__name__, list(fields.items()), bases=(Shape,), frozen=True)
 
 
 class ColumnNames(Shape, frozen=True):
@@ -117,7 +124,6 @@ def load(path: str | os.PathLike[str], kind: type[_Document], build: Callable[[_
 
 def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
     """What `build` makes of the document in a text, if that is one and as it was written."""
-    content = None
     try:
         content = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
         _check_head(content, kind)
@@ -166,11 +172,10 @@ def _check_head(content: Any, kind: type[Document]) -> None:
 
 def _is_cut(text: str, error: ValueError) -> bool:
     """Whether a text that is no JSON begins like an object and has no end."""
-    body = text.strip()
     if not isinstance(error, json.JSONDecodeError) or error.msg == "Extra data":
         return False
-    at_end = error.pos >= len(text.rstrip())
-    return not body or (body.startswith("{") and (at_end or not body.endswith("}")))
+    body = text.rstrip()
+    return not body or (body.lstrip().startswith("{") and (error.pos >= len(body) or not body.endswith("}")))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

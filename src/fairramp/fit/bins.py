@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import Unpack
 
 import numpy as np
-from msgspec import structs
 
 from fairramp.core.curve import Floats
 from fairramp.core.points import Booleans, Points, Summary
@@ -116,8 +115,8 @@ def fit_summary(
     rule = fit_rows(rows, asked, summary.columns, stratified=summary.stratified, weighted=summary.weighted)
     assert rule.record is not None
     errors = tuple(rate_errors(summary.summary, rule).tolist())
-    rates = {event: structs.replace(rates, error=errors) for event, rates in rule.record.rates.items()}
-    return replace(rule, record=structs.replace(rule.record, rates=rates))
+    rates = {event: replace(rates, error=errors) for event, rates in rule.record.rates.items()}
+    return replace(rule, record=replace(rule.record, rates=rates))
 
 
 def rate_errors(summary: Summary, rule: Rule) -> Floats:

@@ -13,6 +13,7 @@ A rule survives any number of round trips byte for byte.
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -23,10 +24,10 @@ from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.core.scales import SCALES
 from fairramp.data import documents
 from fairramp.data.columns import Columns
-from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share
+from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
 from fairramp.data.files import write_text
 from fairramp.errors import RuleFormatError
-from fairramp.rule.record import FitRecord
+from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import CRITERIA, UNSEEN_POLICIES, Rule
 
 __all__ = ["FORMAT", "RuleFile", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
@@ -55,6 +56,11 @@ class GroupEntry(Shape, frozen=True):
     tie: Share
 
 
+#: Rates by event.
+_Rates: Any = Annotated[Mapping[Annotated[str, Meta(pattern="^selection$")], shape_of(Rates)], Meta(min_length=1)]
+_Record = shape_of(FitRecord, rates=_Rates)
+
+
 class RuleFile(Document, frozen=True, tag=FORMAT):
     """A rule."""
 
@@ -76,7 +82,7 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     unseen_group: Annotated[str, Meta(extra_json_schema={"enum": UNSEEN_POLICIES})]
     pooled: RampEntry | None
     columns: ColumnNames
-    record: FitRecord | None
+    record: _Record | None  # type: ignore[valid-type]
 
 
 def _document(rule: Rule) -> RuleFile:
@@ -90,7 +96,7 @@ def _document(rule: Rule) -> RuleFile:
         ),
         pooled=convert(rule.pooled, RampEntry | None, from_attributes=True),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
-        record=rule.record,
+        record=convert(rule.record, _Record | None, from_attributes=True),
         **{name: getattr(rule, name) for name in _SETTINGS},
     )
 
@@ -101,7 +107,7 @@ def _rule(document: RuleFile) -> Rule:
         ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),
         pooled=convert(document.pooled, Ramp | None, from_attributes=True),
         columns=convert(document.columns, Columns, from_attributes=True),
-        record=document.record,
+        record=convert(document.record, FitRecord | None, from_attributes=True),
         **{name: getattr(document, name) for name in _SETTINGS},
     )
 

@@ -5,19 +5,21 @@ all of them: its rate is the selection rate.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
-from fairramp.data.documents import Count, Finite, Nonnegative, Shape, Share
+from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
 __all__ = ["FitRecord", "Rates"]
 
 
-class Rates(Shape, frozen=True):
+@dataclass(frozen=True)
+class Rates:
     """One rate of every group, in the order of the rule's groups.
 
     Attributes
@@ -53,7 +55,7 @@ class Rates(Shape, frozen=True):
     error: tuple[Share, ...]
 
     def __post_init__(self) -> None:
-        if len({len(getattr(self, name)) for name in self.__struct_fields__}) > 1:
+        if len(set(map(len, vars(self).values()))) > 1:
             raise InputError("The lists of the record differ in length")
         parts = map(sum, zip(self.rows_above, self.rows_inside, strict=True))
         if any(found > n for found, n in zip(parts, self.rows, strict=True)):
@@ -65,7 +67,8 @@ class Rates(Shape, frozen=True):
         return not any(self.error)
 
 
-class FitRecord(Shape, frozen=True):
+@dataclass(frozen=True)
+class FitRecord:
     """What the fit saw and did, group by group in the order of the rule's groups.
 
     Attributes
@@ -102,7 +105,7 @@ class FitRecord(Shape, frozen=True):
     (8094, 16327)
     """
 
-    rates: Annotated[Mapping[Annotated[str, Meta(pattern="^selection$")], Rates], Meta(min_length=1)]
+    rates: Mapping[str, Rates]
     strata: tuple[Count, ...] | None
     target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|base_rate)$")]
     ramp_width: Nonnegative
@@ -141,7 +144,5 @@ class FitRecord(Shape, frozen=True):
         For a rule fitted to bins, the largest that it can be: the error of its rates is counted in.
         """
         rates = self.rates["selection"]
-        if rates.is_exact:
-            return largest_gap(rates.after, self.strata)
         after, errors = np.array(rates.after), np.array(rates.error)
         return worst_stratum(widest, self.strata, after - errors, after + errors)
