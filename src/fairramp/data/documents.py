@@ -18,6 +18,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_type_hints
 
@@ -63,9 +64,12 @@ class Shape(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 def shape_of(kind: type, **others: Any) -> Any:
-    """The `Shape` with the fields of a dataclass, some of them of other types."""
-    fields = get_type_hints(kind, include_extras=True) | others
-    return msgspec.defstruct(kind.__name__, list(fields.items()), bases=(Shape,), frozen=True)
+    """The `Shape` with the fields of a dataclass and their defaults, some of them of other types."""
+    types = get_type_hints(kind, include_extras=True) | others
+    entries = [
+        (f.name, types[f.name], msgspec.NODEFAULT if f.default is MISSING else f.default) for f in fields(kind)
+    ]
+    return msgspec.defstruct(kind.__name__, entries, bases=(Shape,), frozen=True)
 
 
 class ColumnNames(Shape, frozen=True):
@@ -190,13 +194,12 @@ def _constant(name: str) -> float:
     raise InputError("{name} is not a number that a file can hold", name=name)
 
 
-#: What msgspec says, and we: a field's name, or what must be there, stands where the group is.
+#: What msgspec says, and we: the group is a field's name, or what must be there.
 _SAYINGS = {
-    "Object missing required field `(.*)`": 'The field "{words:.60}" of {where} is missing',
-    "Object contains unknown field `(.*)`": "The field {words!r:.60} of {where} is not understood",
+    "Object missing required field `(.*?)`?": 'The field "{words}" of {where} is missing',
+    "Object contains unknown field `(.*?)`?": "The field {words!r:.60} of {where} is not understood",
     "Expected (.*?)(?:, got .*)?": "{where} must be {words}",
-    "(Number out of range)": "{where} must be a finite number",
-    "(Invalid .*)": "{where} is not one of the values that are understood",
+    "(.*)": "{where} must be a finite number",
 }
 _KINDS = {
     "float": "a number",
@@ -210,8 +213,8 @@ _KINDS = {
 
 
 def _refusal(error: msgspec.ValidationError, content: Any, kind: type[Document]) -> FairrampError:
-    """Msgspec's refusal in our words: which field, what must hold, what came."""
-    if isinstance(error.__cause__, InputError):  # of a shape with laws of its own
+    """A refusal of msgspec in our words: which field, what must hold, what came."""
+    if isinstance(error.__cause__, InputError):  # of a dataclass with laws of its own
         return kind.refused("{error}", error=error.__cause__)
     said, _, place = str(error).partition(" - at `")
     path = place.rpartition("$")[2].strip(".`")

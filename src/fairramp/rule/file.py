@@ -8,7 +8,8 @@
      "record": null or what `FitRecord` holds,
      "sha256": "…"}
 
-A rule survives any number of round trips byte for byte.
+A rule survives any number of round trips byte for byte. Its JSON Schema is made from these types by
+`scripts/make_rule_schema.py`.
 """
 
 import json
@@ -56,8 +57,8 @@ class GroupEntry(Shape, frozen=True):
     tie: Share
 
 
-#: Rates by event.
-_Rates: Any = Annotated[Mapping[Annotated[str, Meta(pattern="^selection$")], shape_of(Rates)], Meta(min_length=1)]
+_Event = Annotated[str, Meta(pattern="^selection$")]
+_Rates = Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)]  # type: ignore[misc, valid-type]
 _Record = shape_of(FitRecord, rates=_Rates)
 
 
