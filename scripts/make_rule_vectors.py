@@ -10,6 +10,7 @@ import numpy as np
 
 import fairramp
 from fairramp import FairrampError, Ramp, Rule
+from fairramp.data.columns import Columns
 
 KEY = "00112233445566778899aabbccddeeff" * 2
 IDS = [
@@ -31,43 +32,50 @@ IDS = [
 ]
 
 
-def rule(groups, thresholds, ramp_width=0.01, ties=None, **settings):
-    """A rule written by hand."""
+def rule(groups, thresholds, width=0.01, ties=None, **settings):
+    """A rule written by hand, with one width for all ramps."""
     ties = ties or [0.0] * len(groups)
-    return Rule(tuple(groups), tuple(map(Ramp, thresholds, ties)), ramp_width=ramp_width, **settings)
+    return Rule(
+        tuple(groups),
+        tuple(Ramp.centered(t, width, tie) for t, tie in zip(thresholds, ties, strict=True)),
+        **settings,
+    )
 
 
 def rules():
     """Each way to decide at least once."""
     two, t = ("a", "b"), (0.5, 0.3217)
     yield rule(two, t)
-    yield rule(two, t, ramp="paper", ramp_width=0.1)
-    yield rule(two, t, ramp_width=1e-6)
-    yield rule(two, t, ramp_width=0, ties=[0.25, 0.75])
-    yield rule(two, t, unseen_group="pooled", pooled=Ramp(0.4), ramp_width=0.3)
+    yield Rule(two, (Ramp(0.5, 0.1), Ramp(0.3217, 0.1)), ramp="paper")
+    yield rule(two, t, width=1e-6)
+    yield rule(two, t, width=0, ties=[0.25, 0.75])
+    yield rule(two, t, unseen_group="pooled", pooled=Ramp.centered(0.4, 0.3), width=0.3)
     yield rule(two, t, unseen_group="original", cutoff=0.6)
-    yield rule(two, t, ramp_width=0, ties=[0.5, 1.0], unseen_group="pooled", pooled=Ramp(0.4, 0.125))
+    yield rule(two, t, width=0, ties=[0.5, 1.0], unseen_group="pooled", pooled=Ramp(0.4, 0.0, 0.125))
+    widths = (Ramp(0.5, 0.0, 0.75), Ramp(0.25, 0.125), Ramp(0.3217, 1e-6), Ramp(0.9, 0.0, 0.5), Ramp(-0.2, 1.5))
+    yield Rule(tuple("abcde"), widths, unseen_group="pooled", pooled=Ramp(0.4, 0.2))
+    yield Rule(two, (Ramp(0.1, 0.8), Ramp(0.6, 0.0, 1.0)), unseen_group="pooled", pooled=Ramp(0.5, 0.0, 0.25))
     yield rule(two, t, scale="percent", cutoff=55.5, unseen_group="original")
-    yield rule(two, (0.0, -0.31), scale="signed", cutoff=0.0, ramp_width=0.05)
-    yield rule(two, (0.5, 0.731), scale="logit", cutoff=0.25, unseen_group="original", ramp_width=0.02)
-    yield rule(two, (0.5, 2.0), scale="logit", cutoff=0.0, ramp_width=0, ties=[0.375, 0.0])
+    yield rule(two, (0.0, -0.31), scale="signed", cutoff=0.0, width=0.05)
+    yield rule(two, (0.5, 0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02)
+    yield rule(two, (0.5, 2.0), scale="logit", cutoff=0.0, width=0, ties=[0.375, 0.0])
     yield rule((1, "1", True, None, "", "Ünï 👩🏽‍🚀", "it's; --"), np.linspace(0.2, 0.8, 7).tolist())
-    yield rule((("f", 1), ("f", None), ("m", 1)), (0.2, 0.5, 0.7), columns=("sex", "unit"), ramp_width=0.05)
+    yield rule(
+        (("f", 1), ("f", None), ("m", 1)), (0.2, 0.5, 0.7), columns=Columns(groups=("sex", "unit")), width=0.05
+    )
     cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
-    yield rule(cells, (0.2, 0.4, 0.6, 0.8), criterion="covariance", target_rate=None, unseen_group="original")
+    yield rule(cells, (0.2, 0.4, 0.6, 0.8), stratified=True, target_rate=None, unseen_group="original")
 
 
 def scores_for(one, ramp, rng):
     """At the ends of a ramp, beside them, inside, and far away; and what must be refused."""
-    offset = 0.5 if one.ramp == "centered" else 0.0
-    foot = ramp.threshold - offset * one.ramp_width
-    edges = np.array([foot, ramp.threshold, foot + one.ramp_width])
-    inside = foot + one.ramp_width * rng.random(4)
+    edges = np.array([ramp.foot, one.threshold_of(ramp), ramp.foot + ramp.width])
+    inside = ramp.foot + ramp.width * rng.random(4)
     x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
     if one.scale == "logit":
         x = x[(x > 0) & (x < 1)]
         x = np.round(np.log(x / (1 - x)), 12)
-        x = x[(one.ramp_width > 0) | (np.abs(x) > 1e-9) | (x == 0)]
+        x = x[(ramp.width > 0) | (np.abs(x) > 1e-9) | (x == 0)]
         return [*x.tolist(), 0.0, -800.0, 800.0, -36.9, 5.0]
     scale = fairramp.core.scales.SCALES[one.scale]
     shown = (x * (100.0 if one.scale == "percent" else 1.0)).tolist()
@@ -78,7 +86,7 @@ def answered(one, score, group, identifier):
     """One row with the library's answer, or none."""
     strata = None
     columns = [group]
-    if one.criterion == "covariance":
+    if one.stratified:
         strata, columns = [group[0]], [group[1]]
     elif isinstance(group, tuple):
         columns = [[part] for part in group]
@@ -108,13 +116,13 @@ def vectors():
         for key in (KEY, "0" * 64)
         for one in IDS
     ]
-    return {"format": "fairramp.rule-vectors", "version": 1, "draws": found, "cases": cases}
+    return {"format": "fairramp.rule-vectors", "version": 2, "draws": found, "cases": cases}
 
 
 def text():
     """The file, one row per line."""
     content = vectors()
-    lines = ['{"format": "fairramp.rule-vectors", "version": 1,', '"draws": [']
+    lines = ['{"format": "fairramp.rule-vectors", "version": 2,', '"draws": [']
     lines.append(",\n".join(json.dumps(one, ensure_ascii=False) for one in content["draws"]) + "],")
     lines.append('"cases": [')
     cases = []

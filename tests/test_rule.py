@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp import FairrampError, FitRecord, InputError, Ramp, Rule, RuleFormatError, Table, fit_rule
+from fairramp import FairrampError, InputError, Ramp, Rule, RuleFormatError, Table, fit_rule
 from samples import sample
 
 SCORES, CODES = sample(600, n_groups=3)
@@ -52,9 +52,9 @@ LABELS = (
 )
 
 
-def rule_of(labels, **options):
-    ramps = tuple(Ramp(0.3 + i / 100, i / 100) for i in range(len(labels)))
-    return Rule(tuple(labels), ramps, **{"ramp_width": 0.1, **options})
+def rule_of(labels, width=0.1, **options):
+    ramps = tuple(Ramp.centered(0.3 + i / 100, width, i / 100) for i in range(len(labels)))
+    return Rule(tuple(labels), ramps, **options)
 
 
 RULES = {
@@ -67,7 +67,8 @@ RULES = {
     "weighted": fit_rule(SCORES, GROUPS, sample_weight=SCORES, labels=SCORES > 0.5, target_rate="base_rate"),
     "intersections": fit_rule(SCORES, {"a": GROUPS, "b b": CODES % 2 == 0}),
     "every label": rule_of(LABELS),
-    "extreme numbers": rule_of("ab", ramp_width=1e6, max_gap=5e-324, target_rate=0.1 + 0.2, cutoff=-0.0),
+    "several widths": Rule(("A", "B"), (Ramp(0.5, 0.0, 0.25), Ramp(0.3, 0.1)), ramp="paper"),
+    "extreme numbers": rule_of("ab", width=1e6, max_gap=5e-324, target_rate=0.1 + 0.2, cutoff=-0.0),
 }
 EVERY_RULE = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 
@@ -81,31 +82,38 @@ def test_no_field_of_a_rule_can_be_set(name):
         setattr(RULE, name, getattr(RULE, name))
 
 
-@pytest.mark.parametrize("thing", [RULE.ramps[0], RULE.record], ids=["ramp", "record"])
+def names_of(thing):
+    return [field.name for field in dataclasses.fields(thing)]
+
+
+RATES = RULE.record.rates["selection"]
+
+
+@pytest.mark.parametrize("thing", [RULE.ramps[0], RULE.record, RATES], ids=["ramp", "record", "rates"])
 def test_no_field_of_its_parts_can_be_set(thing):
-    for field in dataclasses.fields(thing):
+    for name in names_of(thing):
         with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(thing, field.name, None)
+            setattr(thing, name, None)
 
 
 def test_a_fitted_rule_holds_nothing_that_can_be_changed():
-    for thing in (RULE, RULE.record):
-        for field in dataclasses.fields(thing):
-            assert isinstance(hash(getattr(thing, field.name)), int)
+    for thing in (RULE, RULE.record, RATES):
+        for name in set(names_of(thing)) - {"record", "rates"}:  # which have their own turn
+            assert isinstance(hash(getattr(thing, name)), int)
     assert isinstance(RULE.groups, tuple)
     assert isinstance(RULE.ramps, tuple)
 
 
 def test_fit_records_say_what_the_fit_saw():
-    record = RULE.record
-    assert record.rows == (200, 200, 200)
-    assert record.rate_before == pytest.approx([np.mean(SCORES[g == GROUPS] >= 0.5) for g in "ABC"])
+    record, rates = RULE.record, RATES
+    assert record.rows == rates.rows == (200, 200, 200)
+    assert rates.before == pytest.approx([np.mean(SCORES[g == GROUPS] >= 0.5) for g in "ABC"])
     chances = RULE.probabilities(SCORES, GROUPS)
-    assert record.rate_after == pytest.approx([chances[g == GROUPS].mean() for g in "ABC"], abs=1e-12)
-    assert record.rows_above == tuple(int((chances[g == GROUPS] == 1).sum()) for g in "ABC")
+    assert rates.after == pytest.approx([chances[g == GROUPS].mean() for g in "ABC"], abs=1e-12)
+    assert rates.rows_above == tuple(int((chances[g == GROUPS] == 1).sum()) for g in "ABC")
     inside = (chances > 0) & (chances < 1)
-    assert record.rows_inside == tuple(int(inside[g == GROUPS].sum()) for g in "ABC")
-    assert record.gap_before == pytest.approx(max(record.rate_before) - min(record.rate_before))
+    assert rates.rows_inside == tuple(int(inside[g == GROUPS].sum()) for g in "ABC")
+    assert record.gap_before == pytest.approx(max(rates.before) - min(rates.before))
     assert record.gap_after == pytest.approx(0.02, abs=1e-9)
     assert (record.target, record.ramp_width, record.weighted) == ("optimal", 0.01, False)
     assert (record.date, record.version) == ("2024-01-31", fairramp.__version__)
@@ -125,12 +133,7 @@ def test_fit_records_say_what_the_fit_saw():
         ({"scale": "odds"}, "`scale` must be one of"),
         ({"unseen_group": "ignore"}, "`unseen_group` must be one of"),
         ({"unseen_group": "pooled"}, "pooled ramp if and only if"),
-        ({"pooled": Ramp(0.5)}, "pooled ramp if and only if"),
-        ({"ramp_width": -0.1}, "`ramp_width` must be 0 or at least 1e-6"),
-        ({"ramp_width": 1e-9}, "`ramp_width` must be 0 or at least 1e-6"),
-        ({"ramp_width": math.nan}, "`ramp_width`"),
-        ({"ramp_width": math.inf}, "`ramp_width`"),
-        ({"ramp_width": "0.1"}, "`ramp_width`"),
+        ({"pooled": Ramp(0.5, 0.1)}, "pooled ramp if and only if"),
         ({"record": RULE.record}, "record"),
         ({"max_gap": 1.5}, "`max_gap`"),
         ({"max_gap": math.nan}, "`max_gap`"),
@@ -149,7 +152,7 @@ def test_fit_records_say_what_the_fit_saw():
     ids=repr,
 )
 def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
-    whole = {"groups": ("A", "B"), "ramps": (Ramp(0.5), Ramp(0.4)), "ramp_width": 0.1}
+    whole = {"groups": ("A", "B"), "ramps": (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))}
     assert Rule(**whole)
     with pytest.raises(InputError, match=re.escape(words)):
         Rule(**{**whole, **changes})
@@ -158,13 +161,18 @@ def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ((math.nan,), "threshold must be finite"),
-        ((-math.inf,), "threshold must be finite"),
-        (("0.5",), "threshold"),
-        ((True,), "threshold"),
-        ((None,), "threshold"),
-        ((0.5, 1.5), "tie chance"),
-        ((0.5, math.nan), "tie chance"),
+        ((math.nan, 0.1), "foot of a ramp must be finite"),
+        ((-math.inf, 0.1), "foot of a ramp must be finite"),
+        (("0.5", 0.1), "foot of a ramp"),
+        ((True, 0.1), "foot of a ramp"),
+        ((None, 0.1), "foot of a ramp"),
+        ((0.5, -0.1), "`ramp_width` must be 0 or at least 1e-6"),
+        ((0.5, 1e-9), "`ramp_width` must be 0 or at least 1e-6"),
+        ((0.5, math.nan), "`ramp_width`"),
+        ((0.5, math.inf), "`ramp_width`"),
+        ((0.5, "0.1"), "`ramp_width`"),
+        ((0.5, 0.1, 1.5), "`tie`"),
+        ((0.5, 0.1, math.nan), "`tie`"),
     ],
 )
 def test_a_ramp_that_makes_no_sense_cannot_be_written_by_hand(numbers, words):
@@ -173,14 +181,14 @@ def test_a_ramp_that_makes_no_sense_cannot_be_written_by_hand(numbers, words):
 
 
 def test_a_rule_without_a_cutoff_has_that_of_its_scale():
-    assert Rule(("A",), (Ramp(0.5),), ramp_width=0.1, cutoff=None).cutoff == 0.5
-    assert Rule(("A",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=None).cutoff == 0
+    assert Rule(("A",), (Ramp(0.5, 0.1),), cutoff=None).cutoff == 0.5
+    assert Rule(("A",), (Ramp(0.5, 0.1),), scale="logit", cutoff=None).cutoff == 0
 
 
 @pytest.mark.parametrize("label", [np.int64(3), np.str_("A"), np.True_])
 def test_numpy_labels_of_a_hand_written_rule_are_refused_or_become_plain(label):
     try:
-        rule = Rule((label,), (Ramp(0.5),), ramp_width=0.1)
+        rule = Rule((label,), (Ramp(0.5, 0.1),))
     except InputError:
         return
     assert Rule.from_json(rule.to_json()) == rule
@@ -191,13 +199,12 @@ def test_numbers_of_any_kind_in_a_hand_written_rule_equal_their_floats(kind):
     def rule(number):
         return Rule(
             ("A", "B"),
-            (Ramp(number(1), number(0)), Ramp(number(0), number(1))),
-            ramp_width=number(0),
+            (Ramp(number(1), number(0), number(0)), Ramp(number(0), number(1), number(1))),
             cutoff=number(1),
             max_gap=number(0),
             target_rate=number(1),
             unseen_group="pooled",
-            pooled=Ramp(number(1), number(1)),
+            pooled=Ramp(number(1), number(0), number(1)),
         )
 
     assert rule(kind) == rule(float)
@@ -209,13 +216,13 @@ def test_numbers_of_any_kind_in_a_hand_written_rule_equal_their_floats(kind):
 @pytest.mark.parametrize("threshold", [-1e305, 1e305, 1.7e308])
 @pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.1, 1e6])
 def test_a_threshold_far_away_decides_without_a_warning(threshold, ramp_width):
-    rule = Rule(("A",), (Ramp(threshold),), ramp_width=ramp_width)
+    rule = Rule(("A",), (Ramp.centered(threshold, ramp_width),))
     assert rule.probabilities([0.0, 0.5, 1.0], ["A"] * 3).tolist() == [float(threshold < 0)] * 3
 
 
 def test_lists_in_a_hand_written_rule_are_refused_or_become_tuples():
     try:
-        rule = Rule(["A"], [Ramp(0.5)], ramp_width=0.1)
+        rule = Rule(["A"], [Ramp(0.5, 0.1)])
     except InputError:
         return
     assert Rule.from_json(rule.to_json()) == rule
@@ -281,7 +288,7 @@ def test_a_label_that_is_a_number_is_shown_as_a_name_and_not_as_a_quantity(label
 
 
 def test_a_table_of_many_groups_is_shown_in_part():
-    rule = Rule(tuple(f"g{i}" for i in range(5_000)), (Ramp(0.5),) * 5_000, ramp_width=0.1)
+    rule = Rule(tuple(f"g{i}" for i in range(5_000)), (Ramp(0.5, 0.1),) * 5_000)
     lines = repr(rule).splitlines()
     assert len(lines) < 40
     assert "5,000 groups" in lines[0]
@@ -301,12 +308,12 @@ def test_the_table_has_a_row_per_group_with_the_ramp_and_the_rates():
     assert len(table) == 3
     assert table["group"].tolist() == ["A", "B", "C"]
     assert table["n"].tolist() == [200, 200, 200]
-    thresholds = np.array([ramp.threshold for ramp in RULE.ramps])
+    thresholds = np.array(RULE.thresholds)
     assert table["threshold"] == pytest.approx(thresholds)
     assert table["ramp_from"] == pytest.approx(thresholds - 0.005)
     assert table["ramp_to"] == pytest.approx(thresholds + 0.005)
-    assert table["rate_before"] == pytest.approx(RULE.record.rate_before)
-    assert table["rate_after"] == pytest.approx(RULE.record.rate_after)
+    assert table["rate_before"] == pytest.approx(RATES.before)
+    assert table["rate_after"] == pytest.approx(RATES.after)
 
 
 def test_the_ramp_of_the_table_is_where_chances_leave_0_and_reach_1():
@@ -323,7 +330,7 @@ def test_the_table_of_a_rule_of_width_0_has_the_chance_at_the_threshold():
     rule = RULES["width 0"]
     table = rule.table()
     assert "ramp_from" not in table.columns
-    assert table["chance_at_threshold"].tolist() == [ramp.tie_chance for ramp in rule.ramps]
+    assert table["chance_at_threshold"].tolist() == [ramp.tie for ramp in rule.ramps]
 
 
 def test_the_table_of_a_rule_without_a_record_has_no_rates():
@@ -416,7 +423,7 @@ def test_without_its_library_one_sentence_installs_it(name, monkeypatch):
     library = {"to_arrow": "pyarrow"}.get(name, name.removeprefix("to_"))
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
-        FairrampError, match=f"^{library} is not installed; install it with: pip install {library}$"
+        FairrampError, match=f"^{library} is not installed; install it with: pip install {library}\\.$"
     ):
         getattr(RULE.table(), name)()
 
@@ -522,14 +529,13 @@ def test_a_rule_equals_its_copies(rule, again):
 
 CHANGES = {
     "groups": ("A", "B", "D"),
-    "ramps": (Ramp(0.5), *RULE.ramps[1:]),
-    "ramp_width": 0.02,
+    "ramps": (Ramp(0.5, 0.01), *RULE.ramps[1:]),
     "ramp": "paper",
     "scale": "signed",
     "cutoff": 0.4,
     "max_gap": 0.03,
     "target_rate": 0.4,
-    "pooled": Ramp(0.1),
+    "pooled": Ramp(0.1, 0.01),
 }
 
 
@@ -583,9 +589,10 @@ def test_json_read_and_written_again_is_the_same_byte_for_byte(rule, tmp_path):
 def test_json_keeps_every_bit_and_every_kind(rule):
     again = Rule.from_json(rule.to_json())
     assert again == rule
-    for name in ("ramp_width", "cutoff", "max_gap", "target_rate"):
+    for name in ("cutoff", "max_gap", "target_rate"):
         assert getattr(again, name).hex() == float(getattr(rule, name)).hex()
-    assert [r.threshold.hex() for r in again.ramps] == [r.threshold.hex() for r in rule.ramps]
+    for name in ("foot", "width", "tie"):
+        assert [getattr(r, name).hex() for r in again.ramps] == [getattr(r, name).hex() for r in rule.ramps]
     assert repr(again.groups) == repr(rule.groups)
 
 
@@ -601,13 +608,13 @@ def test_json_is_standard_and_equals_the_dictionary(rule):
 
     content = json.loads(rule.to_json(), parse_constant=refuse)
     assert content == rule.to_dict()
-    assert (content["format"], content["version"]) == ("fairramp.rule", 1)
+    assert (content["format"], content["version"]) == ("fairramp.rule", 2)
     assert rule.to_json().endswith("}\n")
 
 
 def test_the_dictionary_is_a_copy():
     RULE.to_dict()["groups"].clear()
-    RULE.to_dict()["record"]["rows"].clear()
+    RULE.to_dict()["record"]["rates"]["selection"]["rows"].clear()
     assert RULE.to_json() == TEXT
 
 
@@ -666,7 +673,7 @@ def test_a_truncated_text_is_refused(share):
 def test_every_truncation_is_refused_as_one():
     for length in range(len(TEXT.rstrip())):
         with pytest.raises(
-            RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit it again\.$"
+            RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit the rule again\.$"
         ):
             Rule.from_json(TEXT[:length])
 
@@ -690,18 +697,18 @@ def test_json_that_is_no_rule_is_refused(text):
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + "0" * 400])
-@pytest.mark.parametrize("name", ["cutoff", "ramp_width", "max_gap"])
+@pytest.mark.parametrize("name", ["cutoff", "width", "max_gap"])
 def test_numbers_that_are_not_finite_are_refused(number, name):
     refused(re.sub(rf'"{name}": [^,]*,', f'"{name}": {number},', TEXT, count=1), "umber")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_thresholds_that_are_not_finite_are_refused(number):
-    refused(re.sub(r'"threshold": [^,]*,', f'"threshold": {number},', TEXT, count=1), "number")
+def test_feet_that_are_not_finite_are_refused(number):
+    refused(re.sub(r'"foot": [^,]*,', f'"foot": {number},', TEXT, count=1), "number")
     refused(re.sub(r'"effective_rows": \[\s*[^,]*,', f'"effective_rows": [{number},', TEXT), "number")
 
 
-@pytest.mark.parametrize("name", ["format", "version", "ramp_width", "groups", "record"])
+@pytest.mark.parametrize("name", ["format", "version", "cutoff", "groups", "record"])
 def test_a_field_that_appears_twice_is_refused(name):
     refused(TEXT.replace("{", f'{{"{name}": {json.dumps(RULE.to_dict()[name])},', 1), name, "twice")
 
@@ -711,7 +718,14 @@ def test_a_field_that_appears_twice_inside_is_refused():
     refused(TEXT.replace('"weighted": false', '"weighted": false, "weighted": false'), "weighted", "twice")
 
 
-PLACES = {"the rule": (), "a group": ("groups", 0), "pooled": ("pooled",), "the record": ("record",)}
+PLACES = {
+    "the rule": (),
+    '"groups[0]"': ("groups", 0),
+    '"pooled"': ("pooled",),
+    '"columns"': ("columns",),
+    '"record"': ("record",),
+    '"record.rates[...]"': ("record", "rates", "selection"),
+}
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -723,9 +737,11 @@ def test_an_unknown_field_is_refused_by_name_at_every_level(place):
     ("place", "name"),
     [
         *(("the rule", name) for name in RULE.to_dict() if name not in ("format", "version")),
-        *(("a group", name) for name in ("label", "threshold", "tie_chance")),
-        *(("pooled", name) for name in ("threshold", "tie_chance")),
-        *(("the record", field.name) for field in dataclasses.fields(FitRecord)),
+        *(('"groups[0]"', name) for name in ("label", "foot", "width", "tie")),
+        *(('"pooled"', name) for name in ("foot", "width", "tie")),
+        *(('"columns"', name) for name in ("score", "groups", "strata")),
+        *(('"record"', name) for name in names_of(RULE.record)),
+        *(('"record.rates[...]"', name) for name in names_of(RATES)),
     ],
 )
 def test_a_missing_field_is_refused_by_name(place, name):
@@ -737,9 +753,9 @@ def test_a_missing_field_is_refused_by_name(place, name):
     refused(json.dumps(content), name, place, "missing")
 
 
-@pytest.mark.parametrize("version", [0, 2, 1.5, 1.0, "1", None, True, [1], {}])
+@pytest.mark.parametrize("version", [0, 1, 3, 2.5, 2.0, "2", None, True, [2], {}])
 def test_another_version_is_refused_with_the_remedy(version):
-    refused(changed(("version",), version), "version", repr(version), "reads version 1", "fit the rule again")
+    refused(changed(("version",), version), "version", repr(version), "reads version 2", "fit the rule again")
 
 
 def test_no_version_is_refused():
@@ -749,41 +765,40 @@ def test_no_version_is_refused():
 
 
 WRONG_NUMBERS = ["0.5", None, True, [0.5], {}]
+SELECTION = ("record", "rates", "selection")
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        *(((name,), v) for name in ("ramp_width", "cutoff", "max_gap", "target_rate") for v in WRONG_NUMBERS),
+        *(((name,), v) for name in ("cutoff", "max_gap", "target_rate") for v in WRONG_NUMBERS),
         *(((name,), v) for name in ("ramp", "scale", "unseen_group") for v in (1, None, True, ["error"], {})),
-        *((("groups", 1, name), v) for name in ("threshold", "tie_chance") for v in WRONG_NUMBERS),
-        *((("pooled", name), v) for name in ("threshold", "tie_chance") for v in WRONG_NUMBERS),
+        *((("stratified",), v) for v in (None, 0, 1, "false")),
+        *((("groups", 1, name), v) for name in ("foot", "width", "tie") for v in WRONG_NUMBERS),
+        *((("pooled", name), v) for name in ("foot", "width", "tie") for v in WRONG_NUMBERS),
         *((("groups",), v) for v in (None, {}, "ABC", 3)),
         *((("groups", 0), v) for v in (None, [], "A", 3)),
         *((("groups", 0, "label"), v) for v in (0.5, 1.0, {}, ["a", 0.5], [["a", {}]])),
         *((("pooled",), v) for v in (0.5, [], "no", True)),
         *((("record",), v) for v in (0.5, [], "no", True)),
+        *((("record", "rates"), v) for v in (None, [], {}, {"tpr": {}}, 5)),
         *(
-            (("record", name), v)
+            ((*SELECTION, name), v)
             for name in ("rows", "rows_above", "rows_inside")
             for v in ([1, 2, 0.5], [1, 2, -1])
         ),
+        *(((*SELECTION, name), v) for name in ("rows", "after", "effective_rows") for v in (None, {}, 5, "abc")),
         *(
-            (("record", name), v)
-            for name in ("rows", "rate_after", "effective_rows")
-            for v in (None, {}, 5, "abc")
-        ),
-        *(
-            (("record", name), [0.1, 0.2, v])
-            for name in ("rate_before", "rate_after")
+            ((*SELECTION, name), [0.1, 0.2, v])
+            for name in ("before", "after", "error")
             for v in (-0.1, 1.1, "0", None)
         ),
-        *((("record", "effective_rows"), [1, 2, v]) for v in (-1, None, True)),
+        *(((*SELECTION, "effective_rows"), [1, 2, v]) for v in (-1, None, True)),
         *((("record", "target"), v) for v in (None, True, 1.5, -1, [], "nonsense")),
         *((("record", "ramp_width"), v) for v in (None, -1, True, "0.1")),
         *((("record", "weighted"), v) for v in (None, 0, 1, "false")),
-        *((("record", "score_column"), v) for v in (1, True, ["p"])),
-        *((("record", "group_columns"), v) for v in ("sex", [1], {"a": 1}, [None])),
+        *((("columns", "score"), v) for v in (1, True, ["p"])),
+        *((("columns", name), v) for name in ("groups", "strata") for v in ("sex", [1], {"a": 1}, [None])),
         *((("record", name), v) for name in ("fingerprint", "version") for v in (None, 1, ["a"])),
         *((("record", "date"), v) for v in (1, True, ["2024"])),
     ],
@@ -803,15 +818,15 @@ def test_a_reason_starts_like_a_sentence(path):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("ramp_width",), 1e-9, "ramp_width"),
-        (("ramp_width",), -1, "ramp_width"),
+        (("groups", 0, "width"), 1e-9, "ramp_width"),
+        (("groups", 0, "width"), -1, "width"),
         (("ramp",), "linear", "ramp"),
         (("scale",), "odds", "scale"),
         (("unseen_group",), "ignore", "unseen_group"),
         (("max_gap",), 1.5, "max_gap"),
         (("target_rate",), -0.5, "target_rate"),
         (("groups",), [], "at least one group"),
-        (("groups", 0, "tie_chance"), 1.5, "tie chance"),
+        (("groups", 0, "tie"), 1.5, "tie"),
         (("groups", 0, "label"), "B", "differ"),
         (("pooled",), None, "pooled"),
         (("unseen_group",), "error", "pooled"),
@@ -832,13 +847,11 @@ def test_duplicate_groups_are_refused(labels):
     refused(json.dumps(content), "differ")
 
 
-@pytest.mark.parametrize(
-    "name", ["rows", "effective_rows", "rows_above", "rows_inside", "rate_before", "rate_after", "rate_error"]
-)
+@pytest.mark.parametrize("name", names_of(RATES))
 def test_lists_of_different_length_are_refused(name):
-    values = RULE.to_dict()["record"][name]
-    refused(changed(("record", name), values[:-1]), "length")
-    refused(changed(("record", name), [*values, values[0]]), "length")
+    values = RULE.to_dict()["record"]["rates"]["selection"][name]
+    refused(changed((*SELECTION, name), values[:-1]), "length")
+    refused(changed((*SELECTION, name), [*values, values[0]]), "length")
 
 
 def test_a_record_of_other_groups_is_refused():
@@ -849,7 +862,7 @@ def test_a_record_of_other_groups_is_refused():
 
 @pytest.mark.parametrize("name", ["rows_above", "rows_inside"])
 def test_a_record_with_more_rows_above_or_inside_than_rows_is_refused(name):
-    refused(changed(("record", name), [201, 0, 0]), name)
+    refused(changed((*SELECTION, name), [201, 0, 0]), name)
 
 
 DEEP_PLACES = [
@@ -857,12 +870,13 @@ DEEP_PLACES = [
     ("groups",),
     ("groups", 0),
     ("groups", 0, "label"),
-    ("groups", 0, "threshold"),
+    ("groups", 0, "foot"),
     ("pooled",),
     ("record",),
-    ("record", "rows"),
-    ("record", "rows", 0),
-    ("record", "group_columns"),
+    ("record", "rates"),
+    (*SELECTION, "rows"),
+    (*SELECTION, "rows", 0),
+    ("columns", "groups"),
     ("record", "target"),
     ("version",),
     ("format",),
@@ -1042,7 +1056,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         (b"\x80\x05\x95", "UTF-8"),
         (b"group,score\nA,0.5\n", "not valid JSON"),
         (b"[1, 2]", "Not a rule"),
-        (TEXT.replace('"version": 1', '"version": 2').encode(), "version 2"),
+        (TEXT.replace('"version": 2', '"version": 1').encode(), "ersion 1"),
         (TEXT.replace('"ramp": "centered"', '"ramp": "linear"').encode(), "ramp"),
     ],
     ids=["empty", "cut", "utf-16", "latin-1", "no text", "zip", "pickle", "csv", "list", "version", "value"],
@@ -1062,7 +1076,7 @@ def test_a_damaged_file_is_refused_with_its_path_and_the_reason(tmp_path, conten
 def test_probabilities_may_be_written_to_an_array_of_ones_own(scale, width, stride):
     rng = np.random.default_rng(5)
     scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
-    rule = Rule((0, 1), (Ramp(0.3, 0.5), Ramp(0.6, 0.5)), ramp_width=width, scale=scale, cutoff=0.5)
+    rule = Rule((0, 1), (Ramp.centered(0.3, width, 0.5), Ramp.centered(0.6, width, 0.5)), scale=scale, cutoff=0.5)
     room = np.full(1000 * stride, 7.0)
     found = rule.probabilities(scores, groups, out=room[::stride])
     assert np.shares_memory(found, room)
@@ -1071,7 +1085,7 @@ def test_probabilities_may_be_written_to_an_array_of_ones_own(scale, width, stri
 
 
 def test_an_array_that_cannot_hold_probabilities_is_refused():
-    rule = Rule((0, 1), (Ramp(0.3), Ramp(0.6)), ramp_width=0.1)
+    rule = Rule((0, 1), (Ramp.centered(0.3, 0.1), Ramp.centered(0.6, 0.1)))
     scores, groups = np.linspace(0, 1, 6), np.array([0, 1] * 3)
     fixed = np.zeros(6)
     fixed.flags.writeable = False

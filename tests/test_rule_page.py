@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 
 import fairramp
-from fairramp import Covariance, Rule, RuleFormatError, fit_rule
+from fairramp import Ramp, Rule, RuleFormatError, fit_rule
 from rules import rules
 from samples import sample
 
@@ -37,6 +37,12 @@ def test_the_schema_is_one():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
+def test_the_schema_is_that_of_the_types():
+    script = runpy.run_path(str(ROOT / "scripts" / "make_rule_schema.py"))
+    stored = importlib.resources.files("fairramp") / "rule" / "rule.schema.json"
+    assert stored.read_text(encoding="utf-8") == script["text"](), "run: python scripts/make_rule_schema.py"
+
+
 @given(rules())
 def test_every_rule_that_is_written_by_hand_fits_the_schema(rule):
     VALIDATOR.validate(json.loads(rule.to_json()))
@@ -47,6 +53,7 @@ def fitted():
     scores, codes = sample(600, n_groups=2)
     groups, logits = np.array(["A", "B"])[codes], np.log(scores / (1 - scores))
     within = {"unit": np.arange(600) % 3}
+    widths = Ramp(0.5, 0.0, 0.25), Ramp(0.3, 0.1)
     columns = {"a": groups, "b b": np.arange(600) % 2 == 0}
     return {
         "plain": fit_rule(scores, {"sex": groups}, max_gap=0.02, unseen_group="pooled", date="2024-01-31"),
@@ -56,7 +63,8 @@ def fitted():
         "signed": fit_rule(2 * scores - 1, groups, scale="signed", ramp="paper"),
         "logit": fit_rule(logits, columns, scale="logit", cutoff=-1 / 3),
         "sgd": fit_rule(scores, groups, target_rate=0.4, solver=fairramp.SGD(epochs=2, random_state=0)),
-        "strata": fit_rule(scores, groups, criterion=Covariance(strata=within), unseen_group="original"),
+        "strata": fit_rule(scores, groups, strata=within, unseen_group="original"),
+        "widths": Rule(("A", "B"), widths, unseen_group="pooled", pooled=Ramp(0.4, 0.05)),
         "binned": fairramp.fit_summary(fairramp.summarize(scores, groups)),
     }
 
@@ -75,7 +83,7 @@ ONLY_THE_READER = (
     "in order, stratum by stratum",
     "one entry per group",
     "lists of the record differ",
-    "of only",  # more rows above and inside than there are
+    "are more than its",  # rows above and inside than there are
     "strata of a rule's record",
     r"whole number.* got \d+\.0\.$",  # which schemas take for one
 )
@@ -102,7 +110,7 @@ VALUES = [
 VALUES += [
     "original",
     "logit",
-    "covariance",
+    "parity",
     "sgd",
     [],
     ["A"],
@@ -111,9 +119,9 @@ VALUES += [
     ["A", "B"],
     [0.5],
     {},
-    {"threshold": 0.5},
+    {"foot": 0.5},
 ]
-VALUES += [{"threshold": 0.5, "tie_chance": 0.5}, {"threshold": 0.5, "tie_chance": 0.5, "label": "new"}]
+VALUES += [{"foot": 0.5, "width": 0, "tie": 0.5}, {"foot": 0.5, "width": 1, "tie": 0.5, "label": "new"}]
 
 
 def places(content, path=()):
@@ -199,6 +207,7 @@ def test_the_vectors_are_those_that_the_library_gives():
         VALIDATOR.validate(case["rule"])
         signed = {name: value for name, value in case["rule"].items() if name != "sha256"}
         text = json.dumps(signed, sort_keys=True)
+        assert case["rule"]["version"] == 2
         assert hashlib.sha256(text.encode()).hexdigest() == case["rule"]["sha256"]  # as the page has it
         assert Rule.from_json(json.dumps(case["rule"])).fingerprint == case["fingerprint"]
 

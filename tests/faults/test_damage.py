@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fairramp
-from fairramp.data.bins_file import to_text
+from fairramp.data.bins import to_text
 from samples import quiet_fit
 from shell import Inside
 
@@ -16,10 +16,10 @@ WEIGHTS = RNG.integers(1, 4, 200)
 RULES = {
     "plain": quiet_fit(SCORES, GROUPS, max_gap=0.05, unseen_group="pooled", date="2026-01-31"),
     "two columns": quiet_fit(SCORES, {"g": GROUPS, "h": GROUPS == "b"}, sample_weight=WEIGHTS, ramp_width=0),
-    "strata": quiet_fit(SCORES, GROUPS == "b", criterion=fairramp.Covariance(strata=WEIGHTS)),
+    "strata": quiet_fit(SCORES, GROUPS == "b", strata=WEIGHTS),
     "sgd": quiet_fit(SCORES, GROUPS, solver=fairramp.SGD(epochs=1), target_rate=0.3),
     "by hand": fairramp.Rule(
-        groups=("a", None), ramps=(fairramp.Ramp(0.25), fairramp.Ramp(1e-7)), ramp_width=0.01
+        groups=("a", None), ramps=(fairramp.Ramp.centered(0.25, 0.01), fairramp.Ramp(1e-7, 0.0, 0.5))
     ),
 }
 SUMMARIES = {
@@ -107,16 +107,16 @@ def test_lines_of_another_system_are_the_same(saved):
 @pytest.mark.parametrize("name", RULES)
 def test_another_number_of_the_same_kind_is_refused(name, tmp_path):
     text = RULES[name].to_json()
-    threshold = f'"threshold": {RULES[name].ramps[0].threshold!r}'
-    assert threshold in text
+    foot = f'"foot": {RULES[name].ramps[0].foot!r}'
+    assert foot in text
     with pytest.raises(fairramp.RuleFormatError, match=r"changed by hand.*dataclasses\.replace"):
-        fairramp.Rule.from_json(text.replace(threshold, '"threshold": 0.125', 1))
+        fairramp.Rule.from_json(text.replace(foot, '"foot": 0.125', 1))
 
 
 @pytest.mark.parametrize("command", ["audit", "apply", "check", "report"])
 def test_commands_refuse_a_damaged_rule_in_one_line(fitted, command):
     shell = Inside(fitted.folder)
-    shell.write("rule.json", shell.read("rule.json").replace('"threshold": 0.', '"threshold": 0.1', 1))
+    shell.write("rule.json", shell.read("rule.json").replace('"foot": 0.', '"foot": 0.1', 1))
     rule, data = ("rule.json", "scores.csv")
     more = {
         "audit": ("audit", data, "--rule", rule),

@@ -17,7 +17,7 @@ SCRIPT = """
 import json, os, random, signal, sys, time
 import numpy as np
 import fairramp
-from fairramp.binned_format import to_text
+from fairramp.data.bins import to_text
 
 path, what, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
 rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ if "--clock" in sys.argv:
     time.time = lambda: float(sys.argv[-1]) * (-1) ** next(jumps)  # backwards, too
 import numpy as np
 import fairramp
-from fairramp.binned_format import to_text
+from fairramp.data.bins import to_text
 
 rng = np.random.default_rng(0)
 scores = rng.beta(2, 3, 3000).round(3)

@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import fairramp
-from fairramp.data import bins_file as binned_format
-from fairramp.rule import file as rule_format
+from fairramp.data import bins, documents
 
 __all__ = ["SEEDS", "read_key_file", "read_rule", "read_summary", "read_table", "within"]
 
@@ -49,15 +48,15 @@ def within(seconds=SECONDS):
 
 
 @contextlib.contextmanager
-def _unsigned(module, wanted):
-    """Let every content have the checksum "x", so that what is behind the checksum is reached too."""
-    kept = module._checksum
+def _unsigned(wanted):
+    """Let every content have the same checksum, so that what is behind the checksum is reached too."""
+    kept = documents.checksum
     if wanted:
-        module._checksum = lambda content: "x"
+        documents.checksum = lambda document, without=(): "0" * 64
     try:
         yield
     finally:
-        module._checksum = kept
+        documents.checksum = kept
 
 
 def _check_sentence(error):
@@ -68,7 +67,7 @@ def _check_sentence(error):
 
 def read_rule(data, unsigned=True):
     """Rules: from JSON and back."""
-    with within(), _unsigned(rule_format, unsigned):
+    with within(), _unsigned(unsigned):
         try:
             rule = fairramp.Rule.from_json(data.decode("utf-8", "surrogateescape"))
         except fairramp.RuleFormatError as error:
@@ -81,7 +80,7 @@ def read_rule(data, unsigned=True):
         assert again.fingerprint == rule.fingerprint
         assert repr(rule)
         scores = np.linspace(*{"signed": (-1, 1), "percent": (0, 100)}.get(rule.scale, (0, 1)), 7)
-        if rule.strata_columns is None and rule.criterion == "parity" and rule.groups:
+        if rule.columns.strata is None and not rule.stratified and rule.groups:
             label = rule.groups[0]
             groups = [[part] * 7 for part in label] if isinstance(label, tuple) else [label] * 7
             with warnings.catch_warnings():
@@ -101,21 +100,21 @@ def read_rule(data, unsigned=True):
 
 def read_summary(data, unsigned=True):
     """Summaries: from their text and back, and on to a rule."""
-    with within(), _unsigned(binned_format, unsigned):
+    with within(), _unsigned(unsigned):
         try:
-            summary = binned_format.from_text(data.decode("utf-8", "surrogateescape"))
+            summary = bins.from_text(data.decode("utf-8", "surrogateescape"))
         except fairramp.SummaryFormatError as error:
             _check_sentence(error)
             return False
-        text = binned_format.to_text(summary)
-        assert binned_format.to_text(binned_format.from_text(text)) == text
+        text = bins.to_text(summary)
+        assert bins.to_text(bins.from_text(text)) == text
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 rule = fairramp.fit_summary(summary, max_gap=0.1)
                 assert fairramp.Rule.from_json(rule.to_json()) == rule
                 both = summary.merge(summary)
-                assert binned_format.from_text(binned_format.to_text(both)).smallest_count >= 1
+                assert bins.from_text(bins.to_text(both)).smallest_count >= 1
             except fairramp.FairrampError as error:
                 _check_sentence(error)
         return True
@@ -139,8 +138,7 @@ def _run(*arguments):
 
 _RULE = fairramp.Rule(
     groups=("a", "b"),
-    ramps=(fairramp.Ramp(0.4), fairramp.Ramp(0.6)),
-    ramp_width=0.1,
+    ramps=(fairramp.Ramp.centered(0.4, 0.1), fairramp.Ramp.centered(0.6, 0.1)),
     unseen_group="original",
 )
 
@@ -219,9 +217,10 @@ def _seeds():
         warnings.simplefilter("ignore")
         rules = [
             _RULE,
+            fairramp.Rule(("a", 1), (fairramp.Ramp(0.4, 0.0, 0.5), fairramp.Ramp(0.1, 0.3)), ramp="paper"),
             fairramp.fit_rule(scores, groups, max_gap=0.05, unseen_group="pooled"),
             fairramp.fit_rule(scores, {"g": groups, "w": weights}, sample_weight=weights, ramp_width=0),
-            fairramp.fit_rule(scores, groups, criterion=fairramp.Covariance(strata=weights)),
+            fairramp.fit_rule(scores, groups, strata=weights),
             fairramp.fit_rule(scores, groups, solver=fairramp.SGD(epochs=1), target_rate=0.3),
         ]
     summaries = [
@@ -230,10 +229,10 @@ def _seeds():
     ]
     table = "".join(f"{i},{p},{g}\n" for i, (p, g) in enumerate(zip(scores[:6], groups[:6], strict=True)))
     lines = [json.dumps({"p": float(p), "g": str(g)}) for p, g in zip(scores[:6], groups[:6], strict=True)]
-    with _unsigned(rule_format, True), _unsigned(binned_format, True):
+    with _unsigned(True):
         return {
             "rule": [rule.to_json().encode() for rule in rules],
-            "summary": [binned_format.to_text(summary).encode() for summary in summaries],
+            "summary": [bins.to_text(summary).encode() for summary in summaries],
             "csv": [b"id,p,g\n" + table.encode(), b'id;"p";g\r\n1;"0,5";a\r\n2;0,25;"b ""c"""\r\n'],
             "jsonl": ["\n".join(lines).encode() + b"\n"],
             "json": [("[" + ",".join(lines) + "]").encode()],

@@ -80,7 +80,7 @@ leaves = st.one_of(
     st.integers(-(2**70), 2**70),
     st.floats(),
     st.text(max_size=8),
-    st.sampled_from(["parity", "covariance", "probability", "logit", "percent", "centered", "sgd", "x", "error"]),
+    st.sampled_from(["parity", "selection", "probability", "logit", "percent", "centered", "sgd", "x", "error"]),
 )
 values = st.recursive(
     leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4)

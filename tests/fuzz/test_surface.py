@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 
 import fairramp
 from engines import IN_MEMORY, QUICK_LAZY, columns_of, table
-from fairramp.data.bins_file import from_text, to_text
+from fairramp.data.bins import from_text, to_text
 from oracles import selection_rates
 from samples import KEY, gap
 
@@ -169,7 +169,7 @@ class Surface(RuleBasedStateMachine):
         with within():
             fitted = fairramp.fit_summary(merged, max_gap=max_gap, ramp_width=width)
         chances = fitted.probabilities(self.scores, self.groups)
-        error = 2 * max(fitted.record.rate_error)
+        error = 2 * max(fitted.record.rates["selection"].error)
         codes = np.array([str(g) for g in self.groups])
         assert gap(chances, codes, self.weight) <= max_gap + error + 1e-9
 

@@ -7,19 +7,23 @@ is coarsened first, as two bins of a pair make one of the coarser grid.
 
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from fairramp.core.labels import Label, refuse_mixed
+from msgspec import convert
+
+from fairramp.core.labels import Label, label_parts, refuse_mixed
 from fairramp.core.points import Summary
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
+from fairramp.data import documents
+from fairramp.data.bins_file import SummaryFile, bins_of, summary_of
 from fairramp.data.columns import Columns
+from fairramp.data.files import write_text
 from fairramp.data.grid import Grid, checked_resolution
 from fairramp.errors import InputError
 
-__all__ = [
-    "GroupScores",
-]
+__all__ = ["GroupScores", "from_text", "to_text"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -116,41 +120,41 @@ class GroupScores:
         (('A', 'B', 'C'), (1, 2, 1), 256)
         """
         if not isinstance(other, GroupScores):
-            kind = type(other).__name__
-            raise InputError("must be a fairramp.GroupScores, got {kind}", argument="other", kind=kind)
+            raise InputError(
+                "must be a fairramp.GroupScores, got {kind}", argument="other", kind=type(other).__name__
+            )
         columns = self._columns_with(other)
-        size = min(self.resolution, other.resolution)
-        grid = replace(self.grid, resolution=size)
+        grid = replace(self.grid, resolution=min(self.resolution, other.resolution))
         labels, points = self.summary.beside(other.summary)
-        return GroupScores(
+        return replace(
+            self,
             grid=grid,
             summary=Summary(labels, grid.joined(points)),
             weighted=self.weighted or other.weighted,
-            stratified=self.stratified,
             columns=columns,
         )
 
     def _columns_with(self, other: "GroupScores") -> Columns:
-        """Names of the columns of both; refuse what cannot be added up."""
-        for what, mine, theirs in (
+        """Names of the columns of both, where an unknown one is like the other; refuse what does not add up."""
+        mine, theirs = self.columns, other.columns
+        groups, strata = mine.groups or theirs.groups, mine.strata or theirs.strata
+        for what, a, b in (
             ("scales", self.scale, other.scale),
             ("cut-offs", self.cutoff, other.cutoff),
-            ("kinds of groups", *(_kind(part) for part in (self, other))),
-            ("group columns", *_known(self.columns.groups, other.columns.groups)),
-            ("strata columns", *_known(self.columns.strata, other.columns.strata)),
+            ("kinds of groups", _kind(self), _kind(other)),
+            ("group columns", list(mine.groups or groups or ()), list(theirs.groups or groups or ())),
+            ("strata columns", list(mine.strata or strata or ()), list(theirs.strata or strata or ())),
         ):
-            if mine != theirs:
+            if a != b:
                 raise InputError(
-                    "Summaries with different {what} do not merge, got {mine} and {theirs}",
-                    remedy="summarise the rows of both alike",
+                    "Summaries with different {what} do not merge, got {mine!r} and {theirs!r}",
+                    remedy="summarize the rows of both alike",
                     what=what,
-                    mine=_shown(mine),
-                    theirs=_shown(theirs),
+                    mine=a,
+                    theirs=b,
                 )
         refuse_mixed((*self.labels, *other.labels))
-        score = self.columns.score if self.columns.score == other.columns.score else None
-        mine, theirs = self.columns, other.columns
-        return Columns(score, mine.groups or theirs.groups, mine.strata or theirs.strata)
+        return Columns(mine.score if mine.score == theirs.score else None, groups, strata)
 
     def coarsened(self, resolution: int) -> "GroupScores":
         """The same rows in fewer bins: a smaller file that says less about single rows, and larger errors.
@@ -172,17 +176,16 @@ class GroupScores:
             return self
         if grid.resolution > self.resolution:
             raise InputError(
-                f"`resolution` must be at most that of the summary, {self.resolution}, got {resolution}; "
-                "finer bins need the rows."
+                "must be at most that of the summary, {most}",
+                argument="resolution",
+                got=resolution,
+                remedy="finer bins need the rows",
+                most=self.resolution,
             )
         return replace(self, grid=grid, summary=Summary(self.labels, grid.joined(self.summary.points)))
 
     def __eq__(self, other: object) -> bool:
-        from fairramp.data import bins_file as binned_format
-
-        if not isinstance(other, GroupScores):
-            return NotImplemented
-        return binned_format.to_text(self) == binned_format.to_text(other)
+        return to_text(self) == to_text(other) if isinstance(other, GroupScores) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.grid, self.labels, self.rows))
@@ -217,11 +220,10 @@ class GroupScores:
 
     def __repr__(self) -> str:
         n = len(self.labels)
-        what = (
-            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows of {n:,} "
-            f"group{'s' if n > 1 else ''} in {self.resolution:,} bins of the scale {self.scale!r}"
+        return (
+            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows of {n:,} group{'s' if n > 1 else ''} "
+            f"in {self.resolution:,} bins of the scale {self.scale!r}\n\n{self.table()}"
         )
-        return f"{what}\n\n{self.table()}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summary to a JSON file with a checksum, which appears whole or not at all.
@@ -239,9 +241,7 @@ class GroupScores:
         ...     fairramp.GroupScores.load(Path(folder) / "monday.json") == summary
         True
         """
-        from fairramp.data import bins_file as binned_format
-
-        binned_format.save(self, path)
+        write_text(Path(path), to_text(self), "the summary")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "GroupScores":
@@ -258,27 +258,38 @@ class GroupScores:
         >>> import fairramp
         >>> monday = fairramp.GroupScores.load("monday.json")  # doctest: +SKIP
         """
-        from fairramp.data import bins_file as binned_format
-
-        return binned_format.load(path)
+        return documents.load(path, SummaryFile, _scores)
 
 
-def _kind(part: GroupScores) -> str:
+def to_text(scores: GroupScores) -> str:
+    """Return the summary as the text of its file."""
+    document = SummaryFile(
+        version=documents.VERSION,
+        sha256="",
+        scale=scores.scale,
+        resolution=scores.resolution,
+        cutoff=scores.cutoff,
+        weighted=scores.weighted,
+        stratified=scores.stratified,
+        columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
+        groups=bins_of(scores.grid, scores.summary, scores.weighted),
+    )
+    return documents.written(document, indent=-1)
+
+
+def from_text(text: str) -> GroupScores:
+    """Read a summary from the text of its file."""
+    return documents.read(text, SummaryFile, _scores)
+
+
+def _scores(document: SummaryFile) -> GroupScores:
+    grid = Grid.checked(document.scale, document.resolution, document.cutoff)
+    columns = convert(document.columns, Columns, from_attributes=True)
+    return GroupScores(grid, summary_of(document, grid), document.weighted, document.stratified, columns)
+
+
+def _kind(scores: GroupScores) -> str:
     """Of how many columns a group consists, in words."""
-
-    def width(label: Label) -> int:
-        return len(label) if isinstance(label, tuple) else 1
-
-    first = part.labels[0]
-    if part.stratified and isinstance(first, tuple):
-        return f"groups of {width(first[1])} in strata of {width(first[0])} columns"
-    return f"groups of {width(first)} columns"
-
-
-def _known(mine: Any, theirs: Any) -> tuple[Any, Any]:
-    """Two names, where one that is not known is like the other."""
-    return (mine or theirs, theirs or mine)
-
-
-def _shown(value: Any) -> str:
-    return repr(list(value)) if isinstance(value, tuple) else repr(value)
+    cell: Any = scores.labels[0] if scores.stratified else (scores.labels[0],)
+    *strata, group = (len(label_parts(part)) for part in cell)
+    return f"groups of {group}{f' in strata of {strata[0]}' if strata else ''} columns"

@@ -3,7 +3,7 @@
     path  →  a hidden file beside it  →  flushed to the disk  →  renamed to path
 
 Whoever looks sees the old file or the new one, whatever happens in between: a full disk, a signal, a second
-process that writes the same file. Who is killed may leave the hidden file behind, never half an output.
+process that writes the same file. A killed process may leave its hidden file, never half an output.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from fairramp.errors import FairrampError
 
 __all__ = ["replacing", "write_bytes", "write_text"]
 
-#: So many characters of a file's name show whose the hidden file is; with all of them its own might be too long.
+#: This many characters of a file's name show whose the hidden file is; with all, its own might be too long.
 _SHOWN = 40
 
 
@@ -26,10 +26,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
     target = path.resolve()
     temporary = target.with_name(f".{target.name[:_SHOWN]}.{secrets.token_hex(8)}.tmp")
-    try:
-        mode = stat.S_IMODE(target.stat().st_mode)
-    except FileNotFoundError:
-        mode = None
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     try:
         rights = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights))
@@ -62,15 +59,18 @@ def write_text(path: Path, text: str, what: str) -> None:
 def write_bytes(path: Path, content: bytes, what: str) -> None:
     """Write bytes to a file; to a pipe or a device straight, because a file must not take its place."""
     if path.is_dir():
-        raise FairrampError(f"Cannot save {what} to {path}: it is a folder.")
+        raise FairrampError("Cannot save {what} to {path}: it is a folder", what=what, path=path)
     if not path.parent.is_dir():
-        raise FairrampError(f"Cannot save {what} to {path}: the folder {path.parent} does not exist.")
+        raise FairrampError(
+            "Cannot save {what} to {path}: the folder {folder} does not exist",
+            what=what,
+            path=path,
+            folder=path.parent,
+        )
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)
-            return
-        with replacing(path) as temporary:
-            temporary.write_bytes(content)
+        straight = path.exists() and not path.is_file()
+        with contextlib.nullcontext(path) if straight else replacing(path) as place:
+            place.write_bytes(content)
     except OSError as error:
         if error.errno is None:
             raise

@@ -1,86 +1,131 @@
-"""Rules as JSON files.
+"""Rules as JSON files: a `fairramp.data.documents.Document` with these fields.
 
-    {"format": "fairramp.rule", "version": 1,
-     "ramp_width": …, "ramp": …, "scale": …, "cutoff": …, "max_gap": …, "target_rate": …,
-     "unseen_group": …, "criterion": …, "pooled": null or {"threshold": …, "tie_chance": …},
-     "groups": [{"label": …, "threshold": …, "tie_chance": …}, …],
+    {"format": "fairramp.rule", "version": 2,
+     "groups": [{"label": …, "foot": …, "width": …, "tie": …}, …],
+     "ramp": …, "scale": …, "cutoff": …, "criterion": …, "stratified": …, "max_gap": …, "target_rate": …,
+     "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
+     "columns": {"score": …, "groups": …, "strata": …},
      "record": null or what `FitRecord` holds,
-     "columns": null or [names of the group columns, where there is no record],
      "sha256": "…"}
 
-Numbers are written in the shortest form that reads back to the same float, so that a rule survives any
-number of round trips byte for byte. Reading is strict: an unknown field, version or value is refused with
-the reason, because a rule that is half understood decides wrongly. The checksum is that of the rule, so that a
-damaged digit is found and another layout is not; it finds damage, not malice.
+A rule survives any number of round trips byte for byte. Its JSON Schema is made from these types by
+`scripts/make_rule_schema.py`.
 """
 
-import hashlib
 import json
 import os
-from collections.abc import Callable
-from dataclasses import asdict, fields
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from fairramp.core.labels import Label
-from fairramp.core.ramps import Ramp
-from fairramp.data import strict_json as strict
+from msgspec import Meta, convert
+
+from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH
+from fairramp.core.ramps import OFFSETS, Ramp
+from fairramp.core.scales import SCALES
+from fairramp.data import documents
 from fairramp.data.columns import Columns
+from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
 from fairramp.data.files import write_text
-from fairramp.errors import InputError, RuleFormatError, shown
+from fairramp.errors import RuleFormatError
 from fairramp.rule.record import FitRecord, Rates
-from fairramp.rule.rule import TARGETS, Rule
+from fairramp.rule.rule import CRITERIA, UNSEEN_POLICIES, Rule
 
-__all__ = ["FORMAT", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
+__all__ = ["FORMAT", "RuleFile", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
 
 FORMAT = "fairramp.rule"
-VERSION = 2
 
 _SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
+_NEITHER = {"not": {"exclusiveMinimum": 0.0, "exclusiveMaximum": MIN_RAMP_WIDTH}}
+_Width = Annotated[float, Meta(ge=0.0, le=MAX_RAMP_WIDTH, extra_json_schema=_NEITHER)]
+
+
+class RampEntry(Shape, frozen=True):
+    """A ramp."""
+
+    foot: Finite
+    width: _Width
+    tie: Share
+
+
+class GroupEntry(Shape, frozen=True):
+    """A group and its ramp."""
+
+    label: PlainLabel
+    foot: Finite
+    width: _Width
+    tie: Share
+
+
+_Event = Annotated[str, Meta(pattern="^selection$")]
+_Rates = Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)]  # type: ignore[misc, valid-type]
+_Record = shape_of(FitRecord, rates=_Rates)
+
+
+class RuleFile(Document, frozen=True, tag=FORMAT):
+    """A rule."""
+
+    words: ClassVar = {
+        "noun": "rule",
+        "again": "fit the rule again",
+        "mend": "fit the rule again, or change it in Python, with dataclasses.replace, and save it",
+    }
+    refused = RuleFormatError
+
+    groups: Annotated[tuple[GroupEntry, ...], Meta(extra_json_schema={"minItems": 1})]
+    ramp: Annotated[str, Meta(extra_json_schema={"enum": list(OFFSETS)})]
+    scale: Annotated[str, Meta(extra_json_schema={"enum": list(SCALES)})]
+    cutoff: Finite
+    criterion: Annotated[str, Meta(extra_json_schema={"enum": CRITERIA})]
+    stratified: bool
+    max_gap: Share
+    target_rate: Share | None
+    unseen_group: Annotated[str, Meta(extra_json_schema={"enum": UNSEEN_POLICIES})]
+    pooled: RampEntry | None
+    columns: ColumnNames
+    record: _Record | None  # type: ignore[valid-type]
+
+
+def _document(rule: Rule) -> RuleFile:
+    labels: tuple[Any, ...] = rule.groups
+    return RuleFile(
+        version=documents.VERSION,
+        sha256="",
+        groups=tuple(
+            GroupEntry(label, ramp.foot, ramp.width, ramp.tie)
+            for label, ramp in zip(labels, rule.ramps, strict=True)
+        ),
+        pooled=convert(rule.pooled, RampEntry | None, from_attributes=True),
+        columns=convert(rule.columns, ColumnNames, from_attributes=True),
+        record=convert(rule.record, _Record | None, from_attributes=True),
+        **{name: getattr(rule, name) for name in _SETTINGS},
+    )
+
+
+def _rule(document: RuleFile) -> Rule:
+    return Rule(
+        groups=tuple(entry.label for entry in document.groups),
+        ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),
+        pooled=convert(document.pooled, Ramp | None, from_attributes=True),
+        columns=convert(document.columns, Columns, from_attributes=True),
+        record=convert(document.record, FitRecord | None, from_attributes=True),
+        **{name: getattr(document, name) for name in _SETTINGS},
+    )
 
 
 def to_dict(rule: Rule) -> dict[str, Any]:
     """Return the rule as plain values."""
-    content = _content(rule)
-    return {**content, "sha256": _checksum(content)}
-
-
-def _content(rule: Rule) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        **{name: getattr(rule, name) for name in _SETTINGS},
-        "pooled": asdict(rule.pooled) if rule.pooled else None,
-        "groups": [
-            {"label": strict.plain(label), **asdict(ramp)}
-            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
-        ],
-        "columns": {k: strict.plain(v) for k, v in asdict(rule.columns).items() if k != "id"},
-        "record": _plain_record(rule.record) if rule.record else None,
-    }
-
-
-def _plain_record(record: FitRecord) -> dict[str, Any]:
-    content = {k: strict.plain(v) for k, v in asdict(record).items()}
-    content["rates"] = {
-        event: {k: strict.plain(v) for k, v in rates.items()} for event, rates in content["rates"].items()
-    }
-    return content
+    return dict(json.loads(to_json(rule)))
 
 
 def to_json(rule: Rule) -> str:
     """Return the rule as JSON text."""
-    return json.dumps(to_dict(rule), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return documents.written(_document(rule), indent=1)
 
 
 def fingerprint(rule: Rule) -> str:
     """SHA-256 of all that decides."""
-    return _checksum({k: v for k, v in _content(rule).items() if k not in ("record", "columns")})
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    text = json.dumps(content, ensure_ascii=True, allow_nan=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return documents.checksum(_document(rule), without=("record", "columns"))
 
 
 def save(rule: Rule, path: str | os.PathLike[str]) -> None:
@@ -90,149 +135,9 @@ def save(rule: Rule, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Rule:
     """Read a rule from a file."""
-    return strict.read_file(path, from_json, "a rule", RuleFormatError)
+    return documents.load(path, RuleFile, _rule)
 
 
 def from_json(text: str) -> Rule:
     """Read a rule from JSON text."""
-    try:
-        content = json.loads(text, object_pairs_hook=strict.unique_fields, parse_constant=_constant)
-    except RuleFormatError:
-        raise
-    except ValueError as error:
-        if _is_cut(text, error):
-            why = error if text.strip() else "for it is empty"
-            raise RuleFormatError(
-                f"The rule is cut short, as by an interrupted copy: not valid JSON, {why}; copy it again, or "
-                "fit it again."
-            ) from None
-        raise RuleFormatError(f"Not a rule, because not valid JSON: {error}.") from None
-    except RecursionError:
-        raise RuleFormatError("Not a rule, because nested too deeply.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise RuleFormatError(f'Not a rule: the field "format" is not "{FORMAT}".')
-    version = content.get("version")
-    if type(version) is not int or version != VERSION:
-        raise RuleFormatError(
-            f"Rule version {shown(version)} is not understood; this library reads version "
-            f"{VERSION}. Update fairramp or fit the rule again."
-        )
-    fields_ = ("format", "version", *_SETTINGS, "pooled", "groups", "record", "columns", "sha256")
-    strict.check_names(content, fields_, "the rule")
-    record = content["record"]
-    try:
-        groups = [_entry(entry) for entry in strict.items(content["groups"], '"groups"')]
-        rule = Rule(
-            groups=tuple(label for label, _ in groups),
-            ramps=tuple(ramp for _, ramp in groups),
-            ramp=strict.text(content["ramp"], '"ramp"'),
-            scale=strict.text(content["scale"], '"scale"'),
-            cutoff=strict.number(content["cutoff"], '"cutoff"'),
-            max_gap=strict.share(content["max_gap"], '"max_gap"'),
-            target_rate=None
-            if content["target_rate"] is None
-            else strict.share(content["target_rate"], '"target_rate"'),
-            unseen_group=strict.text(content["unseen_group"], '"unseen_group"'),
-            criterion=strict.text(content["criterion"], '"criterion"'),
-            pooled=None if content["pooled"] is None else _ramp(content["pooled"], '"pooled"'),
-            record=None if record is None else _record(record),
-            columns=_columns(content["columns"]),
-            stratified=strict.truth(content["stratified"], '"stratified"'),
-        )
-    except InputError as error:
-        raise RuleFormatError(str(error)) from None
-    if content["sha256"] != _checksum(_content(rule)):
-        raise RuleFormatError(
-            "The checksum does not fit the content: the rule is damaged or was changed by hand; fit it again, or "
-            "change it in Python, with dataclasses.replace, and save it."
-        )
-    return rule
-
-
-def _is_cut(text: str, error: ValueError) -> bool:
-    """Whether a text that is no JSON begins like a rule and has no end."""
-    body = text.rstrip()
-    if not isinstance(error, json.JSONDecodeError) or error.msg == "Extra data":
-        return False
-    return not body or (body.lstrip().startswith("{") and (not body.endswith("}") or error.pos >= len(body)))
-
-
-def _constant(name: str) -> float:
-    raise RuleFormatError(f"{name} is not a number that a rule can hold.")
-
-
-def _columns(content: Any) -> Columns:
-    strict.check_names(content, ("score", "groups", "strata"), '"columns"')
-    several = strict.optional(strict.many(strict.text))
-    return Columns(
-        strict.optional(strict.text)(content["score"], '"score"'),
-        several(content["groups"], '"groups"'),
-        several(content["strata"], '"strata"'),
-    )
-
-
-def _ramp(content: Any, where: str) -> Ramp:
-    strict.check_names(content, ("foot", "width", "tie"), where)
-    return Ramp(*(strict.number(content[name], f'"{name}"') for name in ("foot", "width", "tie")))
-
-
-def _entry(content: Any) -> tuple[Label, Ramp]:
-    where = "a group"
-    strict.check_names(content, ("label", "foot", "width", "tie"), where)
-    label = strict.label(content["label"])
-    return label, _ramp({k: v for k, v in content.items() if k != "label"}, where)
-
-
-def _target(value: Any, where: str) -> str | float:
-    if value in TARGETS and isinstance(value, str):
-        return value
-    return strict.share(value, where)
-
-
-def _solver(value: Any, where: str) -> str:
-    if value not in ("exact", "sgd"):
-        raise RuleFormatError(f'{where} must be "exact" or "sgd", got {shown(value)}.')
-    return str(value)
-
-
-_RATES: dict[str, Callable[[Any, str], Any]] = {
-    "rows": strict.many(strict.whole),
-    "effective_rows": strict.many(strict.nonnegative),
-    "rows_above": strict.many(strict.whole),
-    "rows_inside": strict.many(strict.whole),
-    "before": strict.many(strict.share),
-    "after": strict.many(strict.share),
-    "error": strict.many(strict.share),
-}
-_RECORD: dict[str, Callable[[Any, str], Any]] = {
-    "strata": strict.optional(strict.many(strict.whole)),
-    "target": _target,
-    "ramp_width": strict.nonnegative,
-    "weighted": strict.truth,
-    "cross_fitted": strict.truth,
-    "solver": _solver,
-    "trace": strict.optional(strict.many(strict.many(strict.number))),
-    "fingerprint": strict.text,
-    "version": strict.text,
-    "date": strict.optional(strict.text),
-}
-
-
-def _record(content: Any) -> FitRecord:
-    strict.check_names(content, tuple(f.name for f in fields(FitRecord)), "the record")
-    read = {name: kind(content[name], f'"{name}"') for name, kind in _RECORD.items()}
-    strict.check_names(content["rates"], ("selection",), "the rates")
-    strict.check_names(content["rates"]["selection"], tuple(_RATES), "the rates")
-    rates = {name: kind(content["rates"]["selection"][name], f'"{name}"') for name, kind in _RATES.items()}
-    lengths = {len(values) for values in rates.values()}
-    if len(lengths) > 1:
-        raise RuleFormatError("The lists of the record differ in length.")
-    for name, found in (("strata", [read["strata"]]), ("trace", read["trace"] or [])):
-        if any(values is not None and len(values) not in lengths for values in found):
-            raise RuleFormatError(f'"{name}" of the record must have one entry per group.')
-    if (read["trace"] is None) != (read["solver"] == "exact"):
-        raise RuleFormatError('A record has a "trace" if and only if its "solver" is "sgd".')
-    for n, above, inside in zip(rates["rows"], rates["rows_above"], rates["rows_inside"], strict=True):
-        if above + inside > n:
-            raise RuleFormatError(f'"rows_above" and "rows_inside" are {above + inside} of only {n} rows.')
-    return FitRecord(rates={"selection": Rates(**rates)}, **read)
+    return documents.read(text, RuleFile, _rule)

@@ -6,10 +6,14 @@ all of them: its rate is the selection rate.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
+from fairramp.data.documents import Count, Finite, Nonnegative, Share
+from fairramp.errors import InputError
 
 __all__ = ["FitRecord", "Rates"]
 
@@ -42,13 +46,20 @@ class Rates:
     [0.077, 0.245]
     """
 
-    rows: tuple[int, ...]
-    effective_rows: tuple[float, ...]
-    rows_above: tuple[int, ...]
-    rows_inside: tuple[int, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-    error: tuple[float, ...]
+    rows: tuple[Count, ...]
+    effective_rows: tuple[Nonnegative, ...]
+    rows_above: tuple[Count, ...]
+    rows_inside: tuple[Count, ...]
+    before: tuple[Share, ...]
+    after: tuple[Share, ...]
+    error: tuple[Share, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(map(len, vars(self).values()))) > 1:
+            raise InputError("The lists of the record differ in length")
+        parts = map(sum, zip(self.rows_above, self.rows_inside, strict=True))
+        if any(found > n for found, n in zip(parts, self.rows, strict=True)):
+            raise InputError('"rows_above" and "rows_inside" of the record are more than its "rows"')
 
     @property
     def is_exact(self) -> bool:
@@ -95,16 +106,23 @@ class FitRecord:
     """
 
     rates: Mapping[str, Rates]
-    strata: tuple[int, ...] | None
-    target: str | float
-    ramp_width: float
+    strata: tuple[Count, ...] | None
+    target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|base_rate)$")]
+    ramp_width: Nonnegative
     weighted: bool
     cross_fitted: bool
-    solver: str
-    trace: tuple[tuple[float, ...], ...] | None
+    solver: Annotated[str, Meta(pattern="^(exact|sgd)$")]
+    trace: tuple[tuple[Finite, ...], ...] | None
     fingerprint: str
     version: str
     date: str | None
+
+    def __post_init__(self) -> None:
+        for name, found in (("strata", [self.strata]), ("trace", self.trace or [])):
+            if any(values is not None and len(values) != len(self.rows) for values in found):
+                raise InputError('"{name}" of the record must have one entry per group', name=name)
+        if (self.trace is None) != (self.solver == "exact"):
+            raise InputError('A record has a "trace" if and only if its "solver" is "sgd"')
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -126,7 +144,5 @@ class FitRecord:
         For a rule fitted to bins, the largest that it can be: the error of its rates is counted in.
         """
         rates = self.rates["selection"]
-        if rates.is_exact:
-            return largest_gap(rates.after, self.strata)
         after, errors = np.array(rates.after), np.array(rates.error)
         return worst_stratum(widest, self.strata, after - errors, after + errors)

@@ -1,0 +1,79 @@
+"""Write src/fairramp/rule/rule.schema.json, the JSON Schema of rules, from the types that read them.
+
+python scripts/make_rule_schema.py
+"""
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from fairramp.core.scales import SCALES
+from fairramp.rule.file import RuleFile
+from fairramp.rule.record import FitRecord
+
+#: What holds of several fields together, which types do not say.
+RULES = [
+    *(
+        {
+            "if": {"properties": {"scale": {"const": name}}},
+            "then": {"properties": {"cutoff": {"minimum": max(low, -700.0), "maximum": min(high, 700.0)}}},
+        }
+        for name, (low, high) in ((name, scale.score_range) for name, scale in SCALES.items())
+    ),
+    {
+        "if": {"properties": {"unseen_group": {"const": "pooled"}}},
+        "then": {"properties": {"pooled": {"type": "object"}}},
+        "else": {"properties": {"pooled": {"type": "null"}}},
+    },
+    {
+        "if": {"properties": {"stratified": {"const": True}}},
+        "then": {
+            "properties": {
+                "target_rate": {"type": "null"},
+                "unseen_group": {"enum": ["error", "original"]},
+                "groups": {"items": {"properties": {"label": {"type": "array", "minItems": 2, "maxItems": 2}}}},
+                "record": {"properties": {"strata": {"type": "array"}}},
+            }
+        },
+        "else": {
+            "properties": {
+                "target_rate": {"type": "number"},
+                "record": {"properties": {"strata": {"type": "null"}}},
+            }
+        },
+    },
+]
+RECORDS = {
+    "if": {"properties": {"solver": {"const": "sgd"}}},
+    "then": {"properties": {"trace": {"type": "array"}}},
+    "else": {"properties": {"trace": {"type": "null"}}},
+}
+
+
+def schema():
+    """The schema of the types, with what holds of several fields together."""
+    (whole,), parts = msgspec.json.schema_components([RuleFile], ref_template="#/$defs/{name}")
+    for part in parts.values():
+        part.pop("description", None)  # those of classes are for readers of the code
+    parts[FitRecord.__name__] |= RECORDS
+    parts[RuleFile.__name__]["allOf"] = RULES
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:fairramp:rule:2",
+        "title": "fairramp rule, version 2",
+        "description": "docs/rule-format.md says what each field means, and what a reader must check besides.",
+        **whole,
+        "$defs": parts,
+    }
+
+
+def text():
+    """The file."""
+    return json.dumps(schema(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    path = Path(__file__).parents[1] / "src" / "fairramp" / "rule" / "rule.schema.json"
+    path.write_text(text(), encoding="utf-8", newline="\n")
+    print(f"{path}: {path.stat().st_size:,} bytes")

@@ -1,0 +1,230 @@
+"""Documents: JSON files that know whether they are whole.
+
+    {"format": …, "version": 2, …the fields of the content…, "sha256": "…"}
+
+Rules and summaries are documents; the content is a typed `Shape`. Reading is strict: a field that is unknown,
+missing, twice there or of another kind is refused with the reason, because a file that is half understood decides
+wrongly. A field that joins a shape later has a default and is left out where it has that value, so that files
+and checksums from before stay good.
+
+The checksum is that of the content and not of its layout, so that a damaged digit is found and other spaces
+are not. It finds damage, not malice: who can change a file can compute it anew.
+"""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fairramp.errors import FairrampError, InputError, shown
+
+__all__ = [
+    "VERSION",
+    "ColumnNames",
+    "Count",
+    "Document",
+    "Finite",
+    "Nonnegative",
+    "PlainLabel",
+    "Shape",
+    "Share",
+    "checksum",
+    "load",
+    "read",
+    "shape_of",
+    "written",
+]
+
+VERSION: Final = 2
+
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Nonnegative = Annotated[float, Meta(ge=0.0, le=sys.float_info.max)]
+Share = Annotated[float, Meta(ge=0.0, le=1.0)]
+Count = Annotated[int, Meta(ge=0)]
+
+_Value = str | int | bool | None
+#: A value, a list with one for each column, or [stratum, group].
+PlainLabel = _Value | tuple[_Value | tuple[_Value, ...], ...]
+
+_Document = TypeVar("_Document", bound="Document")
+_Read = TypeVar("_Read")
+
+
+class Shape(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An object of a file: these fields and no others."""
+
+
+def shape_of(kind: type, **others: Any) -> Any:
+    """The `Shape` with the fields of a dataclass and their defaults, some of them of other types."""
+    types = get_type_hints(kind, include_extras=True) | others
+    entries = [
+        (f.name, types[f.name], msgspec.NODEFAULT if f.default is MISSING else f.default) for f in fields(kind)
+    ]
+    return msgspec.defstruct(kind.__name__, entries, bases=(Shape,), frozen=True)
+
+
+class ColumnNames(Shape, frozen=True):
+    """Names of columns, null where they have none."""
+
+    score: str | None
+    groups: tuple[str, ...] | None
+    strata: tuple[str, ...] | None
+
+
+class Document(Shape, frozen=True, tag_field="format"):
+    """What every file has.
+
+    Attributes
+    ----------
+    words : dict of str
+        For sentences: "noun", what it is; "again" and "mend", what to do about one that is of no use, or changed.
+    refused : type of FairrampError
+        What is raised.
+    """
+
+    words: ClassVar[dict[str, str]]
+    refused: ClassVar[type[FairrampError]]
+
+    version: Literal[2]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+def _content(document: Document, without: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {k: v for k, v in msgspec.to_builtins(document).items() if k not in ("sha256", *without)}
+
+
+def checksum(document: Document, without: tuple[str, ...] = ()) -> str:
+    """SHA-256 of the content, but for some fields."""
+    text = json.dumps(_content(document, without), allow_nan=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def written(document: Document, indent: int) -> str:
+    """The text of a file: numbers in the shortest form that reads back to the same float."""
+    content = _content(document) | {"sha256": checksum(document)}
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
+    return msgspec.json.format(text, indent=indent).decode("utf-8", "surrogatepass") + "\n"
+
+
+def load(path: str | os.PathLike[str], kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
+    """Read a file as `read` reads its text; a refusal names the file."""
+    place = os.fspath(path)
+    try:
+        return read(Path(path).read_bytes().decode("utf-8"), kind, build)
+    except UnicodeDecodeError:
+        raise kind.refused("{place}: not a {noun}, because not UTF-8 text", place=place, **kind.words) from None
+    except kind.refused as error:
+        raise kind.refused("{place}: {error}", place=place, error=error) from None
+
+
+def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
+    """What `build` makes of the document in a text, if that is one and as it was written."""
+    try:
+        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
+        _check_head(content, kind)
+        document = msgspec.convert(content, kind)
+        found = build(document)
+    except InputError as error:
+        raise kind.refused("{error}", error=error) from None
+    except msgspec.ValidationError as error:
+        raise _refusal(error, content, kind) from None
+    except RecursionError:
+        raise kind.refused("Not a {noun}, because nested too deeply", **kind.words) from None
+    except ValueError as error:
+        if not _is_cut(text, error):
+            raise kind.refused(
+                "Not a {noun}, because not valid JSON: {error}", error=error, **kind.words
+            ) from None
+        raise kind.refused(
+            "The {noun} is cut short, as by an interrupted copy: not valid JSON, {why}",
+            remedy="copy it again, or {again}",
+            why=error if text.strip() else "for it is empty",
+            **kind.words,
+        ) from None
+    if document.sha256 != checksum(document):
+        raise kind.refused(
+            "The checksum does not fit the content: the file is damaged or was changed by hand",
+            remedy="{mend}",
+            **kind.words,
+        )
+    return found
+
+
+def _check_head(content: Any, kind: type[Document]) -> None:
+    name = kind.__struct_config__.tag
+    if not isinstance(content, dict) or content.get("format") != name:
+        raise InputError('Not a {noun}: the field "format" is not "{name}"', name=name, **kind.words)
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:
+        raise InputError(
+            "Version {found} of a {noun} is not understood: this library reads version {known}",
+            remedy="update fairramp or {again}",
+            found=shown(version),
+            known=VERSION,
+            **kind.words,
+        )
+
+
+def _is_cut(text: str, error: ValueError) -> bool:
+    """Whether a text that is no JSON begins like an object and has no end."""
+    if not isinstance(error, json.JSONDecodeError) or error.msg == "Extra data":
+        return False
+    body = text.rstrip()
+    return not body or (body.lstrip().startswith("{") and (error.pos >= len(body) or not body.endswith("}")))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise InputError("The field {twice!r:.60} appears twice", twice=twice)
+    return content
+
+
+def _constant(name: str) -> float:
+    raise InputError("{name} is not a number that a file can hold", name=name)
+
+
+#: What msgspec says, and we: the group is a field's name, or what must be there.
+_SAYINGS = {
+    "Object missing required field `(.*?)`?": 'The field "{words}" of {where} is missing',
+    "Object contains unknown field `(.*?)`?": "The field {words!r:.60} of {where} is not understood",
+    "Expected (.*?)(?:, got .*)?": "{where} must be {words}",
+    "(.*)": "{where} must be a finite number",
+}
+_KINDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+
+
+def _refusal(error: msgspec.ValidationError, content: Any, kind: type[Document]) -> FairrampError:
+    """A refusal of msgspec in our words: which field, what must hold, what came."""
+    if isinstance(error.__cause__, InputError):  # of a dataclass with laws of its own
+        return kind.refused("{error}", error=error.__cause__)
+    said, _, place = str(error).partition(" - at `")
+    path = place.rpartition("$")[2].strip(".`")
+    where = f'"{path}"' if path else f"the {kind.words['noun']}"
+    found = ((re.fullmatch(saying, said, re.DOTALL), rule) for saying, rule in _SAYINGS.items())
+    words, rule = next((match[1], rule) for match, rule in found if match)
+    if "field" in rule:
+        return kind.refused(rule, where=where, words=words)
+    for name, index in re.findall(r"(\w+)|\[([\d.]+)\]", path):
+        # [...] are the rates of an event, of which there is one.
+        content = next(iter(content.values())) if index == "..." else content[name or int(index)]
+    kinds = re.sub("`(.*?)`", lambda quoted: " or ".join(_KINDS[k] for k in quoted[1].split(" | ")), words)
+    return kind.refused(rule, where=where, words=kinds, got=content)

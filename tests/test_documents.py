@@ -1,0 +1,87 @@
+"""Documents grow: a field that joins later has a default, and files from before stay good."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pytest
+from msgspec import Meta
+
+import fairramp
+from fairramp.data.documents import Document, Share, read, shape_of, written
+
+
+@dataclass(frozen=True)
+class Part:
+    share: Share
+
+
+@dataclass(frozen=True)
+class LaterPart(Part):
+    above: bool = True
+
+
+class Before(Document, frozen=True, tag="test"):
+    words: ClassVar = {"noun": "test", "again": "write it again", "mend": "write it again"}
+    refused = fairramp.RuleFormatError
+
+    parts: tuple[shape_of(Part), ...]
+
+
+class Later(Document, frozen=True, tag="test"):
+    words = Before.words
+    refused = fairramp.RuleFormatError
+
+    parts: tuple[shape_of(LaterPart), ...]
+    higher: bool = True
+    width: Annotated[float, Meta(ge=0.0)] = 0.0
+
+
+def text(**changes):
+    content = {"format": "test", "version": 2, "parts": [{"share": 0.25}, {"share": 1.0}]} | changes
+    total = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json.dumps(content | {"sha256": total}, separators=(",", ":")) + "\n"
+
+
+def test_a_file_from_before_a_field_joined_is_read_with_its_default_and_written_as_it_was():
+    document = read(text(), Later, lambda found: found)
+    assert (document.higher, document.width, document.parts[0].above) == (True, 0.0, True)
+    assert written(document, indent=-1) == text() == written(read(text(), Before, lambda found: found), indent=-1)
+
+
+def test_what_differs_from_the_default_is_written_and_refused_by_readers_from_before():
+    later = text(higher=False)
+    assert written(read(later, Later, lambda found: found), indent=-1) == later
+    with pytest.raises(fairramp.RuleFormatError, match=r"^The field 'higher' of the test is not understood\.$"):
+        read(later, Before, lambda found: found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"parts": [{"share": 2}]}, '"parts[0].share" must be a number <= 1.0, got 2.'),
+        ({"parts": [{"share": 0}, {"share": "1"}]}, "\"parts[1].share\" must be a number, got '1'."),
+        ({"parts": [{"share": 10**400}]}, '"parts[0].share" must be a finite number, got 1000'),
+        ({"parts": [{}]}, 'The field "share" of "parts[0]" is missing.'),
+        ({"parts": {}}, '"parts" must be a list, got {}.'),
+        ({"parts": [3]}, '"parts[0]" must be an object, got 3.'),
+        ({"x - at `$.parts": 1}, "is not understood."),
+        ({"` - at `$.parts[7].share`": 1}, "is not understood."),
+        ({"{place}": 1}, "The field '{place}' of the test is not understood."),
+        (
+            {"version": 3},
+            "Version 3 of a test is not understood: this library reads version 2; update fairramp or",
+        ),
+    ],
+)
+def test_a_refusal_names_the_field_the_rule_and_what_came(changes, sentence):
+    with pytest.raises(fairramp.RuleFormatError) as caught:
+        read(text(**changes), Before, lambda found: found)
+    assert sentence in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_number_is_a_float_however_it_is_written():
+    whole = text().replace("1.0", "1")
+    assert written(read(whole, Before, lambda found: found), indent=-1) == text()
