@@ -1,4 +1,4 @@
-"""Where data bases differ, and how names and values are written for each of them.
+"""Where databases differ, and how names and values are written for each of them.
 
     name      in quotes, as given; a quote inside is doubled
     text      in quotes; as bytes or escaped where a setting of the session could change what a backslash means
@@ -38,7 +38,7 @@ Part = str | int | bool | None
 
 
 class Dialect(NamedTuple):
-    """What a data base calls things.
+    """What a database calls things.
 
     Attributes
     ----------
@@ -232,33 +232,44 @@ def without_nan(column: str, dialect: Dialect) -> str:
 
 
 def check_text(role: str, text: str) -> str:
-    """Refuse what no data base can be trusted to hold in a name or a label."""
+    """Refuse what no database can be trusted to hold in a name or a label; the role opens the sentence."""
     if "\0" in text:
-        raise InputError(f"{role} {text!r} contains the character NUL, which SQL cannot hold; rename it.")
+        raise InputError(
+            role + " {text!r} contains the character NUL, which SQL cannot hold", remedy="rename it", text=text
+        )
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{role} {text!r} is not valid Unicode text; rename it.") from None
+        raise InputError(role + " {text!r} is not valid Unicode text", remedy="rename it", text=text) from None
     return text
 
 
+#: Names that a database would cut off, substitute or not take; why not, and what to do.
+_REFUSED: tuple[tuple[Dialect, Callable[[str], bool], str, str], ...] = (
+    (
+        POSTGRES,
+        lambda name: len(name.encode()) > 63,
+        "has {bytes} bytes, and PostgreSQL cuts names off after 63",
+        "use a shorter one",
+    ),
+    (SPARK, lambda name: "${" in name, "contains '${{', which Spark takes for a variable", "rename it"),
+    (
+        BIGQUERY,
+        lambda name: any(mark in "`\\" or not mark.isprintable() for mark in name),
+        "contains a backtick, a backslash or a control character, and BigQuery takes none",
+        "rename it",
+    ),
+)
+
+
 def check_name(role: str, name: str, dialect: Dialect) -> str:
-    """Refuse a name that a data base would cut off, substitute or not take."""
+    """Refuse a name that a database would not take as it is; the role opens the sentence."""
     check_text(role, name)
     if not name:
-        raise InputError(f"{role} has an empty name, which SQL cannot hold; name it.")
-    if dialect is POSTGRES and len(name.encode()) > 63:
-        raise InputError(
-            f"{role} {name!r} has {len(name.encode())} bytes, and PostgreSQL cuts names off after 63; use a "
-            "shorter one."
-        )
-    if dialect is SPARK and "${" in name:
-        raise InputError(f"{role} {name!r} contains '${{', which Spark takes for a variable; rename it.")
-    if dialect is BIGQUERY and any(mark in "`\\" or not mark.isprintable() for mark in name):
-        raise InputError(
-            f"{role} {name!r} contains a backtick, a backslash or a control character, and BigQuery takes none; "
-            "rename it."
-        )
+        raise InputError(role + " has an empty name, which SQL cannot hold", remedy="name it")
+    for other, is_refused, why, remedy in _REFUSED:
+        if dialect is other and is_refused(name):
+            raise InputError(role + " {name!r} " + why, remedy=remedy, name=name, bytes=len(name.encode()))
     return name
 
 

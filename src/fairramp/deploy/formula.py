@@ -1,28 +1,29 @@
 """A rule's arithmetic as SQL text.
 
     CASE WHEN score >= lowest AND score <= highest THEN              anything else, also NULL and NaN: NULL
-      CASE WHEN x <= foot THEN 0                                     x    the position of the score
-           WHEN x - foot >= width THEN 1                             foot of the row's group
+      CASE WHEN x <= foot THEN 0                                     x           the position of the score
+           WHEN x - foot >= width THEN 1                             foot, width of the row's group
            ELSE (x - foot) / width END
-    END
+    END                                                              a width of 0: a step, see `plan`
 
     decision = 1 if draw < probability, else 0
     draw     = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
 
 `Rule.apply` computes with the same text on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST
-skip NULL and would turn a missing score into a yes. NaN is the highest number to most data bases: that is why
+skip NULL and would turn a missing score into a yes. NaN is the highest number to most databases: that is why
 the range is asked for first. The comparison with the width comes before the division, which may not overflow.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
-from fairramp.deploy.dialects import Dialect, Part, literal
-from fairramp.deploy.plan import numbers_of
-from fairramp.rule.rule import Ramp, Rule
+from fairramp.deploy.dialects import Dialect, literal
+from fairramp.deploy.plan import Numbers
+from fairramp.rule.rule import Rule
 
-__all__ = ["Formula", "decision", "group_code", "picked"]
+__all__ = ["Formula", "decision"]
 
 # The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
@@ -53,11 +54,17 @@ class Formula(NamedTuple):
         The score, as an expression of type double.
     dialect : Dialect
         Of all texts.
+    labels : sequence of tuple
+        The groups that the columns can hold: a value for each column.
+    ramps : sequence of Ramp
+        Theirs.
     """
 
     rule: Rule
     score: str
     dialect: Dialect
+    labels: Sequence[tuple[Any, ...]]
+    ramps: Sequence[Ramp]
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body where the score is sound, and NULL elsewhere."""
@@ -65,60 +72,67 @@ class Formula(NamedTuple):
         sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
 
-    def numbers(self, ramp: Ramp) -> tuple[float, ...]:
-        """What the answer depends on besides the score."""
-        return numbers_of(self.rule, ramp)
-
     @property
-    def number_names(self) -> tuple[str, ...]:
-        """What `numbers` are called."""
-        return ("foot",) if self.rule.ramp_width > 0 else ("low", "high", "tie_chance")
+    def names(self) -> tuple[str, ...]:
+        """What a table of the ramps says of each: no width if they have one in common, no step if none is one."""
+        widths = {ramp.width for ramp in self.rule.ramps}
+        slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
+        return slope + (("low", "high", "tie") if 0.0 in widths else ())
 
-    def on_ramp(self, numbers: Sequence[str]) -> str:
-        """The probability on a ramp; the score is sound."""
-        no, yes = self._number(0.0), self._number(1.0)
-        if self.rule.ramp_width == 0:
-            low, high, tie_chance = numbers
-            score = self._own_score()
-            return (
-                f"{_CASE}WHEN {score} > {high} THEN {yes}{_WHEN}"
-                f"WHEN {score} >= {low} THEN {tie_chance}{_WHEN}ELSE {no}{_END}"
-            )
-        (foot,), x, width = numbers, self._position(), self._number(self.rule.ramp_width)
+    def numbers(self) -> dict[str, list[float]]:
+        """The columns of a table of the rule's ramps."""
+        found = [Numbers.of(self.rule, ramp)._asdict() for ramp in self.ramps]
+        return {name: [numbers[name] for numbers in found] for name in self.names}
+
+    def on_ramp(self, ramp: Ramp) -> str:
+        """The probability on one ramp; the score is sound."""
+        numbers = {name: self._number(n) for name, n in Numbers.of(self.rule, ramp)._asdict().items()}
+        return self._slope(numbers) if ramp.width > 0 else self._step(numbers)
+
+    def _slope(self, numbers: Mapping[str, str]) -> str:
+        foot, width, x = numbers["foot"], numbers["width"], self._position()
         return (
-            f"{_CASE}WHEN {x} <= {foot} THEN {no}{_WHEN}WHEN {x} - {foot} >= {width} THEN {yes}"
-            f"{_WHEN}ELSE ({x} - {foot}) / {width}{_END}"
+            f"{_CASE}WHEN {x} <= {foot} THEN {self._number(0.0)}{_WHEN}"
+            f"WHEN {x} - {foot} >= {width} THEN {self._number(1.0)}{_WHEN}ELSE ({x} - {foot}) / {width}{_END}"
         )
 
-    def known(self, ramp: Ramp) -> str:
-        """The probability on a ramp whose numbers are written down."""
-        return self.on_ramp([self._number(n) for n in self.numbers(ramp)])
+    def _step(self, numbers: Mapping[str, str]) -> str:
+        score = self._own_score()
+        return (
+            f"{_CASE}WHEN {score} > {numbers['high']} THEN {self._number(1.0)}{_WHEN}"
+            f"WHEN {score} >= {numbers['low']} THEN {numbers['tie']}{_WHEN}ELSE {self._number(0.0)}{_END}"
+        )
 
     def otherwise(self) -> str:
         """The probability for groups that the rule does not know: by its policy, or NULL."""
         if self.rule.pooled is not None:
-            return self.known(self.rule.pooled)
+            return self.on_ramp(self.rule.pooled)
         if self.rule.unseen_group == "original":
             no, yes = self._number(0.0), self._number(1.0)
             cutoff = self._number(self.rule.own_cutoff)
             return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
         return "NULL"
 
-    def compared(self, columns: Sequence[str], labels: Sequence[tuple[Part, ...]], ramps: Sequence[Ramp]) -> str:
+    def compared(self, columns: Sequence[str]) -> str:
         """The probability for a few groups, told apart one by one; columns are of the type of the labels."""
-        otherwise = self.otherwise()
-        if not labels:
-            return otherwise
         cases = [
-            f"WHEN {_is(columns, label, self.dialect)} THEN {self.known(ramp)}"
-            for label, ramp in zip(labels, ramps, strict=True)
+            f"WHEN {_is(columns, label, self.dialect)} THEN {self.on_ramp(ramp)}"
+            for label, ramp in zip(self.labels, self.ramps, strict=True)
         ]
-        return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END"
+        otherwise = self.otherwise()
+        return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END" if cases else otherwise
 
-    def joined(self, numbers: Sequence[str]) -> str:
-        """The probability for many groups: numbers are columns, NULL where the group is not known."""
-        unknown, known = self.otherwise(), self.on_ramp(numbers)
-        return f"CASE\n    WHEN {numbers[0]} IS NULL THEN {unknown}\n    ELSE {known}\n  END"
+    def joined(self, columns: Sequence[str]) -> str:
+        """The probability for many groups: columns hold `numbers`, NULL where the group is not known."""
+        numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
+        if "low" not in numbers:
+            known = self._slope(numbers)
+        elif "foot" not in numbers:
+            known = self._step(numbers)
+        else:
+            wide = f"{numbers['width']} > {self._number(0.0)}"
+            known = f"CASE WHEN {wide} THEN {self._slope(numbers)}\n    ELSE {self._step(numbers)} END"
+        return f"CASE\n    WHEN {columns[0]} IS NULL THEN {self.otherwise()}\n    ELSE {known}\n  END"
 
     def _number(self, value: float) -> str:
         return literal(value, self.dialect)
@@ -147,37 +161,9 @@ class Formula(NamedTuple):
         return f"({one} / ({one} + exp({exponent})))"
 
 
-def _is(columns: Sequence[str], parts: tuple[Part, ...], dialect: Dialect) -> str:
+def _is(columns: Sequence[str], parts: tuple[Any, ...], dialect: Dialect) -> str:
     tests = [
         f"{column} IS NULL" if part is None else f"{column} = {literal(part, dialect)}"
         for column, part in zip(columns, parts, strict=True)
     ]
     return " AND ".join(tests)
-
-
-def group_code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
-    """The place of a row's group among many, counted from 1; NULL for all others. DuckDB only.
-
-    Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
-    one, and a join would not promise to keep the order of the rows.
-
-    Parameters
-    ----------
-    texts : expressions
-        The columns that make the group, as text.
-    labels : sequence of tuple
-        The groups, one text or None for each column.
-    """
-    if len(texts) == 1 and all(label[0] is not None for label in labels):
-        key, values = texts[0], [label[0] or "" for label in labels]
-    else:  # with their lengths, so that ("a", "bc") is not ("ab", "c")
-        key = " || ".join(f"CASE WHEN {t} IS NULL THEN '-' ELSE strlen({t}) || ':' || {t} END" for t in texts)
-        values = [
-            "".join("-" if part is None else f"{len(part.encode())}:{part}" for part in label) for label in labels
-        ]
-    return f"(enum_code(TRY_CAST({key} AS ENUM({', '.join(map(literal, values))}))) + 1)"
-
-
-def picked(values: Sequence[float], place: str) -> str:
-    """The value at a place, counted from 1. DuckDB only."""
-    return f"list_extract([{', '.join(map(literal, values))}], {place})"

@@ -1,8 +1,8 @@
 """The nodes of a rule in an ONNX graph.
 
-    group ─ LabelEncoder ─ k ─ Gather ─ foot_k ┐
-    score ─ Cast ─ x ──────────────────────────┴ Sub ─ Div ─ Where ─ probability ─ Less ─ Where ─ decision
-    u ─────────────────────────────────────────────────────────────────────────────┘
+    group ─ LabelEncoder ─ k ─ Gather ─ foot_k, width_k ┐
+    score ─ Cast ─ x ───────────────────────────────────┴ Sub ─ Div ─ Where ─ chance ┐
+    u ───────────────────────────────────────────────────────────────────────────────┴ Less ─ Where ─ decision
 
 An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Clip is not used,
 because what it makes of NaN is left to the runtime. Columns of different length are an error and not broadcast.
@@ -11,15 +11,15 @@ because what it makes of NaN is left to the runtime. Columns of different length
 import math
 import operator
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairramp.core.scales import ROUNDING, SCALES
-from fairramp.data.columns import prefixed
-from fairramp.deploy.columns import Columns, label_type
-from fairramp.deploy.plan import Plan
-from fairramp.errors import FairrampError, InputError, installing, shown
+from fairramp.data.columns import Columns, prefixed
+from fairramp.deploy.plan import Numbers, Plan, label_type, library
+from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
 if TYPE_CHECKING:
@@ -57,16 +57,16 @@ class RuleNodes:
         taken: set[str],
         rounded: bool = False,
     ) -> None:
-        self.rule = rule
-        self.columns = columns
-        self.rounded = rounded
-        taken = taken | {column.name for column in columns}
+        self.rule, self.columns, self.rounded = rule, columns, rounded
         u, *outputs = prefixed(prefix, ("u", "probability", "decision"))
         self.u = u if decisions else None
         self.outputs = outputs if decisions else outputs[:1]
-        for name in (*([self.u] if self.u else []), *self.outputs):
+        taken = taken | {column.name for column in columns}
+        for name in [u, *outputs] if decisions else self.outputs:
             if name in taken:
-                raise InputError(f"The model has something named {name!r} already; pass `prefix`.")
+                raise InputError(
+                    "The model has something named {name!r} already", remedy="pass {prefix}", name=name
+                )
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._inner = "fairramp"
@@ -109,73 +109,83 @@ class RuleNodes:
         return model
 
     def _code(self, shape: str) -> str:
-        """Each row's group: its place in the rule, or the number of groups for all others."""
+        """Each row's group: its place in the rule, or the number of groups for all others.
+
+        Places within each column make one number, in a mixed radix that leaves room for labels of no group.
+        """
         n = len(self.rule.groups)
-        if len(self.columns) == 1:
-            return self._place(self.columns[0], list(range(n)), n, shape)
-        # Places within each column make one number, in a mixed radix that leaves room for labels of no group.
-        radices, whole = [], ""
+        whole, numbers, radices = "", [0] * n, []
         for column in self.columns:
-            values = list(dict.fromkeys(column.keys))
-            place = self._place(column._replace(keys=values), list(range(len(values))), len(values), shape)
-            radices.append(len(values) + 1)
-            if whole:
-                whole = self.node("Mul", whole, self.constant(radices[-1], np.int64))
-                place = self.node("Add", whole, place)
-            whole = place
-        numbers = [0] * n
-        for column, radix in zip(self.columns, radices, strict=True):
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
+            radix = len(places) + 1
+            place = self._place(column, places, shape)
+            higher = self.node("Mul", whole, self.constant(radix, np.int64)) if whole else ""
+            whole = self.node("Add", higher, place) if whole else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
+            radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
-            raise InputError("The groups of this rule have too many columns for an ONNX model.")
+            raise InputError("The groups of this rule have too many columns for an ONNX model")
+        if len(self.columns) == 1:
+            return whole
         return self.node(
             "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
         )
 
-    def _place(self, column: Input, places: list[int], other: int, shape: str) -> str:
+    def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:
         types = load_onnx().TensorProto
         labels = self.node("Reshape", column.name, shape)  # fails if there are not as many as scores
         if column.type == types.BOOL:
             labels = self.node("Cast", labels, to=types.INT64)
         keys = "keys_strings" if column.type == types.STRING else "keys_int64s"
-        attributes: dict[str, Any] = {keys: column.keys, "values_int64s": places, "default_int64": other}
-        return self.node("LabelEncoder", labels, **attributes)
+        attributes: dict[str, Any] = {keys: [*places], "values_int64s": [*places.values()]}
+        return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
 
     def _chance(self, score: str, code: str) -> str:
-        rule, plan = self.rule, Plan.of(self.rule)
-        zero, one, nan = self.constant(0.0), self.constant(1.0), self.constant(np.nan)
-        scale = SCALES[rule.scale]
-        low, high = (self.constant(end) for end in scale.finite_range)
-        if self.rounded and rule.scale != "logit":
-            slack = ROUNDING * scale.shown_per_unit
-            ends = (("Less", "GreaterOrEqual", low, -slack), ("Greater", "LessOrEqual", high, slack))
-            for (outside, near, end, step), value in zip(ends, scale.finite_range, strict=True):
-                stray = self.node(
-                    "And", self.node(outside, score, end), self.node(near, score, self.constant(value + step))
-                )
-                score = self.node("Where", stray, end, score)
-        sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
-        score = self.node("Where", sound, score, nan)
+        plan, where = Plan.of(self.rule), partial(self.node, "Where")
+        rows = dict(zip(Numbers._fields, plan.numbers, strict=True))
+        zero, one, nan = map(self.constant, (0.0, 1.0, np.nan))
+        score = self._sound(score, nan)
         x = self._position(score, one)
         compared = score if plan.on_logits else x
-        numbers = [self.node("Gather", self.constant(column), code) for column in plan.numbers.T]
-        output = self.outputs[0]
-        if rule.ramp_width == 0:
-            low, high, at = numbers
-            below = self.node("Where", self.node("Less", compared, low), zero, nan)
-            reached = self.node("Where", self.node("GreaterOrEqual", compared, low), at, below)
-            return self.node("Where", self.node("Greater", compared, high), one, reached, output=output)
-        height = self.node("Div", self.node("Sub", x, numbers[0]), self.constant(rule.ramp_width))
-        risen = self.node("Where", self.node("GreaterOrEqual", height, one), one, height)
-        last = None if plan.own_cutoff is not None else output
-        chance = self.node("Where", self.node("LessOrEqual", height, zero), zero, risen, output=last)
-        if plan.own_cutoff is None:
-            return chance
-        yes = self.node("GreaterOrEqual", compared, self.constant(plan.own_cutoff))
-        own = self.node("Where", sound, self.node("Where", yes, one, zero), nan)
-        other = self.node("Equal", code, self.constant(len(rule.groups), np.int64))
-        return self.node("Where", other, own, chance, output=output)
+
+        def number(name: str) -> str:
+            return self.node("Gather", self.constant(rows[name]), code)
+
+        def slope(width: str) -> str:
+            height = self.node("Div", self.node("Sub", x, number("foot")), width)
+            risen = where(self.node("GreaterOrEqual", height, one), one, height)
+            return where(self.node("LessOrEqual", height, zero), zero, risen)
+
+        def step() -> str:
+            low = number("low")
+            below = where(self.node("Less", compared, low), zero, nan)
+            reached = where(self.node("GreaterOrEqual", compared, low), number("tie"), below)
+            return where(self.node("Greater", compared, number("high")), one, reached)
+
+        if plan.slopes:
+            width = number("width")
+            chance = slope(width)
+            if plan.steps:
+                chance = where(self.node("Greater", width, zero), chance, step())
+        else:
+            chance = step()
+        return self.node("Identity", chance, output=self.outputs[0])
+
+    def _sound(self, score: str, nan: str) -> str:
+        """The score where it is in its range, or a rounding outside if such are put back; else NaN."""
+        scale = SCALES[self.rule.scale]
+        low, high = map(self.constant, scale.finite_range)
+        if self.rounded and scale.name != "logit":
+            slack = ROUNDING * scale.shown_per_unit
+            for outside, near, end, farthest in (
+                ("Less", "GreaterOrEqual", low, scale.score_range[0] - slack),
+                ("Greater", "LessOrEqual", high, scale.score_range[1] + slack),
+            ):
+                beyond = self.node(outside, score, end)
+                stray = self.node("And", beyond, self.node(near, score, self.constant(farthest)))
+                score = self.node("Where", stray, end, score)
+        sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
+        return self.node("Where", sound, score, nan)
 
     def _position(self, score: str, one: str) -> str:
         if self.rule.scale == "percent":
@@ -185,14 +195,17 @@ class RuleNodes:
         return self.node("Div", one, self.node("Add", one, self.node("Exp", self.node("Neg", score))))
 
     def _decision(self, chance: str, u: str) -> None:
-        zero, one = self.constant(0.0), self.constant(1.0)
+        zero, one = map(self.constant, (0.0, 1.0))
         yes, no, undecided = (self.constant(value, np.int64) for value in (1, 0, UNDECIDED))
         drawn = self.node("And", self.node("GreaterOrEqual", u, zero), self.node("Less", u, one))
         answer = self.node("Where", self.node("Less", u, chance), yes, no)
         answer = self.node("Where", drawn, answer, undecided)
-        answer = self.node("Where", self.node("GreaterOrEqual", chance, one), yes, answer)
-        answer = self.node("Where", self.node("LessOrEqual", chance, zero), no, answer)
-        answer = self.node("Where", self.node("IsNaN", chance), undecided, answer)
+        for test, certain in (
+            (self.node("GreaterOrEqual", chance, one), yes),
+            (self.node("LessOrEqual", chance, zero), no),
+            (self.node("IsNaN", chance), undecided),
+        ):
+            answer = self.node("Where", test, certain, answer)
         self.node("Cast", answer, output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 
@@ -210,18 +223,24 @@ def _input(name: str, labels: list[Any], missing: Any) -> Input:
     if None in labels:
         if missing is None:
             raise InputError(
-                f"The rule has a group of missing values in {name!r}, and tensors have none: pass `missing`, "
-                "what stands for them, and put it in their place."
+                "The rule has a group of missing values in {name!r}, and tensors have none: pass {missing}, what "
+                "stands for them, and put it in their place",
+                name=name,
             )
         kind = int if kind is bool else kind
-    if missing is not None:
-        fits = type(missing) is kind
-        if (None in labels and not fits) or (fits and missing in labels):
-            what = {str: "a text", int: "a whole number", bool: "a boolean"}[kind]
-            raise InputError(f"`missing` must be {what} that is no group of {name!r}, got {shown(missing)}.")
+    type_, what = {
+        str: (types.STRING, "a text"),
+        int: (types.INT64, "a whole number"),
+        bool: (types.BOOL, "a boolean"),
+    }[kind]
+    fits = type(missing) is kind
+    if missing is not None and ((None in labels and not fits) or (fits and missing in labels)):
+        raise InputError(
+            "must be {what} that is no group of {name!r}", argument="missing", got=missing, what=what, name=name
+        )
     keys = [missing if label is None else label if kind is str else operator.index(label) for label in labels]
     label_type(name, keys)  # also with `missing`
-    return Input(name, {str: types.STRING, int: types.INT64, bool: types.BOOL}[kind], keys)
+    return Input(name, type_, keys)
 
 
 def tensor_info(name: str, kind: int) -> Any:
@@ -231,11 +250,4 @@ def tensor_info(name: str, kind: int) -> Any:
 
 def load_onnx() -> Any:
     """The library onnx, with the parts that are used here."""
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError:
-        raise FairrampError(f"onnx is not installed; install it with: {installing('export')}") from None
-    return onnx
+    return library("onnx", "checker", "helper", "numpy_helper")

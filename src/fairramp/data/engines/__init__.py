@@ -1,7 +1,7 @@
 """Engines of lazy tables: one module each, behind the one class `Engine`, found by one lookup.
 
-A new engine is a module here, a module in `fairramp.deploy.engines`, and a line in each lookup. Nothing here knows
-rules or fits.
+A new engine is a module here, a module in `fairramp.deploy.engines`, and a line in each lookup. Nothing here
+knows rules or fits.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tables of Spark, which finds structure in dots and backticks of names and does not tell upper from lower case."""
+"""Tables of Spark, which finds structure in dots and backticks of names and ignores their case."""
 
 from typing import Any
 

@@ -1,0 +1,39 @@
+"""A rule added to a lazy table of polars: expressions that hand batches of the columns to the NumPy core."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from fairramp.data.columns import Columns
+from fairramp.deploy.engines.memory import decided
+from fairramp.rule.rule import Rule
+
+__all__ = ["apply"]
+
+
+def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """One expression for each new column."""
+    import narwhals as nw
+    import polars
+
+    place = {name: f"c{i}" for i, name in enumerate(columns.all)}
+    struct = polars.struct(polars.col(name).alias(short) for name, short in place.items())
+    types = (polars.Float64, polars.Int8)
+
+    def column(which: int) -> Callable[[Any], Any]:
+        asked = columns if which else replace(columns, id=None)
+
+        def compute(batch: Any) -> Any:
+            if not len(batch):
+                return polars.Series([], dtype=types[which])
+            parts = batch.struct.unnest()
+            return polars.Series(decided(rule, lambda name: parts[place[name]], asked, key)[which])
+
+        return compute
+
+    return nw.from_native(
+        table.to_native().with_columns(
+            struct.map_batches(column(i), return_dtype=types[i], is_elementwise=True).alias(name)
+            for i, name in enumerate(new)
+        )
+    )
