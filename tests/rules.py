@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from fairramp import Ramp, Rule
-from fairramp.core.labels import label_key
+from fairramp.core.labels import label_key, label_parts
 from fairramp.core.scales import SCALES
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -23,39 +23,35 @@ def columns(draw, most=3):
 def rules(draw, scales=tuple(SCALES), **settings):
     """Rules written by hand: all scales, ramps and steps, policies, several columns, strata."""
     scale = SCALES[draw(st.sampled_from(scales))]
-    criterion = draw(st.sampled_from(["parity", "covariance"]))
+    stratified = draw(st.booleans())
     groups = draw(columns())
-    labels = groups if criterion == "parity" else st.tuples(draw(columns(2)), groups)
+    labels = st.tuples(draw(columns(2)), groups) if stratified else groups
     found = draw(st.lists(labels, min_size=1, max_size=6, unique_by=label_key))
-    if criterion == "covariance":
+    if stratified:
         found = sorted(found, key=label_key)
     low, high = scale.score_range
-    ramp = st.builds(Ramp, st.floats(scale.lowest - 0.5, scale.highest + 0.5), st.floats(0.0, 1.0))
-    policies = ["error", "pooled", "original"] if criterion == "parity" else ["error", "original"]
+    widths = st.one_of(st.just(0.0), st.floats(1e-6, 2.0))
+    width = widths if draw(st.booleans()) else st.just(draw(widths))  # of its own, or one for all
+    threshold = st.floats(scale.lowest - 0.5, scale.highest + 0.5)
+    ramp = st.builds(Ramp.centered, threshold, width, st.floats(0.0, 1.0))
+    policies = ["error", "original"] if stratified else ["error", "pooled", "original"]
     policy = draw(st.sampled_from(policies))
     return Rule(
         tuple(found),
         tuple(draw(ramp) for _ in found),
-        ramp_width=draw(st.one_of(st.just(0.0), st.floats(1e-6, 2.0))),
         ramp=draw(st.sampled_from(["centered", "paper"])),
         scale=scale.name,
         cutoff=draw(st.floats(max(low, -30.0), min(high, 30.0))),
         max_gap=draw(st.floats(0.0, 1.0)),
-        target_rate=draw(st.floats(0.0, 1.0)) if criterion == "parity" else None,
+        target_rate=None if stratified else draw(st.floats(0.0, 1.0)),
         unseen_group=policy,
         pooled=draw(ramp) if policy == "pooled" else None,
-        criterion=criterion,
+        stratified=stratified,
         **settings,
     )
 
 
 def labels_of(rule):
     """Each group's value in each column, strata first, and how many columns are strata."""
-    within = 0
-    found = []
-    for label in rule.groups:
-        outer, inner = label if rule.criterion == "covariance" else ((), label)
-        outer = outer if isinstance(outer, tuple) else (outer,)
-        within = len(outer)
-        found.append((*outer, *(inner if isinstance(inner, tuple) else (inner,))))
-    return found, within
+    within = len(label_parts(rule.groups[0][0])) if rule.stratified else 0
+    return [label_parts(label, rule.stratified) for label in rule.groups], within
