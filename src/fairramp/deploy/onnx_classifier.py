@@ -70,7 +70,7 @@ def one_column(output: Any, column: int | None, rule: Rule, part: RuleNodes) -> 
             sizes=sizes,
             place=column,
         )
-    return part.node("Gather", output.name, part.constant(column, np.int64), axis=1)
+    return part.node("Gather", output.name, part.constant(np.int64(column)), axis=1)
 
 
 def loaded(path: str) -> Any:

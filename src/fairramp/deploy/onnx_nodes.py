@@ -4,21 +4,21 @@
     score ─ Cast ─ x ───────────────────────────────────┴ Sub ─ Div ─ Where ─ chance ┐
     u ───────────────────────────────────────────────────────────────────────────────┴ Less ─ Where ─ decision
 
-An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Clip is not used,
-because what it makes of NaN is left to the runtime. Columns of different length are an error and not broadcast.
+An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Columns of
+different length are an error and not broadcast. The arithmetic is written below as lines of operators.
 """
 
 import math
 import operator
+import re
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fairramp.core.scales import ROUNDING, SCALES
 from fairramp.data.columns import Columns, prefixed
-from fairramp.deploy.plan import Numbers, Plan, label_type, library
+from fairramp.deploy.plan import Plan, label_type, library
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
@@ -35,6 +35,74 @@ ML = "ai.onnx.ml"
 _INT64 = range(-(2**63), 2**63)
 #: Decision of a row that could not be decided.
 UNDECIDED = -1
+
+#: Scores that are a rounding outside of their range are put at its ends.
+_PUT_BACK = """
+    below = Less(score, lowest)
+    hardly_below = GreaterOrEqual(score, just_below)
+    rounded_down = And(below, hardly_below)
+    raised = Where(rounded_down, lowest, score)
+    above = Greater(raised, highest)
+    hardly_above = LessOrEqual(raised, just_above)
+    rounded_up = And(above, hardly_above)
+    score = Where(rounded_up, highest, raised)
+"""
+_SOUND = """
+    from_lowest = GreaterOrEqual(score, lowest)
+    to_highest = LessOrEqual(score, highest)
+    in_range = And(from_lowest, to_highest)
+    sound = Where(in_range, score, nan)
+"""
+_POSITION = {
+    "percent": "x = Div(sound, hundred)",
+    "logit": """
+    negative = Neg(sound)
+    power = Exp(negative)
+    more = Add(one, power)
+    x = Div(one, more)
+""",
+}
+#: Clip is not used, because what it makes of NaN is left to the runtime.
+_SLOPE = """
+    foot = Gather(feet, code)
+    width = Gather(widths, code)
+    rise = Sub(x, foot)
+    height = Div(rise, width)
+    at_head = GreaterOrEqual(height, one)
+    risen = Where(at_head, one, height)
+    at_foot = LessOrEqual(height, zero)
+    ramp = Where(at_foot, zero, risen)
+    slopes = Greater(width, zero)
+    slope = Where(slopes, ramp, nan)
+"""
+_STEP = """
+    low = Gather(lows, code)
+    high = Gather(highs, code)
+    tie = Gather(ties, code)
+    is_below = Less(compared, low)
+    under = Where(is_below, zero, nan)
+    from_low = GreaterOrEqual(compared, low)
+    reached = Where(from_low, tie, under)
+    is_above = Greater(compared, high)
+    step = Where(is_above, one, reached)
+    wide = Gather(widths, code)
+    steps = Equal(wide, zero)
+    chance = Where(steps, step, slope)
+"""
+_DECISION = """
+    from_zero = GreaterOrEqual(u, zero)
+    below_one = Less(u, one)
+    is_draw = And(from_zero, below_one)
+    is_yes = Less(u, chance)
+    drawn = Where(is_yes, yes, no)
+    open = Where(is_draw, drawn, undecided)
+    certain = GreaterOrEqual(chance, one)
+    no_draw = Where(certain, yes, open)
+    hopeless = LessOrEqual(chance, zero)
+    decided = Where(hopeless, no, no_draw)
+    unknown = IsNaN(chance)
+    answer = Where(unknown, undecided, decided)
+"""
 
 
 class Input(NamedTuple):
@@ -82,18 +150,26 @@ class RuleNodes:
         self.nodes.append(make(operator, list(inputs), [output], name=name, domain=domain, **attributes))
         return output
 
-    def constant(self, value: Any, kind: Any = np.float64) -> str:
-        """Add a constant; its name."""
+    def constant(self, value: Any) -> str:
+        """Add a constant of NumPy's type; its name."""
         name = f"{self._inner}/c{len(self.constants)}"
-        self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value, dtype=kind), name))
+        self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value), name))
         return name
+
+    def compute(self, lines: str, names: dict[str, str], constants: Mapping[str, Any]) -> dict[str, str]:
+        """Add nodes, one for each line `what = Operator(from, …)`; the names of all that was computed."""
+        for what, operator_, given in re.findall(r"(\w+) = (\w+)\((.*)\)", lines):
+            inputs = given.split(", ")
+            names |= {name: self.constant(constants[name]) for name in inputs if name not in names}
+            names[what] = self.node(operator_, *(names[name] for name in inputs))
+        return names
 
     def added_to(self, model: "ModelProto", score: str) -> "ModelProto":
         """A model, to which the nodes, inputs and outputs of the rule are added."""
         types = load_onnx().TensorProto
         graph = model.graph
         known = {tensor.name for tensor in graph.input}
-        raw = self.node("Reshape", score, self.constant([-1], np.int64))
+        raw = self.node("Reshape", score, self.constant(np.array([-1], dtype=np.int64)))
         shape = self.node("Shape", raw)
         code = self._code(shape)
         chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), code)
@@ -119,7 +195,7 @@ class RuleNodes:
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
             radix = len(places) + 1
             place = self._place(column, places, shape)
-            higher = self.node("Mul", whole, self.constant(radix, np.int64)) if whole else ""
+            higher = self.node("Mul", whole, self.constant(np.int64(radix))) if whole else ""
             whole = self.node("Add", higher, place) if whole else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
             radices.append(radix)
@@ -141,72 +217,29 @@ class RuleNodes:
         return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
 
     def _chance(self, score: str, code: str) -> str:
-        plan, where = Plan.of(self.rule), partial(self.node, "Where")
-        rows = dict(zip(Numbers._fields, plan.numbers, strict=True))
-        zero, one, nan = map(self.constant, (0.0, 1.0, np.nan))
-        score = self._sound(score, nan)
-        x = self._position(score, one)
-        compared = score if plan.on_logits else x
-
-        def number(name: str) -> str:
-            return self.node("Gather", self.constant(rows[name]), code)
-
-        def slope(width: str) -> str:
-            height = self.node("Div", self.node("Sub", x, number("foot")), width)
-            risen = where(self.node("GreaterOrEqual", height, one), one, height)
-            return where(self.node("LessOrEqual", height, zero), zero, risen)
-
-        def step() -> str:
-            low = number("low")
-            below = where(self.node("Less", compared, low), zero, nan)
-            reached = where(self.node("GreaterOrEqual", compared, low), number("tie"), below)
-            return where(self.node("Greater", compared, number("high")), one, reached)
-
-        if plan.slopes:
-            width = number("width")
-            chance = slope(width)
-            if plan.steps:
-                chance = where(self.node("Greater", width, zero), chance, step())
-        else:
-            chance = step()
-        return self.node("Identity", chance, output=self.outputs[0])
-
-    def _sound(self, score: str, nan: str) -> str:
-        """The score where it is in its range, or a rounding outside if such are put back; else NaN."""
-        scale = SCALES[self.rule.scale]
-        low, high = map(self.constant, scale.finite_range)
-        if self.rounded and scale.name != "logit":
-            slack = ROUNDING * scale.shown_per_unit
-            for outside, near, end, farthest in (
-                ("Less", "GreaterOrEqual", low, scale.score_range[0] - slack),
-                ("Greater", "LessOrEqual", high, scale.score_range[1] + slack),
-            ):
-                beyond = self.node(outside, score, end)
-                stray = self.node("And", beyond, self.node(near, score, self.constant(farthest)))
-                score = self.node("Where", stray, end, score)
-        sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
-        return self.node("Where", sound, score, nan)
-
-    def _position(self, score: str, one: str) -> str:
-        if self.rule.scale == "percent":
-            return self.node("Div", score, self.constant(100.0))
-        if self.rule.scale != "logit":
-            return score
-        return self.node("Div", one, self.node("Add", one, self.node("Exp", self.node("Neg", score))))
+        plan, scale = Plan.of(self.rule), SCALES[self.rule.scale]
+        low, high = scale.finite_range
+        slack = ROUNDING * scale.shown_per_unit
+        constants = {
+            **{"lowest": low, "highest": high, "just_below": low - slack, "just_above": high + slack},
+            **{"zero": 0.0, "one": 1.0, "nan": np.nan, "hundred": 100.0},
+            **dict(zip(("feet", "widths", "lows", "highs", "ties"), plan.numbers, strict=True)),
+        }
+        lines = [
+            _PUT_BACK if self.rounded and scale.name != "logit" else "",
+            _SOUND,
+            _POSITION.get(scale.name, "x = Identity(sound)"),
+            f"compared = Identity({'sound' if plan.on_logits else 'x'})",
+            _SLOPE if plan.slopes else "slope = Identity(nan)",
+            _STEP if plan.steps else "chance = Identity(slope)",
+        ]
+        found = self.compute("\n".join(lines), {"score": score, "code": code}, constants)
+        return self.node("Identity", found["chance"], output=self.outputs[0])
 
     def _decision(self, chance: str, u: str) -> None:
-        zero, one = map(self.constant, (0.0, 1.0))
-        yes, no, undecided = (self.constant(value, np.int64) for value in (1, 0, UNDECIDED))
-        drawn = self.node("And", self.node("GreaterOrEqual", u, zero), self.node("Less", u, one))
-        answer = self.node("Where", self.node("Less", u, chance), yes, no)
-        answer = self.node("Where", drawn, answer, undecided)
-        for test, certain in (
-            (self.node("GreaterOrEqual", chance, one), yes),
-            (self.node("LessOrEqual", chance, zero), no),
-            (self.node("IsNaN", chance), undecided),
-        ):
-            answer = self.node("Where", test, certain, answer)
-        self.node("Cast", answer, output=self.outputs[1], to=load_onnx().TensorProto.INT8)
+        answers = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
+        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **answers})
+        self.node("Cast", found["answer"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 
 def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
