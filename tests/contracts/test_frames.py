@@ -51,7 +51,8 @@ def binned(monkeypatch):
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
     """Let a few groups be found like many, too."""
-    monkeypatch.setattr("fairramp.deploy.engines.sql_groups.FEW_GROUPS", request.param)
+    for engine in ("duckdb", "spark"):
+        monkeypatch.setattr(f"fairramp.deploy.engines.{engine}.FEW_GROUPS", request.param)
 
 
 def some_rows(n=600, seed=0, labels=("f", "m", None)):

@@ -35,22 +35,23 @@ def apply(
     prefix: str = "",
 ) -> Any:
     """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`."""
+    import narwhals as nw
+
     table, give = open_table(frame)
     columns = rule.reading(score, group, strata, id)
     check_columns(table, columns.all)
     check_both(id=id, key=key)
-    if key is not None:
-        key = checked_key(key)
+    key = None if key is None else checked_key(key)
     new = prefixed(prefix, ("probability",) if id is None else ("probability", "decision"))
     engine = engine_of(table) if is_lazy(table) else None
     check_new(new, table.collect_schema().names(), str.casefold if engine and engine.folds_case else str)
-    if engine is None:
-        return give(memory.apply(rule, table, columns, key, new))
-    if id is not None:
-        _check_id_type(table.collect_schema()[id])
-    profile = Profile.of(LazyTable(table, columns), SCALES[rule.scale])
-    rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # refuses unseen groups
-    return give(STEPS[engine.name](rule, table, columns, key, new))
+    if engine is not None:
+        if id is not None:
+            _check_id_type(table.collect_schema()[id])
+        profile = Profile.of(LazyTable(table, columns), SCALES[rule.scale])
+        rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # refuses unseen groups
+    step = memory.apply if engine is None else STEPS[engine.name]
+    return give(nw.from_native(step(rule, table, columns, key, new)))
 
 
 def _check_id_type(dtype: Any) -> None:

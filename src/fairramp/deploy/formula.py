@@ -14,16 +14,21 @@ skip NULL and would turn a missing score into a yes. NaN is the highest number t
 the range is asked for first. The comparison with the width comes before the division, which may not overflow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fairramp.core.labels import Label, label_parts
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
-from fairramp.deploy.dialects import Dialect, literal
+from fairramp.data.columns import Columns
+from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
 from fairramp.deploy.plan import Numbers
 from fairramp.rule.rule import Rule
 
-__all__ = ["Formula", "decision"]
+__all__ = ["FEW_GROUPS", "Formula", "decision", "formula_of", "kind_of"]
+
+#: So many groups are told apart by comparing; more are looked up.
+FEW_GROUPS = 16
 
 # The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
@@ -54,6 +59,8 @@ class Formula(NamedTuple):
         The score, as an expression of type double.
     dialect : Dialect
         Of all texts.
+    columns : sequence of str
+        What makes a group, as expressions of the type of the labels.
     labels : sequence of tuple
         The groups that the columns can hold: a value for each column.
     ramps : sequence of Ramp
@@ -63,6 +70,7 @@ class Formula(NamedTuple):
     rule: Rule
     score: str
     dialect: Dialect
+    columns: Sequence[str]
     labels: Sequence[tuple[Any, ...]]
     ramps: Sequence[Ramp]
 
@@ -107,16 +115,15 @@ class Formula(NamedTuple):
         """The probability for groups that the rule does not know: by its policy, or NULL."""
         if self.rule.pooled is not None:
             return self.on_ramp(self.rule.pooled)
-        if self.rule.unseen_group == "original":
-            no, yes = self._number(0.0), self._number(1.0)
-            cutoff = self._number(self.rule.own_cutoff)
-            return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
-        return "NULL"
+        if self.rule.unseen_group == "error":
+            return "NULL"
+        cutoff, no, yes = map(self._number, (self.rule.own_cutoff, 0.0, 1.0))
+        return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
 
-    def compared(self, columns: Sequence[str]) -> str:
-        """The probability for a few groups, told apart one by one; columns are of the type of the labels."""
+    def compared(self) -> str:
+        """The probability for a few groups, told apart one by one."""
         cases = [
-            f"WHEN {_is(columns, label, self.dialect)} THEN {self.on_ramp(ramp)}"
+            f"WHEN {self._is(label)} THEN {self.on_ramp(ramp)}"
             for label, ramp in zip(self.labels, self.ramps, strict=True)
         ]
         otherwise = self.otherwise()
@@ -125,14 +132,17 @@ class Formula(NamedTuple):
     def joined(self, columns: Sequence[str]) -> str:
         """The probability for many groups: columns hold `numbers`, NULL where the group is not known."""
         numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
-        if "low" not in numbers:
-            known = self._slope(numbers)
-        elif "foot" not in numbers:
-            known = self._step(numbers)
-        else:
-            wide = f"{numbers['width']} > {self._number(0.0)}"
-            known = f"CASE WHEN {wide} THEN {self._slope(numbers)}\n    ELSE {self._step(numbers)} END"
+        slope = self._slope(numbers) if "foot" in numbers else ""
+        step = self._step(numbers) if "low" in numbers else ""
+        wide = f"{numbers['width']} > {self._number(0.0)}"
+        known = f"CASE WHEN {wide} THEN {slope}\n    ELSE {step} END" if slope and step else slope or step
         return f"CASE\n    WHEN {columns[0]} IS NULL THEN {self.otherwise()}\n    ELSE {known}\n  END"
+
+    def _is(self, label: tuple[Any, ...]) -> str:
+        return " AND ".join(
+            f"{column} IS NULL" if part is None else f"{column} = {literal(part, self.dialect)}"
+            for column, part in zip(self.columns, label, strict=True)
+        )
 
     def _number(self, value: float) -> str:
         return literal(value, self.dialect)
@@ -144,12 +154,10 @@ class Formula(NamedTuple):
     def _position(self) -> str:
         score, one = self.score, self._number(1.0)
         if self.rule.scale == "percent":
+            small = f"{score} < {self._number(1e-300)}"  # a quotient next to 0 fails in PostgreSQL
             percent = f"{score} / {self._number(100.0)}"
-            if self.dialect.range_fails:  # on a quotient next to 0, in PostgreSQL
-                percent = (
-                    f"CASE WHEN {score} < {self._number(1e-300)} THEN {self._number(0.0)} ELSE {percent} END"
-                )
-            return f"({percent})"
+            safe = f"CASE WHEN {small} THEN {self._number(0.0)} ELSE {percent} END"
+            return f"({safe if self.dialect.range_fails else percent})"
         if self.rule.scale != "logit":
             return score
         exponent = f"-({score})"
@@ -161,9 +169,50 @@ class Formula(NamedTuple):
         return f"({one} / ({one} + exp({exponent})))"
 
 
-def _is(columns: Sequence[str], parts: tuple[Any, ...], dialect: Dialect) -> str:
-    tests = [
-        f"{column} IS NULL" if part is None else f"{column} = {literal(part, dialect)}"
-        for column, part in zip(columns, parts, strict=True)
-    ]
-    return " AND ".join(tests)
+def formula_of(
+    rule: Rule,
+    columns: Columns,
+    schema: Any,
+    dialect: Dialect,
+    held: Callable[[Any, Any], Any] = lambda part, dtype: part,
+) -> Formula:
+    """A rule's arithmetic on a table whose columns have types of their own.
+
+    '1' is not 1 and True is not 1, though a database would cast one to the other and find them equal. So only
+    those groups are compared with columns that the columns can hold.
+    `held` is a label as the engine holds it in a column of some type; NaN if it cannot.
+    """
+    types = [schema[name] for name in columns.grouped]
+
+    def parts_of(label: Label) -> tuple[Any, ...]:
+        return tuple(
+            None if part is None else held(part, dtype) if type(part) is kind_of(dtype) else float("nan")
+            for part, dtype in zip(label_parts(label, rule.stratified), types, strict=True)
+        )
+
+    cells = zip(map(parts_of, rule.groups), rule.ramps, strict=True)
+    known = [(parts, ramp) for parts, ramp in cells if all(part == part for part in parts)]
+    return Formula(
+        rule,
+        f"CAST({identifier(columns.score or '', dialect)} AS DOUBLE)",
+        dialect,
+        [_compared(identifier(name, dialect), schema[name], dialect) for name in columns.grouped],
+        [parts for parts, _ in known],
+        [ramp for _, ramp in known],
+    )
+
+
+def _compared(column: str, dtype: Any, dialect: Dialect) -> str:
+    """A column as labels are compared with it."""
+    if dtype.is_float() or dtype.is_decimal():
+        return without_nan(column, dialect)
+    return column if dtype.is_integer() or kind_of(dtype) is bool else f"CAST({column} AS {dialect.text})"
+
+
+def kind_of(dtype: Any) -> type:
+    """The type of the labels that a column can hold."""
+    import narwhals as nw
+
+    if dtype == nw.Boolean:
+        return bool
+    return int if dtype.is_numeric() else str

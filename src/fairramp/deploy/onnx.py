@@ -13,6 +13,7 @@ The nodes themselves are those of `onnx_nodes`; a classifier is read by `onnx_cl
 import json
 import os
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,18 +93,17 @@ def to_onnx(
     named = _named(rule, score, group, strata)
     columns, name = inputs_of(rule, named, missing), str(named.score)
     _check_distinct([name, *(column.name for column in columns)])
-    graph = onnx.GraphProto(name="fairramp")
-    graph.input.append(tensor_info(name, types[score_type]))
     part = RuleNodes(rule, columns, decisions, prefix, {name})
     versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(ML, ML_OPSET)]
     model = onnx.helper.make_model(
-        graph,
+        onnx.helper.make_graph([], "fairramp", [tensor_info(name, types[score_type])], []),
         producer_name="fairramp",
         producer_version=__version__,
         opset_imports=versions,
         ir_version=onnx.helper.find_min_ir_version_for(versions),
     )
-    return _finished(part.added_to(model, name), part, name, path)
+    part.add_to(model, name)
+    return _finished(model, part, name, path)
 
 
 def append_to(
@@ -162,16 +162,11 @@ def append_to(
     (['features', 'group'], ['chance', 'probability'])
     """
     onnx = load_onnx()
-    if isinstance(model, onnx.ModelProto):
-        joined = onnx.ModelProto()
-        joined.CopyFrom(model)
-    else:
-        joined = loaded(os.fspath(model))
+    joined = deepcopy(model) if isinstance(model, onnx.ModelProto) else loaded(os.fspath(model))
     found = score_output(joined, score)
     align(joined)
-    graph = joined.graph
-    inputs = {tensor.name: tensor for tensor in graph.input}
-    columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), names_in(graph)
+    inputs = {tensor.name: tensor for tensor in joined.graph.input}
+    columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), names_in(joined.graph)
     _check_distinct([column_in.name for column_in in columns])
     for name, kind, _ in columns:
         if name in taken and name not in inputs:
@@ -185,8 +180,8 @@ def append_to(
                 name=name,
             )
     part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True)
-    taken_from = one_column(found, column, rule, part)
-    return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
+    part.add_to(joined, one_column(found, column, rule, part))
+    return _finished(joined, part, f"output {found.name} of the classifier", path)
 
 
 def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
@@ -209,8 +204,8 @@ def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
     first = rule.groups[0]
     outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
     plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
-    known = plain.given(rule.columns.score, rule.columns.groups, rule.columns.strata)
-    named = known.given(score, group, strata)
+    known = rule.columns
+    named = plain.given(known.score, known.groups, known.strata).given(score, group, strata)
     return rule.reading(named.score, named.groups, named.strata)
 
 
@@ -235,17 +230,17 @@ def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "M
     }
     if any(prop.key == "fairramp.rule" for prop in model.metadata_props):
         raise InputError("The model ends in a rule already", remedy="append to the classifier itself")
-    for name, value in (
-        ("fairramp.rule", rule.fingerprint),
-        ("fairramp.version", __version__),
-        ("fairramp.inputs", json.dumps(said, ensure_ascii=False)),
-        ("fairramp.undecided", f"probability NaN, decision {UNDECIDED}"),
-    ):
-        model.metadata_props.add(key=name, value=value)
+    about = {
+        "fairramp.rule": rule.fingerprint,
+        "fairramp.version": __version__,
+        "fairramp.inputs": json.dumps(said, ensure_ascii=False),
+        "fairramp.undecided": f"probability NaN, decision {UNDECIDED}",
+    }
+    onnx.helper.set_model_props(model, {prop.key: prop.value for prop in model.metadata_props} | about)
     try:
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
-        raise FairrampError("The model and the rule do not fit together: {error}", error=error) from error
+        raise FairrampError("The model and the rule do not fit together: {error}", error=str(error)) from error
     if path is not None:
         write_bytes(Path(path), model.SerializeToString(deterministic=True), "the model")
     return model

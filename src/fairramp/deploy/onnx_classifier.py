@@ -25,9 +25,9 @@ def score_output(model: Any, wanted: str | None) -> Any:
         raise InputError(
             "The model has no output {wanted!r}; it has {outputs}", wanted=wanted, outputs=list(outputs)
         )
-    found = outputs[wanted] if wanted is not None else able[0] if len(able) == 1 else None
-    if found is not None and found in able:
-        return found
+    found = [tensor for tensor in able if wanted in (None, tensor.name)]
+    if len(found) == 1:
+        return found[0]
     if any(tensor.type.HasField("sequence_type") for tensor in outputs.values()):
         raise InputError(
             "The model returns probabilities as dictionaries",
@@ -86,8 +86,7 @@ def loaded(path: str) -> Any:
 def names_in(graph: Any) -> set[str]:
     """All names of tensors and nodes."""
     tensors = {name for node in graph.node for name in (*node.input, *node.output, node.name)}
-    values = (*graph.input, *graph.output, *graph.initializer)
-    return tensors | {value.name for value in values}
+    return tensors | {value.name for value in (*graph.input, *graph.output, *graph.initializer)}
 
 
 def align(model: Any) -> None:
@@ -111,5 +110,6 @@ def align(model: Any) -> None:
     versions[ML] = max(versions.get(ML, 0), ML_OPSET)
     del model.opset_import[:]
     model.opset_import.extend(onnx.helper.make_opsetid(*pair) for pair in versions.items())
-    least = onnx.helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-    model.ir_version = max(least, model.ir_version)
+    model.ir_version = max(
+        onnx.helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True), model.ir_version
+    )

@@ -12,7 +12,7 @@ import math
 import operator
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from fairramp.data.columns import Columns, prefixed
 from fairramp.deploy.plan import Plan, label_type, library
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
 
 __all__ = ["ML", "ML_OPSET", "OPSET", "UNDECIDED", "Input", "RuleNodes", "inputs_of", "load_onnx", "tensor_info"]
 
@@ -164,25 +161,21 @@ class RuleNodes:
             names[what] = self.node(operator_, *(names[name] for name in inputs))
         return names
 
-    def added_to(self, model: "ModelProto", score: str) -> "ModelProto":
-        """A model, to which the nodes, inputs and outputs of the rule are added."""
-        types = load_onnx().TensorProto
-        graph = model.graph
-        known = {tensor.name for tensor in graph.input}
+    def add_to(self, model: Any, score: str) -> None:
+        """Add the nodes, inputs and outputs of the rule to a model."""
+        types, graph = load_onnx().TensorProto, model.graph
         raw = self.node("Reshape", score, self.constant(np.array([-1], dtype=np.int64)))
         shape = self.node("Shape", raw)
-        code = self._code(shape)
-        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), code)
-        new = [tensor_info(c.name, c.type) for c in self.columns if c.name not in known]
-        graph.output.append(tensor_info(self.outputs[0], types.DOUBLE))
+        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), self._code(shape))
+        inputs = {column.name: column.type for column in self.columns}
         if self.u is not None:
             self._decision(chance, self.node("Reshape", self.u, shape))
-            new.append(tensor_info(self.u, types.DOUBLE))
-            graph.output.append(tensor_info(self.outputs[1], types.INT8))
-        graph.input.extend(new)
+            inputs[self.u] = types.DOUBLE
+        known = {tensor.name for tensor in graph.input}
+        graph.input.extend(tensor_info(name, kind) for name, kind in inputs.items() if name not in known)
+        graph.output.extend(map(tensor_info, self.outputs, (types.DOUBLE, types.INT8)))
         graph.node.extend(self.nodes)
         graph.initializer.extend(self.constants)
-        return model
 
     def _code(self, shape: str) -> str:
         """Each row's group: its place in the rule, or the number of groups for all others.
@@ -195,8 +188,9 @@ class RuleNodes:
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
             radix = len(places) + 1
             place = self._place(column, places, shape)
-            higher = self.node("Mul", whole, self.constant(np.int64(radix))) if whole else ""
-            whole = self.node("Add", higher, place) if whole else place
+            if whole:
+                place = self.node("Add", self.node("Mul", whole, self.constant(np.int64(radix))), place)
+            whole = place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
             radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
@@ -253,14 +247,13 @@ def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
 def _input(name: str, labels: list[Any], missing: Any) -> Input:
     types = load_onnx().TensorProto
     kind = label_type(name, labels)
-    if None in labels:
-        if missing is None:
-            raise InputError(
-                "The rule has a group of missing values in {name!r}, and tensors have none: pass {missing}, what "
-                "stands for them, and put it in their place",
-                name=name,
-            )
-        kind = int if kind is bool else kind
+    if None in labels and missing is None:
+        raise InputError(
+            "The rule has a group of missing values in {name!r}, and tensors have none: pass {missing}, what "
+            "stands for them, and put it in their place",
+            name=name,
+        )
+    kind = int if None in labels and kind is bool else kind
     type_, what = {
         str: (types.STRING, "a text"),
         int: (types.INT64, "a whole number"),

@@ -39,13 +39,13 @@ class Numbers(NamedTuple):
     @classmethod
     def of(cls, rule: Rule, ramp: Ramp) -> "Numbers":
         """Of a ramp of a rule."""
-        foot, width, tie = ramp.foot, ramp.width, ramp.tie
+        foot, width = ramp.foot, ramp.width
         if width > 0 or rule.scale != "logit":
-            return cls(foot, width, foot, foot, tie)
+            return cls(foot, width, foot, foot, ramp.tie)
         if not 0 <= foot <= 1:  # all logits are above it, the lowest too; or below it, the highest too
             end = SCALES["logit"].finite_range[foot > 1]
             return cls(foot, width, end, end, float(foot < 0))
-        return cls(foot, width, *logits_at(foot), tie)
+        return cls(foot, width, *logits_at(foot), ramp.tie)
 
 
 @dataclass(frozen=True)
@@ -123,16 +123,16 @@ def check_both(**given: Any) -> None:
     """Refuse one of two arguments, of which repeatable decisions need both, without the other."""
     absent = [name for name, value in given.items() if value is None]
     if len(absent) == 1:
-        both = " and ".join(f"{{{name}}}" for name in given)
-        raise InputError("Repeatable decisions need both " + both + "; {" + absent[0] + "} is missing")
+        raise InputError(
+            "Repeatable decisions need both {" + "} and {".join(given) + "}; {" + absent[0] + "} is missing"
+        )
 
 
 def library(name: str, *parts: str) -> Any:
     """A library of the extra `export`, with those of its parts that are used."""
     try:
-        for part in parts:
-            import_module(f"{name}.{part}")
-        return import_module(name)
+        module, *_ = (import_module(path) for path in (name, *(f"{name}.{part}" for part in parts)))
+        return module
     except ImportError:
         raise FairrampError(
             "{name} is not installed",

@@ -20,9 +20,7 @@ from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, column_name, prefixed
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
-    BIGQUERY,
     DIALECTS,
-    SQLITE,
     Dialect,
     check_name,
     check_text,
@@ -130,17 +128,15 @@ def to_sql(
         order.read_back(f"SELECT {body}", *new)
         return f"{order.header(new)}\n{body}\n"
     check_new(new, order.columns.all)
-    body, first = order.select(order.path("table", table), new), ""
+    statements = [order.select(order.path("table", table), new)]
     if view is not None:
-        name = order.path("view", view)
-        if replace and order.dialect is SQLITE:  # which can replace none
-            first = f"DROP VIEW IF EXISTS {name}"
-            order.read_back(first)
-            first += ";\n"
-        or_replace = " OR REPLACE" if replace and not first else ""
-        body = f"CREATE{or_replace} VIEW {name} AS\n{body}"
-    order.read_back(body, *new)
-    return f"{order.header(new)}\n{first}{body};\n"
+        name, replaces = order.path("view", view), order.dialect.replaces_views
+        dropped = [f"DROP VIEW IF EXISTS {name}"] if replace and not replaces else []
+        or_replace = " OR REPLACE" if replace and replaces else ""
+        statements = [*dropped, f"CREATE{or_replace} VIEW {name} AS\n{statements[0]}"]
+    for statement in statements:
+        order.read_back(statement, *new)
+    return "\n".join([order.header(new), *(f"{statement};" for statement in statements), ""])
 
 
 class _Order:
@@ -168,6 +164,7 @@ class _Order:
         }
         check_both(id=id, key_table=key_table)
         self.key = None if id is None else self._key(key_table, key_column)
+        self.answers = ("probability",) if id is None else ("probability", "decision")
 
     def _key(self, table: Any, column: Any) -> tuple[str, str, str]:
         """The table and the column of the key, quoted, and what comments say of them."""
@@ -185,17 +182,13 @@ class _Order:
                 )
         name = check_name("The column", column_name("key_column", column), self.dialect)
         self.names.add(name)
-        path = self.path("key_table", table)
-        told = f"table {table if isinstance(table, str) else '.'.join(table)}, column {name}"
-        return path, f"{_KEY}.{identifier(name, self.dialect)}", told
-
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """What is computed for each row."""
-        return ("probability", "decision") if self.key is not None else ("probability",)
+        return (
+            self.path("key_table", table),
+            f"{_KEY}.{identifier(name, self.dialect)}",
+            f"table {table if isinstance(table, str) else '.'.join(table)}, column {name}",
+        )
 
     def expressions(self) -> dict[str, str]:
-        """Over columns of any table."""
         if len(self.labels) > MOST_COMPARED:
             raise InputError(
                 "Expressions compare groups one by one, up to {most}, and the rule has {n:,}",
@@ -204,7 +197,7 @@ class _Order:
                 n=len(self.labels),
             )
         formula = self._formula("")
-        return self._finished(formula, formula.compared(self._group_texts("")), "")
+        return self._finished(formula, formula.compared(), "")
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A whole SELECT: ramps are looked up in a table that is written into it."""
@@ -212,22 +205,21 @@ class _Order:
         formula, d = self._formula(of), self.dialect
         known = formula.joined([f"{_RAMPS}.{name}" for name in formula.names])
         made = zip(self._finished(formula, known, of).values(), new, strict=True)
-        items = [f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)]
-        conditions, ramps = self._lookup(formula, of)
-        chosen = ",\n".join(items)
+        chosen = ",\n".join([f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)])
+        conditions, ramps = self._lookup(formula)
         return (
             f"SELECT\n{chosen}\nFROM {source} AS {_ROWS}\n"
             f"LEFT JOIN {_inline(ramps, d)}\nON {' AND '.join(conditions)}"
         )
 
-    def _lookup(self, formula: Formula, of: str) -> tuple[list[str], dict[str, list[str]]]:
+    def _lookup(self, formula: Formula) -> tuple[list[str], dict[str, list[str]]]:
         """How rows find their ramps: conditions, and the columns of the table of ramps.
 
         Nothing equals NULL. So a missing label is written as an empty one, with a flag beside it.
         """
         conditions: list[str] = []
         ramps: dict[str, list[str]] = {}
-        texts = zip(self._group_texts(of), self.kinds, self.by_column, strict=True)
+        texts = zip(formula.columns, self.kinds, self.by_column, strict=True)
         for i, (text, kind, (_, parts)) in enumerate(texts):
             empty = literal(kind(), self.dialect)
             if None in parts:
@@ -242,41 +234,34 @@ class _Order:
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The probability behind its guard, and what follows from it."""
-        also = ""
-        if self.dialect is SQLITE:  # in which a column of numbers may hold texts, and a text is cast to 0
-            also = f"typeof({self._named(of, self.columns.score)}) IN ('integer', 'real') AND "
-        found = {"probability": formula.guarded(body, also)}
+        is_number = self.dialect.is_number.format(x=self._column(of, self.columns.score))
+        found = {"probability": formula.guarded(body, is_number)}
         if self.key is not None:
             table, column, _ = self.key
             # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
             sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
             key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {sound})"
-            id_text = self._cast(of, self.columns.id, self.dialect.text)
+            id_text = self._column(of, self.columns.id, self.dialect.text)
             found["decision"] = decision(found["probability"], key, id_text, self.dialect)
         return found
 
     def _formula(self, of: str) -> Formula:
-        score = self._cast(of, self.columns.score, self.dialect.double)
-        return Formula(self.rule, score, self.dialect, self.labels, self.rule.ramps)
+        d = self.dialect
 
-    def _named(self, of: str, name: str | None) -> str:
-        assert name is not None
-        return of + identifier(name, self.dialect)
-
-    def _cast(self, of: str, name: str | None, kind: str) -> str:
-        return f"CAST({self._named(of, name)} AS {kind})"
-
-    def _group_texts(self, of: str) -> list[str]:
-        """The columns that make a group, as labels are compared with them."""
-
-        def text(kind: type, name: str, parts: list[Any]) -> str:
+        def compared(kind: type, name: str, parts: list[Any]) -> str:
             if kind is str:
-                return self.dialect.exactly.format(text=self._cast(of, name, self.dialect.text))
-            column = self._named(of, name)
+                return d.exactly.format(text=self._column(of, name, d.text))
             # Whole numbers with gaps often travel as floats; elsewhere NaN is as unknown as NULL.
-            return without_nan(column, self.dialect) if kind is int and None in parts else column
+            column = self._column(of, name)
+            return without_nan(column, d) if kind is int and None in parts else column
 
-        return [text(kind, *column) for kind, column in zip(self.kinds, self.by_column, strict=True)]
+        score = self._column(of, self.columns.score, d.double)
+        columns = [compared(kind, *column) for kind, column in zip(self.kinds, self.by_column, strict=True)]
+        return Formula(self.rule, score, d, columns, self.labels, self.rule.ramps)
+
+    def _column(self, of: str, name: str | None, as_type: str = "") -> str:
+        column = of + identifier(name or "", self.dialect)
+        return f"CAST({column} AS {as_type})" if as_type else column
 
     def path(self, role: str, name: Any) -> str:
         """A table's name, quoted; a text is taken apart at its dots, a list of texts is not."""
@@ -290,9 +275,8 @@ class _Order:
 
     def read_back(self, text: str, *new: str) -> None:
         """Let another parser read the text: one statement, with no name and no text that was not meant."""
-        sqlglot = library("sqlglot")
+        sqlglot, sound = library("sqlglot"), False
         exp = sqlglot.exp
-        sound = False
         with suppress(sqlglot.errors.SqlglotError, AttributeError):
             statements = sqlglot.parse(text, dialect=self.dialect.name)
             nodes = [node for statement in statements for node in statement.walk()]
@@ -326,11 +310,7 @@ class _Order:
         blank = columns.blank(rule.groups)
         for name, kind in zip(columns.grouped, self.kinds, strict=True):
             role = "stratum" if name in (columns.strata or ()) else "group"
-            lines.append(f"{role}: column {name}, {_KINDS[kind]}")
-            if name in blank:
-                lines.append(
-                    "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
-                )
+            lines += [f"{role}: column {name}, {_KINDS[kind]}", *([_BLANK] if name in blank else [])]
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
@@ -352,6 +332,7 @@ class _Order:
 
 #: What the labels of a column are called in the header.
 _KINDS = {str: "text", int: "whole numbers", bool: "true or false"}
+_BLANK = "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
 _OWN_NAMES = re.compile(r"scored|ramps|secret|foot|width|low|high|tie|(label|missing|column)\d+|C|BINARY")
 _OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
 
@@ -369,16 +350,13 @@ def _said(node: Any, exp: Any) -> str:
 
 
 def _inline(columns: dict[str, list[str]], dialect: Dialect) -> str:
-    """A table of constants."""
-    rows = list(zip(*columns.values(), strict=True))
-    lines = [f"({', '.join(row)})" for row in rows]
-    if dialect is BIGQUERY:
-        named = ", ".join(f"{value} AS {name}" for name, value in zip(columns, rows[0], strict=True))
-        lines[0] = f"STRUCT({named})"
-    values = ",\n  ".join(lines)
-    if dialect is BIGQUERY:
-        return f"UNNEST([\n  {values}\n]) AS {_RAMPS}"
-    if dialect is SQLITE:
-        named = ", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1))
-        return f"(SELECT {named} FROM (VALUES\n  {values}\n)) AS {_RAMPS}"
-    return f"(VALUES\n  {values}\n) AS {_RAMPS} ({', '.join(columns)})"
+    values = list(zip(*columns.values(), strict=True))
+    rows = [f"({', '.join(row)})" for row in values]
+    first = ", ".join(f"{value} AS {name}" for name, value in zip(columns, values[0], strict=True))
+    return dialect.constants.format(
+        name=_RAMPS,
+        rows=",\n  ".join(rows),
+        structs=",\n  ".join([f"STRUCT({first})", *rows[1:]]),
+        columns=", ".join(columns),
+        numbered=", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1)),
+    )

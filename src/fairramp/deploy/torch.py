@@ -54,8 +54,8 @@ class RampModule(torch.nn.Module):
         super().__init__()
         plan = Plan.of(rule)
         self.rule = rule
-        self.scale = rule.scale
         self.low, self.high = SCALES[rule.scale].finite_range
+        self.per_unit = SCALES[rule.scale].shown_per_unit
         self.n_groups = len(rule.groups)
         self.slopes, self.steps, self.on_logits = plan.slopes, plan.steps, plan.on_logits
         self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
@@ -75,11 +75,7 @@ class RampModule(torch.nn.Module):
         nan = torch.full_like(score, float("nan"))
         zero, one = torch.zeros_like(score), torch.ones_like(score)
         score = torch.where((score >= self.low) & (score <= self.high), score, nan)
-        x = score
-        if self.scale == "percent":
-            x = score / 100.0
-        elif self.scale == "logit":
-            x = 1.0 / (1.0 + torch.exp(-score))
+        x = 1.0 / (1.0 + torch.exp(-score)) if self.on_logits else score / self.per_unit
         known = (groups >= 0) & (groups < self.n_groups)
         code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
         numbers = torch.view_copy(self.bits, dtype=torch.float64)  # scripts have no `view` of another type
@@ -161,15 +157,17 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     """
     if not os.fspath(path).lower().endswith(".pt2"):
         raise InputError("of a torch program must end in .pt2", argument="path", got=os.fspath(path))
-    module = to_torch(rule, decisions=decisions)
     inputs = {
         "scores: float64, one per row": torch.float64,
         "groups: int64 codes": torch.int64,
         **({"u: float64, from fairramp.draws": torch.float64} if decisions else {}),
     }
     example = tuple(torch.zeros(2, dtype=dtype) for dtype in inputs.values())
-    rows = torch.export.Dim("rows")
-    program = torch.export.export(module, example, dynamic_shapes=tuple({0: rows} for _ in example))
+    program = torch.export.export(
+        to_torch(rule, decisions=decisions),
+        example,
+        dynamic_shapes=({0: torch.export.Dim("rows")},) * len(example),
+    )
     about = {
         "rule": rule.fingerprint,
         "version": __version__,

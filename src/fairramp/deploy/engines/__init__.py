@@ -2,5 +2,5 @@
 
 memory          columns to the NumPy core and back, row order and index kept
 polars, dask    the NumPy core on each batch or partition, when the user asks
-duckdb, spark   the rule as SQL (`sql_groups`); the key comes from a table of one row, which no plan shows
+duckdb, spark   the rule as SQL (`fairramp.deploy.formula`); the key is in a table that no plan shows
 """

@@ -13,11 +13,8 @@ __all__ = ["apply"]
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Partition by partition."""
-    import narwhals as nw
-
-    work = _Partition(rule, columns, key, new)
-    native = table.to_native()
-    return nw.from_native(native.map_partitions(work, meta=work(native._meta)))
+    work, native = _Partition(rule, columns, key, new), table.to_native()
+    return native.map_partitions(work, meta=work(native._meta))
 
 
 class _Partition:
@@ -34,10 +31,8 @@ class _Partition:
         """A partition with new columns."""
         import pandas
 
-        if len(part):
-            found = decided(self.rule, part.__getitem__, self.columns, self._key)
-        else:
-            found = [np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int8)]
+        none = [np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int8)]
+        found = decided(self.rule, part.__getitem__, self.columns, self._key) if len(part) else none
         return part.assign(
             **{name: pandas.Series(v, index=part.index) for name, v in zip(self.new, found, strict=False)}
         )

@@ -7,8 +7,7 @@ from fairramp.core.labels import Label
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.deploy.dialects import DUCKDB, identifier, literal
-from fairramp.deploy.engines.sql_groups import are_few, compared_columns, formula_of
-from fairramp.deploy.formula import decision
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of
 from fairramp.rule.rule import Rule
 
 __all__ = ["apply"]
@@ -16,20 +15,18 @@ __all__ = ["apply"]
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Projections of the relation: the group, the numbers of its ramp, the chance, the draw."""
-    import narwhals as nw
-
     relation, schema = table.to_native(), table.collect_schema()
     own = [identifier(name) for name in relation.columns]
     formula = formula_of(rule, columns, schema, DUCKDB)
-    words = ("key", "place", "chance", *formula.names)
-    hidden = {word: _unused(relation.columns, f"fairramp_{word}") for word in words}
-    secret, place, chance, *numbers = map(identifier, hidden.values())
-    kept = list(own)
+    hidden = "fairramp_"  # what no column begins with, in upper or lower case
+    while any(name.casefold().startswith(hidden) for name in relation.columns):
+        hidden += "_"
+    secret, place, chance, *numbers = (f"{hidden}{word}" for word in ("key", "place", "chance", *formula.names))
+    kept = own if key is None else [*own, secret]
     if key is not None:
-        relation = relation.cross(engine_of(table).small_table(relation, {hidden["key"]: [key]}))
-        kept.append(secret)
-    if are_few(formula):
-        body = formula.compared(compared_columns(columns, schema, DUCKDB))
+        relation = relation.cross(engine_of(table).small_table(relation, {secret: [key]}))
+    if len(formula.labels) <= FEW_GROUPS:
+        body = formula.compared()
     else:
         texts = [_text(identifier(name), schema[name]) for name in columns.grouped]
         code = _code(texts, [tuple(map(_label_text, label)) for label in formula.labels])
@@ -45,7 +42,7 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     if columns.id is not None:
         text = f"CAST({identifier(columns.id)} AS VARCHAR)"
         made.append(f"{decision(chance, secret, text, DUCKDB)} AS {identifier(new[1])}")
-    return nw.from_native(relation.project(", ".join([*own, *made])))
+    return relation.project(", ".join([*own, *made]))
 
 
 def _code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
@@ -82,11 +79,3 @@ def _text(column: str, dtype: Any) -> str:
 
 def _label_text(part: Label) -> str | None:
     return None if part is None else str(part).lower() if isinstance(part, bool) else str(part)
-
-
-def _unused(names: Sequence[str], wanted: str) -> str:
-    """A name that no column has; databases do not tell upper from lower case."""
-    taken = {name.casefold() for name in names}
-    while wanted.casefold() in taken:
-        wanted += "_"
-    return wanted

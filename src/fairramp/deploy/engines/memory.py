@@ -18,7 +18,7 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     found = decided(rule, reader(table, columns.all), columns, key)
     return table.with_columns(
         nw.new_series(name, values, backend=table.implementation) for name, values in zip(new, found, strict=True)
-    )
+    ).to_native()
 
 
 def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str | None) -> list[Any]:
@@ -31,9 +31,8 @@ def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str |
     assert columns.score is not None
     groups, strata = mapping(columns.groups, rule.columns.groups), mapping(columns.strata, rule.columns.strata)
     chances = rule.probabilities(read(columns.score), groups, strata)
-    if columns.id is None:
-        return [chances]
-    return [chances, decide(chances, ids=_ids(read(columns.id)), key=key)]
+    drawn = [] if columns.id is None else [decide(chances, ids=_ids(read(columns.id)), key=key)]
+    return [chances, *drawn]
 
 
 def _ids(column: Any) -> Any:

@@ -1,7 +1,7 @@
 """A rule added to a lazy table of polars: expressions that hand batches of the columns to the NumPy core."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fairramp.data.columns import Columns
@@ -13,27 +13,19 @@ __all__ = ["apply"]
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """One expression for each new column."""
-    import narwhals as nw
     import polars
 
     place = {name: f"c{i}" for i, name in enumerate(columns.all)}
     struct = polars.struct(polars.col(name).alias(short) for name, short in place.items())
     types = (polars.Float64, polars.Int8)
 
-    def column(which: int) -> Callable[[Any], Any]:
-        asked = columns if which else replace(columns, id=None)
+    def compute(batch: Any, which: int) -> Any:
+        if not len(batch):
+            return polars.Series([], dtype=types[which])
+        parts, asked = batch.struct.unnest(), columns if which else replace(columns, id=None)
+        return polars.Series(decided(rule, lambda name: parts[place[name]], asked, key)[which])
 
-        def compute(batch: Any) -> Any:
-            if not len(batch):
-                return polars.Series([], dtype=types[which])
-            parts = batch.struct.unnest()
-            return polars.Series(decided(rule, lambda name: parts[place[name]], asked, key)[which])
-
-        return compute
-
-    return nw.from_native(
-        table.to_native().with_columns(
-            struct.map_batches(column(i), return_dtype=types[i], is_elementwise=True).alias(name)
-            for i, name in enumerate(new)
-        )
+    return table.to_native().with_columns(
+        struct.map_batches(partial(compute, which=i), return_dtype=types[i], is_elementwise=True).alias(name)
+        for i, name in enumerate(new)
     )

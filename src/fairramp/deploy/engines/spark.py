@@ -5,8 +5,7 @@ from typing import Any
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of
 from fairramp.deploy.dialects import SPARK
-from fairramp.deploy.engines.sql_groups import are_few, compared_columns, formula_of, kind_of
-from fairramp.deploy.formula import Formula, decision
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, kind_of
 from fairramp.rule.rule import Rule
 
 __all__ = ["apply"]
@@ -14,51 +13,36 @@ __all__ = ["apply"]
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Selections of the table: the key, the group, the chance, the draw."""
-    import narwhals as nw
     from pyspark.sql import functions
 
     engine, names = engine_of(table), table.collect_schema().names()
     table, plain = engine.plain_names(table)
     frame, columns, schema = table.to_native(), columns.renamed(plain), table.collect_schema()
-    kept = [*plain.values()]
+    kept = [*plain.values()] if key is None else [*plain.values(), "key"]
     if key is not None:
         frame = frame.crossJoin(engine.small_table(frame, {"key": [key]}))
-        kept.append("key")
-    types = [schema[name] for name in columns.grouped]
-    formula = _as_held(formula_of(rule, columns, schema, SPARK), types)
-    groups = compared_columns(columns, schema, SPARK)
-    if are_few(formula):
-        chance = formula.compared(groups)
+    formula = formula_of(rule, columns, schema, SPARK, _held)
+    if len(formula.labels) <= FEW_GROUPS:
+        chance = formula.compared()
     else:
-        frame = frame.withColumns({f"g{i}": functions.expr(text) for i, text in enumerate(groups)})
-        labels = zip(zip(*formula.labels, strict=True), types, strict=True)
-        known: dict[str, Any] = {f"k{i}": _typed(*column) for i, column in enumerate(labels)}
-        small = engine.small_table(frame, known | formula.numbers())
-        same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(groups))]
-        frame = frame.join(small, same, "left")
+        frame = frame.withColumns({f"g{i}": functions.expr(text) for i, text in enumerate(formula.columns)})
+        labels = zip(columns.grouped, zip(*formula.labels, strict=True), strict=True)
+        known: dict[str, Any] = {f"k{i}": _typed(ks, schema[name]) for i, (name, ks) in enumerate(labels)}
+        same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(known))]
+        frame = frame.join(engine.small_table(frame, known | formula.numbers()), same, "left")
         chance = formula.joined(formula.names)
     frame = frame.selectExpr(*kept, f"{formula.guarded(chance)} AS chance")
     made = ["chance AS new0"]
     if columns.id is not None:
         made.append(f"{decision('chance', 'key', f'CAST({columns.id} AS STRING)', SPARK)} AS new1")
-    return nw.from_native(frame.selectExpr(*plain.values(), *made).toDF(*names, *new))
+    return frame.selectExpr(*plain.values(), *made).toDF(*names, *new)
 
 
-def _as_held(formula: Formula, types: list[Any]) -> Formula:
-    """With labels that are doubles where columns of numbers are no integers, and that fit where they are."""
-
-    def held(part: Any, dtype: Any) -> Any:
-        return float(part) if type(part) is int and not dtype.is_integer() else part
-
-    pairs = [
-        (tuple(map(held, label, types)), ramp) for label, ramp in zip(formula.labels, formula.ramps, strict=True)
-    ]
-    fits = [
-        (label, ramp)
-        for label, ramp in pairs
-        if all(-(2**63) <= part < 2**63 for part in label if type(part) is int)
-    ]
-    return formula._replace(labels=[label for label, _ in fits], ramps=[ramp for _, ramp in fits])
+def _held(part: Any, dtype: Any) -> Any:
+    """A double where a column of numbers holds no integers; where it does, no more than 64 bits."""
+    if type(part) is not int:
+        return part
+    return float(part) if not dtype.is_integer() else part if -(2**63) <= part < 2**63 else float("nan")
 
 
 def _typed(labels: tuple[Any, ...], dtype: Any) -> Any:
