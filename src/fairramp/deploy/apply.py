@@ -1,6 +1,5 @@
 """A rule added to a table as columns: what is asked for is checked here, and the table's engine does the rest."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +26,19 @@ def apply(
     rule: Rule,
     frame: Any,
     *,
-    score: str | None = None,
-    group: str | Sequence[str] | None = None,
-    strata: str | Sequence[str] | None = None,
     id: str | None = None,
     key: str | None = None,
     prefix: str = "",
+    **names: Any,
 ) -> Any:
-    """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`."""
+    """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`.
+
+    `names` are those of the columns `score`, `group` and `strata`.
+    """
     import narwhals as nw
 
     table, give = open_table(frame)
-    columns = rule.reading(score, group, strata, id)
+    columns = rule.reading(id=id, **names)
     check_columns(table, columns.all)
     check_both(id=id, key=key)
     key = None if key is None else checked_key(key)

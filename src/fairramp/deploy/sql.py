@@ -98,15 +98,12 @@ def to_sql(
     table: str | Sequence[str] | None = None,
     view: str | Sequence[str] | None = None,
     replace: bool = False,
-    score: str | None = None,
-    group: str | Sequence[str] | None = None,
-    strata: str | Sequence[str] | None = None,
-    id: str | None = None,
-    key_table: str | Sequence[str] | None = None,
-    key_column: str = "key",
     prefix: str = "",
+    **names: Any,
 ) -> str:
     """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`.
+
+    `names` are those of columns and of the key's table, as for `expressions`.
 
     Examples
     --------
@@ -116,7 +113,7 @@ def to_sql(
     >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
     -- A fairramp rule in the SQL of DuckDB
     """
-    order = _Order(rule, dialect, score, group, strata, id, key_table, key_column)
+    order = _Order(rule, dialect, **names)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if replace and view is None:
         raise InputError("needs {view}, the name of the view that is replaced", argument="replace")
@@ -146,12 +143,12 @@ class _Order:
         self,
         rule: Rule,
         dialect: Any,
-        score: Any,
-        group: Any,
-        strata: Any,
-        id: Any,
-        key_table: Any,
-        key_column: Any,
+        score: Any = None,
+        group: Any = None,
+        strata: Any = None,
+        id: Any = None,
+        key_table: Any = None,
+        key_column: Any = "key",
     ) -> None:
         self.dialect = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
         self.rule, self.columns = rule, rule.reading(score, group, strata, id)
