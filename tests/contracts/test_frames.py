@@ -18,7 +18,7 @@ from fairramp import InputError, Ramp, Rule, UnseenGroupError
 from fairramp.core.scales import logits_at
 from fairramp.data import engines
 from fairramp.deploy.dialects import literal
-from fairramp.deploy.plan import numbers_of
+from fairramp.deploy.plan import Numbers
 from fairramp.fit import frames
 from samples import KEY, sample
 
@@ -51,7 +51,8 @@ def binned(monkeypatch):
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
     """Let a few groups be found like many, too."""
-    monkeypatch.setattr("fairramp.deploy.apply.FEW_GROUPS", request.param)
+    for engine in ("duckdb", "spark"):
+        monkeypatch.setattr(f"fairramp.deploy.engines.{engine}.FEW_GROUPS", request.param)
 
 
 def some_rows(n=600, seed=0, labels=("f", "m", None)):
@@ -71,10 +72,11 @@ def some_rows(n=600, seed=0, labels=("f", "m", None)):
 def same_rule(found, expected, scores, groups, strata=None):
     assert found.groups == expected.groups
     assert found.record.fingerprint == expected.record.fingerprint
-    assert found.record.rows == expected.record.rows
-    assert found.record.rows_above == expected.record.rows_above
-    assert found.record.rows_inside == expected.record.rows_inside
-    np.testing.assert_allclose(found.record.rate_before, expected.record.rate_before, atol=1e-9)
+    rates, expected_rates = (rule.record.rates["selection"] for rule in (found, expected))
+    assert rates.rows == expected_rates.rows
+    assert rates.rows_above == expected_rates.rows_above
+    assert rates.rows_inside == expected_rates.rows_inside
+    np.testing.assert_allclose(rates.before, expected_rates.before, atol=1e-9)
     np.testing.assert_allclose(
         found.probabilities(scores, groups, strata),
         expected.probabilities(scores, groups, strata),
@@ -98,7 +100,7 @@ def test_every_engine_fits_the_rule_of_fit_rule(engine, settings, weight, binned
         table(engine, rows), score="p", group="sex", weight=weight, max_gap=0.01, **settings
     )
     same_rule(found, expected, rows["p"], rows["sex"])
-    assert (found.record.score_column, found.record.group_columns) == ("p", ("sex",))
+    assert (found.columns.score, found.columns.groups) == ("p", ("sex",))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -108,7 +110,7 @@ def test_several_columns_make_intersections(engine, either_way, binned):
     frame = table(engine, rows)
     found = fairramp.fit_frame(frame, score="p", group=["sex", "race"], max_gap=0.01)
     same_rule(found, fairramp.fit_rule(rows["p"], groups, max_gap=0.01), rows["p"], groups)
-    assert found.record.group_columns == ("sex", "race")
+    assert found.columns.groups == ("sex", "race")
     chances = columns_of(found.apply(frame))["probability"]
     np.testing.assert_allclose(chances, found.probabilities(rows["p"], groups), atol=1e-12)
 
@@ -118,7 +120,7 @@ def test_texts_that_join_to_the_same_text_are_different_groups(engine, either_wa
     left, right = ["a", "ab", "", None, "-", "1:a"], ["bc", "c", "abc", "-", None, ""]
     rows = {"p": [0.1, 0.3, 0.5, 0.6, 0.7, 0.9], "l": left, "r": right}
     labels = tuple(zip(left, right, strict=True))
-    rule = Rule(labels, tuple(Ramp(0.1 + i / 10) for i in range(6)), ramp_width=0.5)
+    rule = Rule(labels, tuple(Ramp.centered(0.1 + i / 10, 0.5) for i in range(6)))
     found = columns_of(rule.apply(table(engine, rows), score="p", group=["l", "r"]))["probability"]
     np.testing.assert_array_equal(found, rule.probabilities(rows["p"], {"l": left, "r": right}))
 
@@ -129,11 +131,11 @@ def test_strata_are_columns_too(engine, strata, either_way, binned):
     rows = some_rows(labels=("f", "m"))
     names = [strata] if isinstance(strata, str) else strata
     outer = {name: rows[name] for name in names}
-    expected = fairramp.fit_rule(rows["p"], {"sex": rows["sex"]}, criterion=fairramp.Covariance(strata=outer))
+    expected = fairramp.fit_rule(rows["p"], {"sex": rows["sex"]}, strata=outer)
     frame = table(engine, rows)
-    found = fairramp.fit_frame(frame, score="p", group="sex", criterion=fairramp.Covariance(strata=strata))
+    found = fairramp.fit_frame(frame, score="p", group="sex", strata=strata)
     same_rule(found, expected, rows["p"], rows["sex"], outer)
-    assert found.record.strata_columns == tuple(names)
+    assert found.columns.strata == tuple(names)
     chances = columns_of(found.apply(frame))["probability"]
     np.testing.assert_allclose(chances, found.probabilities(rows["p"], rows["sex"], outer), atol=1e-12)
 
@@ -204,7 +206,10 @@ def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_labels_that_no_integer_type_holds(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9], "g": [1.0, 2.0**70, None, -(2.0**64)]}
-    rule = Rule((1, 2**70, -(2**64), None), (Ramp(0.2), Ramp(0.5), Ramp(0.7), Ramp(0.5)), ramp_width=0.5)
+    rule = Rule(
+        (1, 2**70, -(2**64), None),
+        (Ramp.centered(0.2, 0.5), Ramp.centered(0.5, 0.5), Ramp.centered(0.7, 0.5), Ramp.centered(0.5, 0.5)),
+    )
     found = columns_of(rule.apply(table(engine, rows), score="p", group="g"))["probability"]
     np.testing.assert_array_equal(found, rule.probabilities(rows["p"], rows["g"]))
     whole = rule.apply(table(engine, {"p": [0.3, 0.3], "g": [1, 1]}), score="p", group="g")
@@ -327,8 +332,8 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
     # The one number that bins inside a ramp approximate, in memory too.
     chances = expected.probabilities(scores, codes)
     exact = [c.mean() * (1 - c.mean()) * len(c) / c.var() for c in (chances[codes == k] for k in range(4))]
-    np.testing.assert_allclose(rule.record.effective_rows, exact, rtol=3e-4)
-    np.testing.assert_allclose(expected.record.effective_rows, exact, rtol=1e-4)
+    np.testing.assert_allclose(rule.record.rates["selection"].effective_rows, exact, rtol=3e-4)
+    np.testing.assert_allclose(expected.record.rates["selection"].effective_rows, exact, rtol=1e-4)
     assert fetched[0] == 4
     assert sum(fetched) < 10_000
 
@@ -380,6 +385,41 @@ def test_every_engine_decides_as_numpy_does(engine, who, width, either_way):
     np.testing.assert_array_equal(found["decision"], rule.decide(rows["p"], rows["sex"], ids=rows[who], key=KEY))
 
 
+#: Five groups and the ramp for unseen ones: some steps, none, and nothing else but for unseen groups.
+WIDTHS = [(0.0, 0.2, 0.05, 0.0, 1e-6, 0.3), (0.3, 0.2, 0.05, 0.2, 1e-6, 0.0), (0.0,) * 5 + (0.3,)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("widths", WIDTHS, ids=["some steps", "no steps", "all steps"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
+@pytest.mark.parametrize("policy", ["pooled", "original"])
+def test_ramps_of_different_widths(engine, widths, scale, policy, either_way):
+    thresholds, ties = (0.5, 0.4, 0.6, 0.5, 0.25, 0.3), (0.3, 0.0, 0.5, 0.7, 0.0, 0.25)
+    *ramps, pooled = map(Ramp.centered, thresholds, widths, ties)
+    rule = Rule(
+        ("a", "b", "c", None, "é"),
+        tuple(ramps),
+        scale=scale,
+        cutoff=0.4,
+        unseen_group=policy,
+        pooled=pooled if policy == "pooled" else None,
+    )
+    ends = [e for r in (*ramps, pooled) for e in (r.foot, r.foot + r.width / 3, r.foot + r.width)]
+    positions = np.array([0.01, 0.2, 0.4, 0.5, 0.9, *ends])
+    scores = {"percent": 100 * positions, "logit": np.log(positions / (1 - positions))}.get(scale, positions)
+    labels = ["a", "b", "c", None, "é", "new"]
+    rows = {"p": np.repeat(scores, 6).tolist(), "g": labels * len(scores), "number": list(range(6 * len(scores)))}
+    found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
+    np.testing.assert_allclose(
+        found["probability"],
+        rule.probabilities(rows["p"], rows["g"]),
+        rtol=0,
+        atol=0 if scale != "logit" else 1e-9,
+    )
+    decisions = rule.decide(rows["p"], rows["g"], ids=rows["number"], key=KEY)
+    np.testing.assert_array_equal(found["decision"], decisions)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_same_kind_of_table_comes_back(engine):
     rows = some_rows()
@@ -425,7 +465,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
 def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
     rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
     monkeypatch.setattr(frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4])))
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=width)
+    rule = Rule(("a",), (Ramp.centered(0.5, width),))
     found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
     assert found["probability"] == [0.0, None, None, 1.0]
     assert found["decision"] == [0, None, None, 1]
@@ -448,14 +488,14 @@ def test_two_columns_of_one_name_are_refused_in_pandas():
 def test_a_data_base_that_may_not_read_python_variables_says_which_setting():
     with duckdb.connect(config={"python_enable_replacements": False}) as connection:
         rows = connection.sql("SELECT 0.5::DOUBLE AS p, 'a' AS g, 1 AS who")
-        rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+        rule = Rule(("a",), (Ramp.centered(0.5, 0.1),))
         with pytest.raises(InputError, match="SET python_enable_replacements = true"):
             rule.apply(rows, score="p", group="g", id="who", key=KEY)
 
 
 @pytest.mark.parametrize("n_groups", [2, 40])
 def test_columns_may_have_the_names_of_those_in_between(n_groups):
-    rule = Rule(tuple(range(n_groups)), tuple(Ramp(k / 50) for k in range(n_groups)), ramp_width=0.5)
+    rule = Rule(tuple(range(n_groups)), tuple(Ramp.centered(k / 50, 0.5) for k in range(n_groups)))
     words = ("place", "chance", "key", "n0", "new0")
     given = {"p": [0.2, 0.5], "g": [0, 1], "who": [7, 8], **{f"FairRamp_{word}": [1, 2] for word in words}}
     found = columns_of(rule.apply(table("duckdb", given), score="p", group="g", id="who", key=KEY))
@@ -466,7 +506,12 @@ def test_columns_may_have_the_names_of_those_in_between(n_groups):
 
 @pytest.mark.parametrize("engine", QUICK_LAZY)
 def test_a_column_that_can_hold_none_of_the_labels_is_of_unknown_groups(engine):
-    rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, unseen_group="pooled", pooled=Ramp(0.3))
+    rule = Rule(
+        ("a", "b"),
+        (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)),
+        unseen_group="pooled",
+        pooled=Ramp.centered(0.3, 0.1),
+    )
     given = {"p": [0.28, 0.3, 0.9], "g": [1, 2, 1]}
     found = columns_of(rule.apply(table(engine, given), score="p", group="g"))["probability"]
     np.testing.assert_allclose(found, rule.probabilities(given["p"], given["g"]), atol=1e-12)
@@ -493,7 +538,7 @@ def test_a_stream_is_refused(engine):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_label_of_another_type_is_another_group(engine, either_way):
-    rule = Rule(("1", "0", 5), (Ramp(0.5),) * 3, ramp_width=0.1)
+    rule = Rule(("1", "0", 5), (Ramp.centered(0.5, 0.1),) * 3)
     for values in ([1, 0], [True, False]):
         with pytest.raises(UnseenGroupError):
             rule.apply(table(engine, {"p": [0.1, 0.9], "g": values}), score="p", group="g")
@@ -571,11 +616,11 @@ def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
 
 @pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])
 def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(threshold, chance):
-    rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0.0)
+    rule = Rule(("a",), (Ramp.centered(threshold, 0, 0.5),), scale="logit", cutoff=0.0)
     largest = np.finfo(np.float64).max
     logits = [-largest, -1e300, -1e5, 0.0, 1e5, 1e300, largest]
     np.testing.assert_array_equal(rule.probabilities(logits, ["a"] * 7), chance)
-    low, high, at = numbers_of(rule, rule.ramps[0])
+    _, _, low, high, at = Numbers.of(rule, rule.ramps[0])
     assert [1.0 if logit > high else at if logit >= low else 0.0 for logit in logits] == [chance] * 7
 
 
@@ -624,7 +669,7 @@ def test_bad_input_is_refused_in_one_sentence(engine, change, settings, message)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_empty_table_is_refused(engine):
     rows = {"p": pa.array([], pa.float64()), "g": pa.array([], pa.string())}
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.1),))
     with pytest.raises(InputError, match="`scores` is empty; pass at least one row"):
         fairramp.fit_frame(table(engine, rows), score="p", group="g")
     with pytest.raises(InputError, match="`scores` is empty; pass at least one row"):
@@ -669,7 +714,7 @@ def test_what_cannot_be_applied_is_refused(engine, settings, message):
         "gone_number": [1, None],
         "my_probability": [1, 2],
     }
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.1),))
     with pytest.raises(InputError, match=message):
         rule.apply(table(engine, rows), **({"score": "p", "group": "g"} | settings))
 

@@ -113,7 +113,7 @@ def main(n_rows):
     reference = fairramp.fit_rule(scores, ids % 3, max_gap=0.01, ramp_width=0.05)
     last = ids[-TEST_ROWS:]
     expected = reference.decide(scores[-TEST_ROWS:], last % 3, ids=last, key=KEY)
-    thresholds = [[ramp.threshold for ramp in r.ramps] for r in (rule, again, reference)]
+    thresholds = [list(r.thresholds) for r in (rule, again, reference)]
     print(
         json.dumps(
             {

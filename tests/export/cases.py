@@ -18,7 +18,6 @@ import numpy as np
 import fairramp
 from fairramp.core.labels import label_key
 from fairramp.core.scales import SCALES
-from fairramp.rule.rule import OFFSETS
 
 ROWS = 100_000
 KEY = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
@@ -33,6 +32,22 @@ TEXTS = {
 }
 WHOLE = {"White": 1, "Black": 2, "Asian-Pac-Islander": -3, "Amer-Indian-Eskimo": 0, "Other": 2**40}
 UNSEEN = {"text": "unbekannt", "whole": 77}
+
+#: Widths of the five groups, and of the ramp for unseen ones.
+SOME_STEPS = (0.0, 0.05, 0.01, 0.0, 1e-6, 0.03)
+NO_STEPS = (0.2, 0.05, 0.01, 0.05, 1e-6, 0.0)
+ALL_STEPS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.03)
+#: Settings with ramps of different widths, for every engine.
+OWN_WIDTHS = [
+    {"ramp_width": SOME_STEPS},
+    {"ramp_width": SOME_STEPS, "scale": "logit", "unseen_group": "pooled"},
+    {"ramp_width": SOME_STEPS, "scale": "percent", "unseen_group": "original", "labels": "whole"},
+    {"ramp_width": SOME_STEPS, "scale": "logit", "unseen_group": "original", "dtype": "float32"},
+    {"ramp_width": NO_STEPS, "unseen_group": "pooled", "missing_seen": True},
+    {"ramp_width": NO_STEPS, "scale": "signed", "ramp": "paper", "unseen_group": "original"},
+    {"ramp_width": ALL_STEPS, "unseen_group": "pooled"},
+    {"ramp_width": ALL_STEPS, "scale": "logit", "unseen_group": "pooled"},
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +98,10 @@ def case(
     ramp="centered",
     missing_seen=False,
 ):
-    """A rule of these settings, fitted to the real scores, and 100,000 rows; `missing_seen` if it knows None."""
+    """A rule of these settings, fitted to the real scores, and 100,000 rows; `missing_seen` if it knows None.
+
+    Several widths are those of the groups one by one, and the last that of the ramp for unseen groups.
+    """
     adult = fairramp.datasets.load_adult_scores()
     names = dict({"text": TEXTS, "whole": WHOLE}[labels])
     if missing_seen:
@@ -97,15 +115,21 @@ def case(
     rule = fairramp.fit_rule(
         _on_scale(adult.score, scale),
         {"race": [names[r] for r in adult.race]},
-        ramp_width=ramp_width,
+        ramp_width=0.01 if isinstance(ramp_width, tuple) else ramp_width,
         ramp=ramp,
         max_gap=0.02,
         scale=scale,
         unseen_group=unseen_group,
     )
-    if ramp_width == 0:  # ties that matter: a threshold on a real score, and chances strictly between 0 and 1
-        ramps = (replace(r, tie_chance=0.25 + 0.1 * k) for k, r in enumerate(rule.ramps))
-        rule = replace(rule, ramps=tuple(ramps))
+    if isinstance(ramp_width, tuple):
+        *ramps, pooled = (
+            r and replace(r, foot=r.foot + (r.width - width) / 2, width=width)
+            for r, width in zip((*rule.ramps, rule.pooled), ramp_width, strict=True)
+        )
+        rule = replace(rule, ramps=tuple(ramps), pooled=pooled)
+    # Ties that matter: a threshold on a real score, and chances strictly between 0 and 1.
+    ramps = (r if r.width else replace(r, tie=0.25 + 0.1 * k) for k, r in enumerate(rule.ramps))
+    rule = replace(rule, ramps=tuple(ramps))
     score = _on_scale(chance, scale).astype(dtype)
     group = np.array([names[r] for r in race], dtype=object)
 
@@ -147,8 +171,8 @@ def _ends(rule):
     """Scores at the foot, the threshold and the head of each group's ramp."""
     found = {}
     for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        foot = ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width
-        found[label] = [_score_at(p, rule.scale) for p in (foot, ramp.threshold, foot + rule.ramp_width)]
+        ends = (ramp.foot, rule.threshold_of(ramp), ramp.foot + ramp.width)
+        found[label] = [_score_at(p, rule.scale) for p in ends]
     return found
 
 

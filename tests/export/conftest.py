@@ -13,7 +13,7 @@ def _data_bases_end_with_the_tests():
 
 @pytest.fixture
 def db(request):
-    """A data base with nothing in it."""
+    """A database with nothing in it."""
     from databases import database
 
     found = database(request.param)

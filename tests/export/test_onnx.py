@@ -11,17 +11,17 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from cases import KEY, case
+from cases import KEY, OWN_WIDTHS, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import fairramp
-from fairramp import FairrampError, InputError, Ramp, Rule
+from fairramp import Columns, FairrampError, InputError, Ramp, Rule
 from fairramp.deploy.onnx import append_to, to_onnx
 from rules import labels_of, rules
 
-RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 HALF = RULE.probabilities([0.5], ["a"])[0]  # in the middle of the ramp, up to a rounding
 
 
@@ -63,6 +63,7 @@ def texts(values):
         {"scale": "signed", "unseen_group": "pooled"},
         {"missing_seen": True},
         {"missing_seen": True, "labels": "whole", "unseen_group": "pooled"},
+        *OWN_WIDTHS,
     ],
     ids=str,
 )
@@ -93,7 +94,9 @@ def rows_of(draw, rule):
     label = st.one_of(st.sampled_from(known), st.tuples(*free))
     scale = fairramp.core.scales.SCALES[rule.scale]
     low, high = (max(scale.score_range[0], -60.0), min(scale.score_range[1], 60.0))
-    ends = [r.threshold for r in rule.ramps if low <= r.threshold <= high]
+    ends = [
+        end for r in rule.ramps for end in (r.foot, r.foot + r.width / 2, r.foot + r.width) if low <= end <= high
+    ]
     score = st.one_of(st.floats(low, high), st.sampled_from([*ends, low, high]))
     return [draw(score) for _ in range(n)], [draw(label) for _ in range(n)], within
 
@@ -151,22 +154,23 @@ def test_any_rule_decides_as_in_numpy(rule, data):
 def test_what_cannot_be_decided_is_nan_and_minus_one():
     nan, inf = np.nan, np.inf
     bad = np.array([nan, inf, -inf, 1.5, -0.1])
-    for policy, pooled in (("error", None), ("pooled", Ramp(0.4)), ("original", None)):
+    for policy in ("error", "pooled", "original"):
         for width in (0.1, 0.0):
-            rule = Rule(("a",), (Ramp(0.5),), ramp_width=width, unseen_group=policy, pooled=pooled)
+            pooled = Ramp.centered(0.4, width) if policy == "pooled" else None
+            rule = Rule(("a",), (Ramp.centered(0.5, width),), unseen_group=policy, pooled=pooled)
             for label in ("a", "other"):
                 group = texts([label] * len(bad))
                 found = run(to_onnx(rule, decisions=True), score=bad, group=group, u=np.zeros(len(bad)))
                 assert np.isnan(found["probability"]).all()
                 assert (found["decision"] == -1).all()
-    logit = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=0.0)
+    logit = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0.0)
     found = run(to_onnx(logit), score=np.array([nan, inf, -inf, 1e308, -1e308]), group=texts(["a"] * 5))
     np.testing.assert_array_equal(found["probability"], [nan, nan, nan, 1.0, 0.0])
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5])
 def test_steps_at_the_largest_logits(threshold):
-    rule = Rule(("a",), (Ramp(threshold, 0.25),), ramp_width=0, scale="logit", cutoff=0.0)
+    rule = Rule(("a",), (Ramp.centered(threshold, 0, 0.25),), scale="logit", cutoff=0.0)
     scores = np.array([-1, -1e-300, 0, 1]) * np.finfo(np.float64).max
     found = run(to_onnx(rule), score=scores, group=texts(["a"] * 4))
     np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, ["a"] * 4))
@@ -189,7 +193,7 @@ def test_columns_of_different_length_are_an_error_and_not_stretched(scores, grou
 
 @pytest.mark.parametrize("decisions", [False, True])
 def test_no_rows_get_no_answers(decisions):
-    rules = {"one": RULE, "two": Rule((("a", 1), ("b", 2)), RULE.ramps, ramp_width=0.1, columns=("group", "h"))}
+    rules = {"one": RULE, "two": Rule((("a", 1), ("b", 2)), RULE.ramps, columns=Columns(groups=("group", "h")))}
     for rule in rules.values():
         feed = {"score": np.empty(0), "group": texts([])} | ({"u": np.empty(0)} if decisions else {})
         feed |= {"h": np.empty(0, dtype=np.int64)} if rule is rules["two"] else {}
@@ -201,12 +205,12 @@ def test_no_rows_get_no_answers(decisions):
 def test_so_many_columns_that_their_codes_would_wrap_around_are_refused():
     labels = tuple(tuple(f"{i}" for _ in range(24)) for i in range(9))
     with pytest.raises(InputError, match="too many columns"):
-        to_onnx(Rule(labels, tuple(Ramp(0.5) for _ in labels), ramp_width=0.1))
+        to_onnx(Rule(labels, tuple(Ramp.centered(0.5, 0.1) for _ in labels)))
 
 
 def test_known_parts_of_no_known_group_are_unseen():
     groups = (("f", 1), ("m", 2))
-    model = to_onnx(Rule(groups, (Ramp(0.2), Ramp(0.3)), ramp_width=0.1), group=["sex", "unit"])
+    model = to_onnx(Rule(groups, (Ramp.centered(0.2, 0.1), Ramp.centered(0.3, 0.1))), group=["sex", "unit"])
     found = run(model, score=np.full(4, 0.9), sex=texts(["f", "f", "m", "x"]), unit=np.array([1, 2, 2, 1]))
     np.testing.assert_array_equal(found["probability"], [1.0, np.nan, 1.0, np.nan])
 
@@ -214,7 +218,7 @@ def test_known_parts_of_no_known_group_are_unseen():
 def test_thousands_of_groups():
     n = 20_000
     labels = tuple(f"gruppe № {i}" for i in range(n))
-    rule = Rule(labels, tuple(Ramp(i / n) for i in range(n)), ramp_width=0.01)
+    rule = Rule(labels, tuple(Ramp.centered(i / n, 0.01) for i in range(n)))
     rng = np.random.default_rng(3)
     scores, groups = rng.random(50_000), np.array(labels, dtype=object)[rng.integers(0, n, 50_000)]
     found = run(to_onnx(rule), score=scores, group=groups)["probability"]
@@ -239,8 +243,8 @@ HOSTILE = [
 
 
 def test_hostile_names_are_labels_and_nothing_else():
-    ramps = tuple(Ramp(i / 20) for i in range(len(HOSTILE)))
-    rule = Rule(tuple(HOSTILE), ramps, ramp_width=0.01, columns=('"g";\n\x01ü',))
+    ramps = tuple(Ramp.centered(i / 20, 0.01) for i in range(len(HOSTILE)))
+    rule = Rule(tuple(HOSTILE), ramps, columns=Columns(groups=('"g";\n\x01ü',)))
     group = texts([*HOSTILE, "a\x00", "A", "None"])
     model = to_onnx(rule)
     scores = np.full(len(group), 0.301)
@@ -256,9 +260,9 @@ def test_hostile_names_are_labels_and_nothing_else():
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 def test_rounding_a_score_to_float32_moves_a_probability_by_2_to_the_minus_24_over_the_width(scale, width):
     """|Δp| ≤ 2^−24·|x|/width, x the position; for logits 2^−24·|z|/4/width; and the bound is nearly reached."""
-    rule = Rule(("a",), (Ramp(0.6 if scale != "logit" else 0.7),), ramp_width=width, scale=scale)
+    rule = Rule(("a",), (Ramp.centered(0.6 if scale != "logit" else 0.7, width),), scale=scale)
     rng = np.random.default_rng(1)
-    position = rule.ramps[0].threshold + width * rng.uniform(-0.5, 0.5, 20_000)
+    position = rule.thresholds[0] + width * rng.uniform(-0.5, 0.5, 20_000)
     score = {"percent": 100 * position, "logit": np.log(position / (1 - position))}.get(scale, position)
     exact = rule.probabilities(score, ["a"] * len(score))
     rounded = rule.probabilities(score.astype(np.float32), ["a"] * len(score))
@@ -275,7 +279,7 @@ def test_so_it_does_on_the_shared_rows(width):
     sure = ~np.isnan(rows.probability)
     groups = {"race": rows.group[sure].tolist()}
     moved = np.abs(rows.rule.probabilities(rows.score[sure].astype(np.float32), groups) - rows.probability[sure])
-    highest = max(ramp.threshold for ramp in rows.rule.ramps) + width / 2
+    highest = max(rows.rule.thresholds) + width / 2
     assert 0 < moved.max() <= 2.0**-24 * highest / width * (1 + 1e-6)
 
 
@@ -419,8 +423,8 @@ def test_a_classifier_that_is_no_sound_model_is_refused():
 
 def test_strata_without_names_come_in_beside_the_group():
     cells = (("n", 1), ("n", 2), ("s", 1), ("s", 2))
-    ramps = tuple(map(Ramp, (0.2, 0.4, 0.6, 0.8)))
-    rule = Rule(cells, ramps, ramp_width=0.5, target_rate=None, criterion="covariance")
+    ramps = tuple(Ramp.centered(threshold, 0.5) for threshold in (0.2, 0.4, 0.6, 0.8))
+    rule = Rule(cells, ramps, target_rate=None, stratified=True)
     asked = {"score": np.full(4, 0.5), "stratum": texts(["s", "n", "s", "n"]), "group": np.array([2, 1, 1, 2])}
     expected = rule.probabilities(asked["score"], asked["group"], strata=asked["stratum"])
     np.testing.assert_allclose(run(to_onnx(rule), **asked)["probability"], expected, rtol=0, atol=1e-15)
@@ -431,7 +435,7 @@ def test_strata_without_names_come_in_beside_the_group():
     ("scale", "low", "high"), [("probability", 0, 1), ("percent", 0, 100), ("signed", -1, 1)]
 )
 def test_a_classifier_may_stray_by_a_rounding_and_no_farther(scale, low, high, kind):
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale=scale)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale=scale)
     unit = 1e-6 * (100 if scale == "percent" else 1)
     away = np.array([-2, -0.9, 0.0])
     dtype = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64}[kind]
@@ -458,14 +462,14 @@ def test_names_that_the_rule_needs_itself_are_refused_alone_and_behind_a_classif
 
 def test_strata_and_groups_of_one_name_are_refused():
     groups = (("s", "a"), ("s", "b"))
-    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, criterion="covariance", target_rate=None)
+    rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), stratified=True, target_rate=None)
     for make in (lambda **o: to_onnx(rule, **o), lambda **o: append_to(own_model(), rule, **o)):
         with pytest.raises(InputError, match="names of their own"):
             make(group="g", strata="g")
 
 
 def test_two_logits_are_not_one_score():
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=0.0)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0.0)
     with pytest.raises(InputError, match="their difference"):
         append_to(own_model(), rule)
 
@@ -528,7 +532,7 @@ def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
     ],
 )
 def test_rules_that_no_tensor_holds_are_refused(groups, options, said):
-    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(InputError, match=said):
         to_onnx(rule, **options)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import KEY, case
+from cases import KEY, OWN_WIDTHS, case
 from databases import ALL, DRAWING, POSTGRES, SPARK, arrow, database
 
 from engines import columns_of, table
-from fairramp import Covariance, Ramp, Rule, fit_rule
+from fairramp import Ramp, Rule, fit_rule
 from fairramp.datasets import load_adult_scores
 from fairramp.deploy import sql
 
@@ -83,6 +83,7 @@ SETTINGS = [
     {"unseen_group": "pooled"},
     {"unseen_group": "original", "labels": "whole"},
     {"missing_seen": True, "unseen_group": "pooled"},
+    *OWN_WIDTHS,
 ]
 
 
@@ -122,7 +123,7 @@ def _several(stratified):
     inner = {"sex": given["sex"], "level": given["level"]}
     if stratified:
         two = {"sex": given["sex"]}
-        rule = fit_rule(score, two, criterion=Covariance(strata={"dept": given["dept"]}), ramp_width=0.2)
+        rule = fit_rule(score, two, strata={"dept": given["dept"]}, ramp_width=0.2)
         return score, given, rule, two, {"dept": given["dept"]}
     return score, given, fit_rule(score, given | inner, ramp_width=0.2), given, None
 
@@ -145,7 +146,7 @@ def test_several_columns_strata_and_labels_of_all_types(db, stratified):
 @on
 def test_thousands_of_groups_are_looked_up(db):
     groups = tuple(f"group {k}" for k in range(5000))
-    rule = Rule(groups, tuple(Ramp(0.2 + k / 10_000) for k in range(5000)), ramp_width=0.5)
+    rule = Rule(groups, tuple(Ramp.centered(0.2 + k / 10_000, 0.5) for k in range(5000)))
     rng = np.random.default_rng(5)
     n = 20_000 if db.decides else 500  # SQLite compares them one by one
     score, place = rng.random(n), rng.integers(0, 5000, n)
@@ -157,7 +158,7 @@ def test_thousands_of_groups_are_looked_up(db):
 @on
 def test_as_many_groups_as_expressions_take_are_told_apart(db):
     n = sql.MOST_COMPARED
-    rule = Rule(tuple(range(n)), tuple(Ramp(0.1 + k / 400) for k in range(n)), ramp_width=0.5)
+    rule = Rule(tuple(range(n)), tuple(Ramp.centered(0.1 + k / 400, 0.5) for k in range(n)))
     score, ids = np.linspace(0, 1, n), [f"{i}" for i in range(n)]
     _load(db, score, range(n), ids)
     expected = rule.probabilities(score, range(n)), rule.decide(score, range(n), ids=ids, key=KEY)
@@ -167,7 +168,7 @@ def test_as_many_groups_as_expressions_take_are_told_apart(db):
 @on_drawing
 def test_whole_numbers_are_drawn_like_their_decimals(db):
     ids = [0, 7, -12, 2**40, 10**18]
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=1.0)
+    rule = Rule(("a",), (Ramp.centered(0.5, 1.0),))
     score, group = np.full(5, 0.5), np.array(["a"] * 5, dtype=object)
     db.create("t", arrow(n=np.arange(5), p=score, g=list(group), who=ids))
     db.create("keys", arrow(key=[KEY]))
@@ -177,7 +178,7 @@ def test_whole_numbers_are_drawn_like_their_decimals(db):
 
 @on
 def test_scores_may_be_whole_numbers(db):
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.0, scale="percent", cutoff=50)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.0),), scale="percent", cutoff=50)
     score = np.array([49, 50, 51, 0, 100])
     db.create("t", arrow(n=np.arange(5), p=score, g=["a"] * 5, who=list("vwxyz")))
     db.create("keys", arrow(key=[KEY]))
@@ -194,12 +195,11 @@ def test_scores_may_be_whole_numbers(db):
 def test_impossible_scores_are_never_a_yes(db, scale, policy):
     rule = Rule(
         ("a",),
-        (Ramp(-1e308),),
-        ramp_width=1e-6,
+        (Ramp.centered(-1e308, 1e-6),),
         scale=scale,
         cutoff=0.5,
         unseen_group=policy,
-        pooled=Ramp(-1e308) if policy == "pooled" else None,
+        pooled=Ramp.centered(-1e308, 1e-6) if policy == "pooled" else None,
     )
     bad = [None, float("nan"), float("inf"), -float("inf")]
     bad += (
@@ -218,7 +218,7 @@ def test_impossible_scores_are_never_a_yes(db, scale, policy):
 
 @on
 def test_logits_far_out_do_not_overflow(db):
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.1, scale="logit", cutoff=0)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0)
     score = np.array([-1e308, -1e4, -746.0, -700.5, 700.5, 746.0, 1e4, 1e308])
     _load(db, score, ["a"] * 8, list("abcdefgh"))
     _agree(db, _selected(db, rule), [0.0] * 4 + [1.0] * 4, [0] * 4 + [1] * 4)
@@ -227,7 +227,7 @@ def test_logits_far_out_do_not_overflow(db):
 @on
 @pytest.mark.parametrize("threshold", [-0.5, 1.5])
 def test_the_largest_logits_have_their_step(db, threshold):
-    rule = Rule(("a",), (Ramp(threshold, 0.5),), ramp_width=0, scale="logit", cutoff=0)
+    rule = Rule(("a",), (Ramp.centered(threshold, 0, 0.5),), scale="logit", cutoff=0)
     score = np.array([-1, 0, 1]) * np.finfo(np.float64).max
     _load(db, score, ["a"] * 3, list("abc"))
     _agree(db, _selected(db, rule), [threshold < 0] * 3, [threshold < 0] * 3)
@@ -236,7 +236,7 @@ def test_the_largest_logits_have_their_step(db, threshold):
 @on
 @pytest.mark.parametrize("width", [0.0, 0.5])
 def test_percents_next_to_0_do_not_underflow(db, width):
-    rule = Rule(("a",), (Ramp(0.1, 0.5),), ramp_width=width, scale="percent")
+    rule = Rule(("a",), (Ramp.centered(0.1, width, 0.5),), scale="percent")
     score = np.array([0.0, 5e-324, 1e-310, 1e-305, 1e-299, 10.0])
     _load(db, score, ["a"] * 6, list("abcdef"))
     decided = rule.decide(score, ["a"] * 6, ids=list("abcdef"), key=KEY)
@@ -247,8 +247,8 @@ def test_percents_next_to_0_do_not_underflow(db, width):
 @pytest.mark.parametrize("groups", [(1, 2, None), (1, 2)])
 def test_nan_among_whole_numbers_is_a_missing_group(db, groups):
     # As pandas keeps whole numbers of which some are missing.
-    ramps = (Ramp(0.2), Ramp(0.8), Ramp(0.6))[: len(groups)]
-    rule = Rule(groups, ramps, ramp_width=0.5, unseen_group="pooled", pooled=Ramp(0.4))
+    ramps = tuple(Ramp.centered(threshold, 0.5) for threshold in (0.2, 0.8, 0.6)[: len(groups)])
+    rule = Rule(groups, ramps, unseen_group="pooled", pooled=Ramp.centered(0.4, 0.5))
     score, group, ids = [0.5] * 5, [1.0, 2.0, float("nan"), None, 3.0], list("abcde")
     db.create("t", arrow(n=np.arange(5), p=score, g=pa.array(group), who=ids))
     db.create("keys", arrow(key=[KEY]))
@@ -260,7 +260,7 @@ def test_nan_among_whole_numbers_is_a_missing_group(db, groups):
 @on_drawing
 @pytest.mark.parametrize("key", [None, KEY.upper(), KEY + "\n", KEY[:-1], "g" * 64])
 def test_without_a_sound_key_nothing_is_drawn(db, key):
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.5)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.5),))
     db.create("t", arrow(n=[0, 1, 2], p=[0.1, 0.5, 0.9], g=["a"] * 3, who=["x"] * 3))
     db.create("keys", arrow(key=pa.array([key], pa.string())))
     assert db.columns(_selected(db, rule))[-1] == [0, None, 1]
@@ -268,7 +268,7 @@ def test_without_a_sound_key_nothing_is_drawn(db, key):
 
 @on_drawing
 def test_two_keys_are_an_error_and_none_draws_nothing(db):
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.5)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.5),))
     db.create("t", arrow(n=[0], p=[0.5], g=["a"], who=["x"]))
     db.create("keys", arrow(key=pa.array([], pa.string())))
     assert db.columns(_selected(db, rule))[-1] == [None]
@@ -279,7 +279,7 @@ def test_two_keys_are_an_error_and_none_draws_nothing(db):
 
 @pytest.mark.parametrize("db", ["sqlite"], indirect=True)
 def test_sqlite_takes_no_text_for_a_number(db):
-    rule = Rule(("a",), (Ramp(-1.0),), ramp_width=0.5)
+    rule = Rule(("a",), (Ramp.centered(-1.0, 0.5),))
     db.rows("CREATE TABLE t (n, p, g)")
     db.rows("INSERT INTO t VALUES (0, '0.7', 'a'), (1, 'yes', 'a'), (2, x'00', 'a'), (3, 0.7, 'a'), (4, 1, 'a')")
     assert db.columns(_selected(db, rule))[-1] == [None, None, None, 1.0, 1.0]
@@ -298,7 +298,7 @@ def test_labels_are_compared_letter_by_letter(engine, column):
     db = database(engine)
     if engine == "postgres":
         db.rows("CREATE COLLATION blind (provider=icu, locale='und-u-ks-level2', deterministic=false)")
-    rule = Rule(("a", "A"), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
+    rule = Rule(("a", "A"), (Ramp.centered(0.2, 0.1), Ramp.centered(0.8, 0.1)))
     if engine == "spark":
         db.create("rows", arrow(n=[0, 1, 2], p=[0.5] * 3, g=["a", "A", "Á"], who=["x", "y", "z"]))
         db.rows(f"CREATE TEMP VIEW t AS SELECT n, p, CAST(g AS {column}) AS g, who FROM rows")
@@ -317,7 +317,7 @@ def test_labels_are_compared_letter_by_letter(engine, column):
 @pytest.mark.parametrize("db", [p for p in ALL if p != SPARK], indirect=True)
 def test_a_view_is_replaced_only_if_asked_for(db):
     db.create("t", arrow(p=[0.25, 0.75], g=["a", "a"]))
-    old, new = (Rule(("a",), (Ramp(threshold),), ramp_width=0.5) for threshold in (0.5, 0.25))
+    old, new = (Rule(("a",), (Ramp.centered(threshold, 0.5),)) for threshold in (0.5, 0.25))
     named = {"table": "t", "view": "fair'", "score": "p", "group": "g"}
 
     def run(text):
@@ -342,7 +342,7 @@ def test_spark_takes_the_view(engine, tmp_path):
     for name, rows in {"t": arrow(p=[0.5, 0.1], g=["a", "a"], who=["x", "y"]), "keys": arrow(key=[KEY])}.items():
         session.createDataFrame(rows).write.parquet(str(tmp_path / name))
         session.sql(f"CREATE TABLE {name} USING parquet LOCATION '{tmp_path / name}'")
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=0.5)
+    rule = Rule(("a",), (Ramp.centered(0.5, 0.5),))
     try:
         session.sql(rule.to_sql("spark", table="default.t", view="fair", **NAMES, **DRAW))
         expected = rule.decide([0.5, 0.1], ["a", "a"], ids=["x", "y"], key=KEY).tolist()

@@ -73,7 +73,7 @@ def _attempt(db, names, labels):
     named |= {"id": who, "key_table": "keys", "key_column": key} if db.decides else {}
     refusal = ""
     try:
-        rule = Rule(tuple(labels), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
+        rule = Rule(tuple(labels), (Ramp.centered(0.2, 0.1), Ramp.centered(0.8, 0.1)))
         text = rule.to_sql(db.dialect, **named)
         pasted = rule.to_sql(db.dialect, **named | {"table": None})
     except InputError as error:
@@ -117,7 +117,7 @@ def test_hostile_names_cannot_break_out(engine):
 def test_hostile_names_are_read_as_meant_where_nothing_can_be_run(order, dialect):
     (score, group, who, table, key), labels = order
     try:
-        rule = Rule(tuple(labels), (Ramp(0.2), Ramp(0.8)), ramp_width=0.1)
+        rule = Rule(tuple(labels), (Ramp.centered(0.2, 0.1), Ramp.centered(0.8, 0.1)))
         text = rule.to_sql(
             dialect, score=score, group=group, id=who, table=[table], key_table=["k"], key_column=key
         )
@@ -208,7 +208,7 @@ def test_whoever_reads_the_view_need_not_read_the_key(db):
 
     db.create("t", arrow(p=[0.5], g=["a"], who=["x"]))
     db.create("keys", arrow(key=[KEY]))
-    rule = Rule(("a",), (Ramp(0.5),), ramp_width=1.0)
+    rule = Rule(("a",), (Ramp.centered(0.5, 1.0),))
     db.rows(rule.to_sql("postgres", table="t", view="fair", score="p", group="g", id="who", key_table="keys"))
     db.rows("CREATE ROLE reader; GRANT USAGE ON SCHEMA public TO reader; GRANT SELECT ON fair TO reader")
     db.rows("SET ROLE reader")
@@ -225,7 +225,7 @@ def test_whoever_reads_the_view_need_not_read_the_key(db):
 
 # What is refused ------------------------------------------------------------------------------
 
-RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 
 
 @pytest.mark.parametrize(
@@ -256,16 +256,26 @@ RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
         (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL cuts names off after 63"),
         (RULE, "spark", {"score": "${x}"}, "which Spark takes for a variable"),
         (RULE, "bigquery", {"score": "a`"}, "BigQuery takes none"),
-        (Rule(("a", 1), (Ramp(0.5),) * 2, 0.1), "duckdb", {}, "Groups of column 'g' are of several types"),
-        (Rule((2**63,), (Ramp(0.5),), 0.1), "duckdb", {}, "does not fit into 64 bits"),
         (
-            Rule((("n", "a"), ("n", "b")), (Ramp(0.5),) * 2, 0.1, target_rate=None, criterion="covariance"),
+            Rule(("a", 1), (Ramp.centered(0.5, 0.1),) * 2),
+            "duckdb",
+            {},
+            "Groups of column 'g' are of several types",
+        ),
+        (Rule((2**63,), (Ramp.centered(0.5, 0.1),)), "duckdb", {}, "does not fit into 64 bits"),
+        (
+            Rule((("n", "a"), ("n", "b")), (Ramp.centered(0.5, 0.1),) * 2, target_rate=None, stratified=True),
             "duckdb",
             {},
             "Pass `strata`: the rule equalises within strata and does not know their columns",
         ),
-        (Rule(("\0",), (Ramp(0.5),), 0.1), "sqlite", {}, "The group '.x00' contains the character NUL"),
-        (Rule(tuple(range(300)), (Ramp(0.5),) * 300, 0.1), "duckdb", {}, "up to 256, and the rule has 300"),
+        (Rule(("\0",), (Ramp.centered(0.5, 0.1),)), "sqlite", {}, "The group '.x00' contains the character NUL"),
+        (
+            Rule(tuple(range(300)), (Ramp.centered(0.5, 0.1),) * 300),
+            "duckdb",
+            {},
+            "up to 256, and the rule has 300",
+        ),
     ],
 )
 def test_what_cannot_be_written_is_refused(rule, dialect, more, message):
@@ -295,7 +305,7 @@ def test_text_that_reads_otherwise_than_meant_does_not_leave(monkeypatch):
     broken = DIALECTS["duckdb"]._replace(string=lambda text: f"'{text}'")  # a quoting that forgets quotes
     monkeypatch.setitem(sql.DIALECTS, "duckdb", broken)
     for label in ("it's", "a' OR 1=1 OR 'b", "x' THEN 1 END; DROP TABLE t; --", "'--"):
-        rule = Rule((label,), (Ramp(0.5),), ramp_width=0.1)
+        rule = Rule((label,), (Ramp.centered(0.5, 0.1),))
         with pytest.raises(FairrampError, match="could not be written safely for DuckDB"):
             rule.to_sql("duckdb", table="t", score="p", group="g")
 

@@ -6,7 +6,7 @@ Both checks trust sqlglot's reading of these dialects; neither is a run on the e
 import numpy as np
 import pytest
 import sqlglot
-from cases import KEY, case
+from cases import KEY, OWN_WIDTHS, case
 from databases import arrow, database
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ SETTINGS = [
     {"labels": "whole", "unseen_group": "pooled"},
     {"missing_seen": True},
     {"missing_seen": True, "labels": "whole"},
+    *OWN_WIDTHS,
 ]
 
 
@@ -114,7 +115,7 @@ def test_it_has_the_structure_of_what_is_run(dialect, settings):
     ],
 )
 def test_it_uses_the_words_of_its_own(dialect, words):
-    rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    rule = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     text = rule.to_sql(dialect, table="t", **COLUMNS)
     assert [word for word in words if word not in text] == []
     view = sqlglot.parse_one(rule.to_sql(dialect, table="a.t", view="a.v", **COLUMNS), dialect=dialect)

@@ -7,13 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import KEY, case
+from cases import KEY, OWN_WIDTHS, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_onnx import as_numpy, columns_of, rows_of, run, texts
 
 import fairramp
-from fairramp import FairrampError, InputError, Ramp, Rule
+from fairramp import Columns, FairrampError, InputError, Ramp, Rule
 from rules import rules
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.torch
 from fairramp.deploy.onnx import append_to  # noqa: E402
 from fairramp.deploy.torch import RampModule, save, to_torch  # noqa: E402
 
-RULE = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 
 
 def scripted(module):
@@ -45,6 +45,7 @@ def scripted(module):
         {"scale": "percent", "ramp": "paper"},
         {"scale": "signed", "unseen_group": "pooled"},
         {"missing_seen": True},
+        *OWN_WIDTHS,
     ],
     ids=str,
 )
@@ -89,7 +90,7 @@ def test_what_cannot_be_decided_is_nan_and_minus_one():
 
 
 def test_half_a_model_keeps_whole_thresholds():
-    rule = Rule(("a",), (Ramp(0.123456789),), ramp_width=1e-6)
+    rule = Rule(("a",), (Ramp.centered(0.123456789, 1e-6),))
     scores, codes = np.array([0.1234567, 0.123457]), torch.zeros(2, dtype=torch.int64)
     expected = rule.probabilities(scores, ["a", "a"])
     model = torch.nn.ModuleDict({"own": torch.nn.Linear(2, 1), "rule": to_torch(rule)}).half()
@@ -125,7 +126,7 @@ def test_codes_that_are_no_whole_numbers_are_refused(dtype):
 @pytest.mark.parametrize("n", [100, 200, 300])
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
 def test_codes_of_every_whole_type_find_their_groups(dtype, n):
-    rule = Rule(tuple(range(n)), tuple(Ramp(k / n) for k in range(n)), ramp_width=0.01)
+    rule = Rule(tuple(range(n)), tuple(Ramp.centered(k / n, 0.01) for k in range(n)))
     codes = [0, 1, 57, 99, 127]
     scores = torch.full((len(codes),), 0.5, dtype=torch.float64)
     found = to_torch(rule)(scores, torch.tensor(codes, dtype=dtype))
@@ -136,7 +137,11 @@ def test_codes_of_every_whole_type_find_their_groups(dtype, n):
 
 
 def test_a_program_runs_in_a_fresh_process_and_says_which_rule_it_is(tmp_path):
-    rule = Rule(("ä", "b", None), (Ramp(0.5), Ramp(0.4), Ramp(0.3)), ramp_width=0.1, columns=("g",))
+    rule = Rule(
+        ("ä", "b", None),
+        (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1), Ramp.centered(0.3, 0.1)),
+        columns=Columns(groups=("g",)),
+    )
     save(rule, tmp_path / "rule.pt2", decisions=True)
     code = (
         "import sys, torch\n"
@@ -185,7 +190,7 @@ def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
         def forward(self, x):
             return self.linear(x)
 
-    rule = Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, scale="logit", cutoff=0.0)
+    rule = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), scale="logit", cutoff=0.0)
     torch.manual_seed(0)
     own, x = Own().eval(), torch.rand(40, 3)
     path = tmp_path / "own.onnx"

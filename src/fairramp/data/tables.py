@@ -7,15 +7,11 @@ from typing import Any
 
 from fairramp.core.scales import Scale
 from fairramp.data.columns import Columns
-from fairramp.data.engines import fetch, is_lazy
+from fairramp.data.engines import engine_of, fetch, is_lazy
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 
-__all__ = ["check_columns", "engine_of", "open_table", "reader", "sample_of_table"]
-
-
-#: Whose lazy tables are read.
-LAZY_ENGINES = ("dask", "duckdb", "polars", "pyspark")
+__all__ = ["check_columns", "open_table", "reader", "sample_of_table"]
 
 
 def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -34,29 +30,9 @@ def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
             remedy="for arrays there is fit_rule",
             kind=type(frame).__name__,
         )
-    if isinstance(table, nw.LazyFrame) and engine_of(table) not in LAZY_ENGINES:
-        raise InputError(
-            "Lazy tables of {engine} are not read", remedy="collect the columns first", engine=engine_of(table)
-        )
     if isinstance(table, nw.LazyFrame):
-        _check_sound(table.to_native(), engine_of(table))
+        engine_of(table).check(table.to_native())
     return table, (lambda done: done) if isinstance(frame, nw.DataFrame | nw.LazyFrame) else nw.to_native
-
-
-def _check_sound(native: Any, engine: str) -> None:
-    """Refuse what narwhals lets pass: two columns of one name, and Spark's endless tables."""
-    if engine == "pyspark" and native.isStreaming:
-        raise InputError(
-            "A streaming table cannot be read more than once", remedy="pass its batches, in foreachBatch"
-        )
-    names = list(native.columns) if engine in ("dask", "pyspark") else []
-    if len(set(names)) < len(names):
-        raise InputError("Two columns of the table have the same name", remedy="rename one of them")
-
-
-def engine_of(table: Any) -> str:
-    """Name of a table's engine."""
-    return str(table.implementation.value)
 
 
 def check_columns(table: Any, names: Sequence[str]) -> None:

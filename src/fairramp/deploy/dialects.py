@@ -1,4 +1,4 @@
-"""Where data bases differ, and how names and values are written for each of them.
+"""Where databases differ, and how names and values are written for each of them.
 
     name      in quotes, as given; a quote inside is doubled
     text      in quotes; as bytes or escaped where a setting of the session could change what a backslash means
@@ -24,7 +24,6 @@ __all__ = [
     "SPARK",
     "SQLITE",
     "Dialect",
-    "Part",
     "check_name",
     "check_text",
     "commented",
@@ -34,11 +33,9 @@ __all__ = [
     "without_nan",
 ]
 
-Part = str | int | bool | None
-
 
 class Dialect(NamedTuple):
-    """What a data base calls things.
+    """What a database calls things.
 
     Attributes
     ----------
@@ -60,6 +57,12 @@ class Dialect(NamedTuple):
         The first 13 hexadecimal digits of SHA-256 of {message} as a whole number; None if there is no such hash.
     range_fails : bool
         Whether a result that is too large, or too near to 0, may be an error instead of infinity or 0.
+    constants : str
+        A table {name} of constant {rows}, or {structs}, with {columns}, or {numbered} ones.
+    is_number : str
+        A condition that the score {x} is a number, where a column of numbers may hold others.
+    replaces_views : bool
+        Whether CREATE VIEW can replace one.
     """
 
     name: str
@@ -74,6 +77,9 @@ class Dialect(NamedTuple):
     is_nan: str | None
     draw: str | None
     range_fails: bool = False
+    constants: str = "(VALUES\n  {rows}\n) AS {name} ({columns})"
+    is_number: str = ""
+    replaces_views: bool = True
 
 
 def _with_exponent(value: float) -> str:
@@ -91,12 +97,8 @@ def _ratio(value: float) -> str:
     whole, power = value.as_integer_ratio()
     if power <= 2**10:  # few digits, or larger than any score
         return _with_exponent(value)
-    parts = [f"{whole}.0"]
-    while power > 1:
-        step = min(power, 2**50)
-        parts.append(f"{step}.0")
-        power //= step
-    return f"({' / '.join(parts)})"
+    fifties, rest = divmod(power.bit_length() - 1, 50)
+    return f"({' / '.join(f'{part}.0' for part in (whole, *[2**50] * fifties, 2**rest))})"
 
 
 def _doubled(text: str) -> str:
@@ -110,15 +112,12 @@ def _postgres_text(text: str) -> str:
 
 def _spark_text(text: str) -> str:
     """As bytes, which no setting changes, if there is a quote, a backslash or a variable to be substituted."""
-    if any(mark in text for mark in "'\\$"):
-        return f"CAST(X'{text.encode().hex()}' AS STRING)"
-    return f"'{text}'"
+    return f"CAST(X'{text.encode().hex()}' AS STRING)" if set(text) & set("'\\$") else f"'{text}'"
 
 
 def _escaped(text: str) -> str:
-    for mark, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(mark, escape)
-    return f"'{text}'"
+    escapes = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"})
+    return f"'{text.translate(escapes)}'"
 
 
 DUCKDB = Dialect(
@@ -189,6 +188,7 @@ BIGQUERY = Dialect(
     "is_nan({x})",
     "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
     range_fails=True,
+    constants="UNNEST([\n  {structs}\n]) AS {name}",
 )
 SQLITE = Dialect(
     "sqlite",
@@ -202,6 +202,9 @@ SQLITE = Dialect(
     "{text} COLLATE BINARY",
     None,
     None,
+    constants="(SELECT {numbered} FROM (VALUES\n  {rows}\n)) AS {name}",
+    is_number="typeof({x}) IN ('integer', 'real') AND ",  # a text would be cast to 0
+    replaces_views=False,
 )
 #: What people call some of them.
 ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
@@ -215,11 +218,13 @@ def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
 
 def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
     """A value, quoted."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, str):
-        return dialect.string(value)
-    text = dialect.number(value) if isinstance(value, float) else str(value)
+    write: dict[type, Callable[[Any], str]] = {
+        str: dialect.string,
+        float: dialect.number,
+        int: str,
+        bool: lambda truth: str(truth).upper(),
+    }
+    text = write[type(value)](value)
     return f"({text})" if text.startswith("-") else text
 
 
@@ -227,47 +232,65 @@ def without_nan(column: str, dialect: Dialect) -> str:
     """A column of numbers, with NULL for NaN, which some libraries write where a label is missing."""
     if dialect.is_nan is None:
         return column
-    is_nan = dialect.is_nan.format(x=f"CAST({column} AS {dialect.double})")
-    return f"CASE WHEN NOT {is_nan} THEN {column} END"
+    return f"CASE WHEN NOT {dialect.is_nan.format(x=f'CAST({column} AS {dialect.double})')} THEN {column} END"
 
 
-def check_text(role: str, text: str) -> str:
-    """Refuse what no data base can be trusted to hold in a name or a label."""
-    if "\0" in text:
-        raise InputError(f"{role} {text!r} contains the character NUL, which SQL cannot hold; rename it.")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{role} {text!r} is not valid Unicode text; rename it.") from None
+#: What no database can be trusted to hold in a name or a label, or one of them not in a name; and what to do.
+_REFUSED: tuple[tuple[Dialect | None, Callable[[str], bool], str, str], ...] = (
+    (
+        None,
+        lambda text: "\0" in text,
+        "contains the character NUL, which SQL cannot hold",
+        "rename it",
+    ),
+    (
+        None,
+        lambda text: any("\ud800" <= mark <= "\udfff" for mark in text),
+        "is not valid Unicode text",
+        "rename it",
+    ),
+    (
+        POSTGRES,
+        lambda name: len(name.encode()) > 63,
+        "has {bytes} bytes, and PostgreSQL cuts names off after 63",
+        "use a shorter one",
+    ),
+    (
+        SPARK,
+        lambda name: "${" in name,
+        "contains '${{', which Spark takes for a variable",
+        "rename it",
+    ),
+    (
+        BIGQUERY,
+        lambda name: any(mark in "`\\" or not mark.isprintable() for mark in name),
+        "contains a backtick, a backslash or a control character, and BigQuery takes none",
+        "rename it",
+    ),
+)
+
+
+def check_text(role: str, text: str, dialect: Dialect | None = None) -> str:
+    """Refuse what no database can be trusted to hold in a label, or one of them in a name; `role` begins it."""
+    for only, is_refused, why, remedy in _REFUSED:
+        if (only is None or only is dialect) and is_refused(text):
+            raise InputError(
+                role + " {text!r} " + why, remedy=remedy, text=text, bytes=len(text.encode(errors="replace"))
+            )
     return text
 
 
 def check_name(role: str, name: str, dialect: Dialect) -> str:
-    """Refuse a name that a data base would cut off, substitute or not take."""
-    check_text(role, name)
+    """Refuse a name that a database would cut off, substitute or not take; `role` begins the sentence."""
     if not name:
-        raise InputError(f"{role} has an empty name, which SQL cannot hold; name it.")
-    if dialect is POSTGRES and len(name.encode()) > 63:
-        raise InputError(
-            f"{role} {name!r} has {len(name.encode())} bytes, and PostgreSQL cuts names off after 63; use a "
-            "shorter one."
-        )
-    if dialect is SPARK and "${" in name:
-        raise InputError(f"{role} {name!r} contains '${{', which Spark takes for a variable; rename it.")
-    if dialect is BIGQUERY and any(mark in "`\\" or not mark.isprintable() for mark in name):
-        raise InputError(
-            f"{role} {name!r} contains a backtick, a backslash or a control character, and BigQuery takes none; "
-            "rename it."
-        )
-    return name
+        raise InputError(role + " has an empty name, which SQL cannot hold", remedy="name it")
+    return check_text(role, name, dialect)
 
 
 def looks_like_key(name: Any) -> bool:
     """Whether a name, or a part of it, is of the form of a key."""
-    if isinstance(name, list | tuple):
-        return any(map(looks_like_key, name))
-    parts = name.split(".") if isinstance(name, str) else []
-    return any(re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", part) for part in parts)
+    texts = [text for text in (name if isinstance(name, list | tuple) else [name]) if isinstance(text, str)]
+    return any(re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", part) for text in texts for part in text.split("."))
 
 
 def commented(line: str) -> str:

@@ -1,28 +1,34 @@
 """A rule's arithmetic as SQL text.
 
     CASE WHEN score >= lowest AND score <= highest THEN              anything else, also NULL and NaN: NULL
-      CASE WHEN x <= foot THEN 0                                     x    the position of the score
-           WHEN x - foot >= width THEN 1                             foot of the row's group
+      CASE WHEN x <= foot THEN 0                                     x           the position of the score
+           WHEN x - foot >= width THEN 1                             foot, width of the row's group
            ELSE (x - foot) / width END
-    END
+    END                                                              a width of 0: a step, see `plan`
 
     decision = 1 if draw < probability, else 0
     draw     = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
 
 `Rule.apply` computes with the same text on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST
-skip NULL and would turn a missing score into a yes. NaN is the highest number to most data bases: that is why
+skip NULL and would turn a missing score into a yes. NaN is the highest number to most databases: that is why
 the range is asked for first. The comparison with the width comes before the division, which may not overflow.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from fairramp.core.labels import Label, label_parts
+from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
-from fairramp.deploy.dialects import Dialect, Part, literal
-from fairramp.deploy.plan import numbers_of
-from fairramp.rule.rule import Ramp, Rule
+from fairramp.data.columns import Columns
+from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
+from fairramp.deploy.plan import Numbers
+from fairramp.rule.rule import Rule
 
-__all__ = ["Formula", "decision", "group_code", "picked"]
+__all__ = ["FEW_GROUPS", "Formula", "decision", "formula_of", "kind_of"]
+
+#: So many groups are told apart by comparing; more are looked up.
+FEW_GROUPS = 16
 
 # The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
@@ -53,11 +59,20 @@ class Formula(NamedTuple):
         The score, as an expression of type double.
     dialect : Dialect
         Of all texts.
+    columns : sequence of str
+        What makes a group, as expressions of the type of the labels.
+    labels : sequence of tuple
+        The groups that the columns can hold: a value for each column.
+    ramps : sequence of Ramp
+        Theirs.
     """
 
     rule: Rule
     score: str
     dialect: Dialect
+    columns: Sequence[str]
+    labels: Sequence[tuple[Any, ...]]
+    ramps: Sequence[Ramp]
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body where the score is sound, and NULL elsewhere."""
@@ -65,60 +80,69 @@ class Formula(NamedTuple):
         sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
 
-    def numbers(self, ramp: Ramp) -> tuple[float, ...]:
-        """What the answer depends on besides the score."""
-        return numbers_of(self.rule, ramp)
-
     @property
-    def number_names(self) -> tuple[str, ...]:
-        """What `numbers` are called."""
-        return ("foot",) if self.rule.ramp_width > 0 else ("low", "high", "tie_chance")
+    def names(self) -> tuple[str, ...]:
+        """What a table of the ramps says of each: no width if they have one in common, no step if none is one."""
+        widths = {ramp.width for ramp in self.rule.ramps}
+        slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
+        return slope + (("low", "high", "tie") if 0.0 in widths else ())
 
-    def on_ramp(self, numbers: Sequence[str]) -> str:
-        """The probability on a ramp; the score is sound."""
-        no, yes = self._number(0.0), self._number(1.0)
-        if self.rule.ramp_width == 0:
-            low, high, tie_chance = numbers
-            score = self._own_score()
-            return (
-                f"{_CASE}WHEN {score} > {high} THEN {yes}{_WHEN}"
-                f"WHEN {score} >= {low} THEN {tie_chance}{_WHEN}ELSE {no}{_END}"
-            )
-        (foot,), x, width = numbers, self._position(), self._number(self.rule.ramp_width)
+    def numbers(self) -> dict[str, list[float]]:
+        """The columns of a table of the rule's ramps."""
+        found = [Numbers.of(self.rule, ramp)._asdict() for ramp in self.ramps]
+        return {name: [numbers[name] for numbers in found] for name in self.names}
+
+    def on_ramp(self, ramp: Ramp) -> str:
+        """The probability on one ramp; the score is sound."""
+        numbers = {name: self._number(n) for name, n in Numbers.of(self.rule, ramp)._asdict().items()}
+        return self._slope(numbers) if ramp.width > 0 else self._step(numbers)
+
+    def _slope(self, numbers: Mapping[str, str]) -> str:
+        foot, width, x = numbers["foot"], numbers["width"], self._position()
         return (
-            f"{_CASE}WHEN {x} <= {foot} THEN {no}{_WHEN}WHEN {x} - {foot} >= {width} THEN {yes}"
-            f"{_WHEN}ELSE ({x} - {foot}) / {width}{_END}"
+            f"{_CASE}WHEN {x} <= {foot} THEN {self._number(0.0)}{_WHEN}"
+            f"WHEN {x} - {foot} >= {width} THEN {self._number(1.0)}{_WHEN}ELSE ({x} - {foot}) / {width}{_END}"
         )
 
-    def known(self, ramp: Ramp) -> str:
-        """The probability on a ramp whose numbers are written down."""
-        return self.on_ramp([self._number(n) for n in self.numbers(ramp)])
+    def _step(self, numbers: Mapping[str, str]) -> str:
+        score = self._own_score()
+        return (
+            f"{_CASE}WHEN {score} > {numbers['high']} THEN {self._number(1.0)}{_WHEN}"
+            f"WHEN {score} >= {numbers['low']} THEN {numbers['tie']}{_WHEN}ELSE {self._number(0.0)}{_END}"
+        )
 
     def otherwise(self) -> str:
         """The probability for groups that the rule does not know: by its policy, or NULL."""
         if self.rule.pooled is not None:
-            return self.known(self.rule.pooled)
-        if self.rule.unseen_group == "original":
-            no, yes = self._number(0.0), self._number(1.0)
-            cutoff = self._number(self.rule.own_cutoff)
-            return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
-        return "NULL"
+            return self.on_ramp(self.rule.pooled)
+        if self.rule.unseen_group == "error":
+            return "NULL"
+        cutoff, no, yes = map(self._number, (self.rule.own_cutoff, 0.0, 1.0))
+        return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
 
-    def compared(self, columns: Sequence[str], labels: Sequence[tuple[Part, ...]], ramps: Sequence[Ramp]) -> str:
-        """The probability for a few groups, told apart one by one; columns are of the type of the labels."""
-        otherwise = self.otherwise()
-        if not labels:
-            return otherwise
+    def compared(self) -> str:
+        """The probability for a few groups, told apart one by one."""
         cases = [
-            f"WHEN {_is(columns, label, self.dialect)} THEN {self.known(ramp)}"
-            for label, ramp in zip(labels, ramps, strict=True)
+            f"WHEN {self._is(label)} THEN {self.on_ramp(ramp)}"
+            for label, ramp in zip(self.labels, self.ramps, strict=True)
         ]
-        return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END"
+        otherwise = self.otherwise()
+        return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END" if cases else otherwise
 
-    def joined(self, numbers: Sequence[str]) -> str:
-        """The probability for many groups: numbers are columns, NULL where the group is not known."""
-        unknown, known = self.otherwise(), self.on_ramp(numbers)
-        return f"CASE\n    WHEN {numbers[0]} IS NULL THEN {unknown}\n    ELSE {known}\n  END"
+    def joined(self, columns: Sequence[str]) -> str:
+        """The probability for many groups: columns hold `numbers`, NULL where the group is not known."""
+        numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
+        slope = self._slope(numbers) if "foot" in numbers else ""
+        step = self._step(numbers) if "low" in numbers else ""
+        wide = f"{numbers['width']} > {self._number(0.0)}"
+        known = f"CASE WHEN {wide} THEN {slope}\n    ELSE {step} END" if slope and step else slope or step
+        return f"CASE\n    WHEN {columns[0]} IS NULL THEN {self.otherwise()}\n    ELSE {known}\n  END"
+
+    def _is(self, label: tuple[Any, ...]) -> str:
+        return " AND ".join(
+            f"{column} IS NULL" if part is None else f"{column} = {literal(part, self.dialect)}"
+            for column, part in zip(self.columns, label, strict=True)
+        )
 
     def _number(self, value: float) -> str:
         return literal(value, self.dialect)
@@ -130,12 +154,10 @@ class Formula(NamedTuple):
     def _position(self) -> str:
         score, one = self.score, self._number(1.0)
         if self.rule.scale == "percent":
+            small = f"{score} < {self._number(1e-300)}"  # a quotient next to 0 fails in PostgreSQL
             percent = f"{score} / {self._number(100.0)}"
-            if self.dialect.range_fails:  # on a quotient next to 0, in PostgreSQL
-                percent = (
-                    f"CASE WHEN {score} < {self._number(1e-300)} THEN {self._number(0.0)} ELSE {percent} END"
-                )
-            return f"({percent})"
+            safe = f"CASE WHEN {small} THEN {self._number(0.0)} ELSE {percent} END"
+            return f"({safe if self.dialect.range_fails else percent})"
         if self.rule.scale != "logit":
             return score
         exponent = f"-({score})"
@@ -147,37 +169,50 @@ class Formula(NamedTuple):
         return f"({one} / ({one} + exp({exponent})))"
 
 
-def _is(columns: Sequence[str], parts: tuple[Part, ...], dialect: Dialect) -> str:
-    tests = [
-        f"{column} IS NULL" if part is None else f"{column} = {literal(part, dialect)}"
-        for column, part in zip(columns, parts, strict=True)
-    ]
-    return " AND ".join(tests)
+def formula_of(
+    rule: Rule,
+    columns: Columns,
+    schema: Any,
+    dialect: Dialect,
+    held: Callable[[Any, Any], Any] = lambda part, dtype: part,
+) -> Formula:
+    """A rule's arithmetic on a table whose columns have types of their own.
 
-
-def group_code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
-    """The place of a row's group among many, counted from 1; NULL for all others. DuckDB only.
-
-    Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
-    one, and a join would not promise to keep the order of the rows.
-
-    Parameters
-    ----------
-    texts : expressions
-        The columns that make the group, as text.
-    labels : sequence of tuple
-        The groups, one text or None for each column.
+    '1' is not 1 and True is not 1, though a database would cast one to the other and find them equal. So only
+    those groups are compared with columns that the columns can hold.
+    `held` is a label as the engine holds it in a column of some type; NaN if it cannot.
     """
-    if len(texts) == 1 and all(label[0] is not None for label in labels):
-        key, values = texts[0], [label[0] or "" for label in labels]
-    else:  # with their lengths, so that ("a", "bc") is not ("ab", "c")
-        key = " || ".join(f"CASE WHEN {t} IS NULL THEN '-' ELSE strlen({t}) || ':' || {t} END" for t in texts)
-        values = [
-            "".join("-" if part is None else f"{len(part.encode())}:{part}" for part in label) for label in labels
-        ]
-    return f"(enum_code(TRY_CAST({key} AS ENUM({', '.join(map(literal, values))}))) + 1)"
+    types = [schema[name] for name in columns.grouped]
+
+    def parts_of(label: Label) -> tuple[Any, ...]:
+        return tuple(
+            None if part is None else held(part, dtype) if type(part) is kind_of(dtype) else float("nan")
+            for part, dtype in zip(label_parts(label, rule.stratified), types, strict=True)
+        )
+
+    cells = zip(map(parts_of, rule.groups), rule.ramps, strict=True)
+    known = [(parts, ramp) for parts, ramp in cells if all(part == part for part in parts)]
+    return Formula(
+        rule,
+        f"CAST({identifier(columns.score or '', dialect)} AS DOUBLE)",
+        dialect,
+        [_compared(identifier(name, dialect), schema[name], dialect) for name in columns.grouped],
+        [parts for parts, _ in known],
+        [ramp for _, ramp in known],
+    )
 
 
-def picked(values: Sequence[float], place: str) -> str:
-    """The value at a place, counted from 1. DuckDB only."""
-    return f"list_extract([{', '.join(map(literal, values))}], {place})"
+def _compared(column: str, dtype: Any, dialect: Dialect) -> str:
+    """A column as labels are compared with it."""
+    if dtype.is_float() or dtype.is_decimal():
+        return without_nan(column, dialect)
+    return column if dtype.is_integer() or kind_of(dtype) is bool else f"CAST({column} AS {dialect.text})"
+
+
+def kind_of(dtype: Any) -> type:
+    """The type of the labels that a column can hold."""
+    import narwhals as nw
+
+    if dtype == nw.Boolean:
+        return bool
+    return int if dtype.is_numeric() else str

@@ -1,6 +1,6 @@
 """A rule as an ONNX graph, alone or behind a classifier's own.
 
-    score, group [, stratum]  →  probability        clip((x − foot_k) / ramp_width, 0, 1), in double
+    score, group [, stratum]  →  probability        clip((x − foot_k) / width_k, 0, 1), in double
     u                         →  decision           1 if u < probability else 0;  −1: not decided
 
 Tensors have no nulls and a graph cannot refuse, so what `Rule.probabilities` refuses gets the probability NaN: a
@@ -13,14 +13,15 @@ The nodes themselves are those of `onnx_nodes`; a classifier is read by `onnx_cl
 import json
 import os
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_option
-from fairramp.core.labels import Label
+from fairramp.core.labels import label_parts
+from fairramp.data.columns import Columns
 from fairramp.data.files import write_bytes
-from fairramp.deploy.columns import Columns
 from fairramp.deploy.onnx_classifier import align, loaded, names_in, one_column, score_output
 from fairramp.deploy.onnx_nodes import (
     ML,
@@ -81,7 +82,7 @@ def to_onnx(
     Examples
     --------
     >>> from fairramp import Ramp, Rule
-    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> model = to_onnx(rule, decisions=True)
     >>> [tensor.name for tensor in model.graph.input], [tensor.name for tensor in model.graph.output]
     (['score', 'group', 'u'], ['probability', 'decision'])
@@ -90,20 +91,19 @@ def to_onnx(
     types = {"float64": onnx.TensorProto.DOUBLE, "float32": onnx.TensorProto.FLOAT}
     check_option("score_type", score_type, types)
     named = _named(rule, score, group, strata)
-    columns, name = inputs_of(rule, named, missing), named.score
+    columns, name = inputs_of(rule, named, missing), str(named.score)
     _check_distinct([name, *(column.name for column in columns)])
-    graph = onnx.GraphProto(name="fairramp")
-    graph.input.append(tensor_info(name, types[score_type]))
     part = RuleNodes(rule, columns, decisions, prefix, {name})
     versions = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(ML, ML_OPSET)]
     model = onnx.helper.make_model(
-        graph,
+        onnx.helper.make_graph([], "fairramp", [tensor_info(name, types[score_type])], []),
         producer_name="fairramp",
         producer_version=__version__,
         opset_imports=versions,
         ir_version=onnx.helper.find_min_ir_version_for(versions),
     )
-    return _finished(part.added_to(model, name), part, name, path)
+    part.add_to(model, name)
+    return _finished(model, part, name, path)
 
 
 def append_to(
@@ -156,37 +156,32 @@ def append_to(
     >>> chance = helper.make_tensor_value_info("chance", onnx.TensorProto.FLOAT, ["rows", 1])
     >>> node = helper.make_node("Sigmoid", ["features"], ["chance"])
     >>> graph = helper.make_graph([node], "own", [rows], [chance])
-    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> joined = append_to(helper.make_model(graph), rule)
     >>> [tensor.name for tensor in joined.graph.input], [tensor.name for tensor in joined.graph.output]
     (['features', 'group'], ['chance', 'probability'])
     """
     onnx = load_onnx()
-    if isinstance(model, onnx.ModelProto):
-        joined = onnx.ModelProto()
-        joined.CopyFrom(model)
-    else:
-        joined = loaded(os.fspath(model))
+    joined = deepcopy(model) if isinstance(model, onnx.ModelProto) else loaded(os.fspath(model))
     found = score_output(joined, score)
     align(joined)
-    graph = joined.graph
-    inputs = {tensor.name: tensor for tensor in graph.input}
-    columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), names_in(graph)
+    inputs = {tensor.name: tensor for tensor in joined.graph.input}
+    columns, taken = inputs_of(rule, _named(rule, found.name, group, strata), missing), names_in(joined.graph)
     _check_distinct([column_in.name for column_in in columns])
-    for column_in in columns:
-        if column_in.name not in inputs:
-            if column_in.name in taken:
-                raise InputError(
-                    f"The model has something named {column_in.name!r} already; pass `group` or `strata`."
-                )
-        elif inputs[column_in.name].type.tensor_type.elem_type != column_in.type:
+    for name, kind, _ in columns:
+        if name in taken and name not in inputs:
             raise InputError(
-                f"The model's input {column_in.name!r} is not of the type of the rule's groups; pass `group` "
-                "with another name, and the groups come in beside it."
+                "The model has something named {name!r} already", remedy="pass {group} or {strata}", name=name
+            )
+        if name in inputs and inputs[name].type.tensor_type.elem_type != kind:
+            raise InputError(
+                "The model's input {name!r} is not of the type of the rule's groups",
+                remedy="pass {group} with another name, and the groups come in beside it",
+                name=name,
             )
     part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True)
-    taken_from = one_column(found, column, rule, part)
-    return _finished(part.added_to(joined, taken_from), part, f"output {found.name} of the classifier", path)
+    part.add_to(joined, one_column(found, column, rule, part))
+    return _finished(joined, part, f"output {found.name} of the classifier", path)
 
 
 def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
@@ -195,7 +190,7 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
     Examples
     --------
     >>> from fairramp import Ramp, Rule
-    >>> rule = Rule((("f", 1), (None, 2)), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> rule = Rule((("f", 1), (None, 2)), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> labels_by_input(rule, group=["sex", "unit"])
     {'sex': ['f', None], 'unit': [1, 2]}
     """
@@ -206,25 +201,22 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
 
 def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
     """Names of the inputs: as given, as in the fit, or else score, group and stratum."""
-    stratified, first = rule.criterion == "covariance", rule.groups[0]
-    outer, inner = first if stratified and isinstance(first, tuple) else (None, first)
-    if score is None and (rule.record is None or rule.record.score_column is None):
-        score = "score"
-    if group is None and rule.group_columns is None:
-        group = _numbered("group", inner)
-    if stratified and strata is None and rule.strata_columns is None:
-        strata = _numbered("stratum", outer)
-    return Columns.of(rule, score, group, strata, None)
+    first = rule.groups[0]
+    outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
+    plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
+    known = rule.columns
+    named = plain.given(known.score, known.groups, known.strata).given(score, group, strata)
+    return rule.reading(named.score, named.groups, named.strata)
 
 
 def _check_distinct(names: list[str]) -> None:
     if len(set(names)) < len(names):
-        raise InputError(f"Inputs must have names of their own, got {names}; pass other ones.")
+        raise InputError("Inputs must have names of their own, got {names}; pass other ones", names=names)
 
 
-def _numbered(name: str, label: Label) -> list[str]:
-    n = len(label) if isinstance(label, tuple) else 1
-    return [name] if n == 1 else [f"{name}_{i}" for i in range(1, n + 1)]
+def _numbered(name: str, label: Any) -> tuple[str, ...]:
+    n = len(label_parts(label))
+    return (name,) if n == 1 else tuple(f"{name}_{i}" for i in range(1, n + 1))
 
 
 def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "ModelProto":
@@ -236,20 +228,19 @@ def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "M
         "group": [column.name for column in part.columns],
         **({"u": f"{part.u}: fairramp.draws(ids, key), in double"} if part.u else {}),
     }
-    known = {prop.key for prop in model.metadata_props}
-    if "fairramp.rule" in known:
-        raise InputError("The model ends in a rule already; append to the classifier itself.")
-    for name, value in (
-        ("fairramp.rule", rule.fingerprint),
-        ("fairramp.version", __version__),
-        ("fairramp.inputs", json.dumps(said, ensure_ascii=False)),
-        ("fairramp.undecided", f"probability NaN, decision {UNDECIDED}"),
-    ):
-        model.metadata_props.add(key=name, value=value)
+    if any(prop.key == "fairramp.rule" for prop in model.metadata_props):
+        raise InputError("The model ends in a rule already", remedy="append to the classifier itself")
+    about = {
+        "fairramp.rule": rule.fingerprint,
+        "fairramp.version": __version__,
+        "fairramp.inputs": json.dumps(said, ensure_ascii=False),
+        "fairramp.undecided": f"probability NaN, decision {UNDECIDED}",
+    }
+    onnx.helper.set_model_props(model, {prop.key: prop.value for prop in model.metadata_props} | about)
     try:
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
-        raise FairrampError(f"The model and the rule do not fit together: {error}") from error
+        raise FairrampError("The model and the rule do not fit together: {error}", error=str(error)) from error
     if path is not None:
         write_bytes(Path(path), model.SerializeToString(deterministic=True), "the model")
     return model

@@ -22,18 +22,24 @@ def score_output(model: Any, wanted: str | None) -> Any:
     floats = (types.FLOAT, types.DOUBLE, types.FLOAT16, types.BFLOAT16)
     able = [t for t in outputs.values() if t.type.tensor_type.elem_type in floats]
     if wanted is not None and wanted not in outputs:
-        raise InputError(f"The model has no output {wanted!r}; it has {list(outputs)}.")
-    found = outputs[wanted] if wanted is not None else able[0] if len(able) == 1 else None
-    if found is not None and found in able:
-        return found
+        raise InputError(
+            "The model has no output {wanted!r}; it has {outputs}", wanted=wanted, outputs=list(outputs)
+        )
+    found = [tensor for tensor in able if wanted in (None, tensor.name)]
+    if len(found) == 1:
+        return found[0]
     if any(tensor.type.HasField("sequence_type") for tensor in outputs.values()):
         raise InputError(
-            "The model returns probabilities as dictionaries; convert it with options={'zipmap': False}."
+            "The model returns probabilities as dictionaries",
+            remedy="convert it with options={{'zipmap': False}}",
         )
     if wanted is not None:
-        raise InputError(f"The model's output {wanted!r} holds no floating-point numbers, so no scores.")
+        raise InputError(
+            "The model's output {wanted!r} holds no floating-point numbers, so no scores", wanted=wanted
+        )
     raise InputError(
-        f"Pass `score`, the name of the output that holds the scores; the model has {list(outputs)}."
+        "Pass {score}, the name of the output that holds the scores; the model has {outputs}",
+        outputs=list(outputs),
     )
 
 
@@ -45,17 +51,26 @@ def one_column(output: Any, column: int | None, rule: Rule, part: RuleNodes) -> 
         if sizes is not None and (len(sizes) == 1 or sizes[1:] == [1]):
             return str(output.name)
         if sizes is None or sizes[1:] != [2]:
-            what = f"the shape {sizes}" if sizes is not None else "no known shape"
-            raise InputError(f"Pass `column`: the output {output.name!r} has {what}, and not one or two columns.")
+            raise InputError(
+                "Pass {column}: the output {name!r} has {what}, and not one or two columns",
+                name=output.name,
+                what=f"the shape {sizes}" if sizes is not None else "no known shape",
+            )
         if rule.scale == "logit":
             raise InputError(
-                f"The output {output.name!r} has two logits per row; end the model with their difference, the "
-                "second less the first, or pass `column`."
+                "The output {name!r} has two logits per row",
+                remedy="end the model with their difference, the second less the first, or pass {column}",
+                name=output.name,
             )
         column = 1
     if sizes is not None and (len(sizes) != 2 or (sizes[1] and not 0 <= column < sizes[1])):
-        raise InputError(f"The output {output.name!r} of shape {sizes} has no column {column}.")
-    return part.node("Gather", output.name, part.constant(column, np.int64), axis=1)
+        raise InputError(
+            "The output {name!r} of shape {sizes} has no column {place}",
+            name=output.name,
+            sizes=sizes,
+            place=column,
+        )
+    return part.node("Gather", output.name, part.constant(np.int64(column)), axis=1)
 
 
 def loaded(path: str) -> Any:
@@ -65,14 +80,13 @@ def loaded(path: str) -> Any:
     except OSError:
         raise
     except Exception:  # of protobuf, in as many kinds as it has versions
-        raise InputError(f"{path} is not an ONNX model.") from None
+        raise InputError("{path} is not an ONNX model", path=path) from None
 
 
 def names_in(graph: Any) -> set[str]:
     """All names of tensors and nodes."""
     tensors = {name for node in graph.node for name in (*node.input, *node.output, node.name)}
-    values = (*graph.input, *graph.output, *graph.initializer)
-    return tensors | {value.name for value in values}
+    return tensors | {value.name for value in (*graph.input, *graph.output, *graph.initializer)}
 
 
 def align(model: Any) -> None:
@@ -81,14 +95,21 @@ def align(model: Any) -> None:
     versions = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
     if versions.get("", 0) < OPSET:
         raise InputError(
-            f"The model uses version {versions.get('', 0)} of the ONNX operators; export it with version "
-            f"{OPSET} or later, with skl2onnx by target_opset=17."
+            "The model uses version {version} of the ONNX operators",
+            remedy="export it with version {oldest} or later, with skl2onnx by target_opset=17",
+            version=versions.get("", 0),
+            oldest=OPSET,
         )
     # Of all operators of the domain, LabelEncoder alone means something else in version 1.
     if versions.get(ML) == 1 and any(node.op_type == "LabelEncoder" for node in model.graph.node):
-        raise InputError(f"The model has a LabelEncoder of {ML} version 1; export it with version 2 or later.")
+        raise InputError(
+            "The model has a LabelEncoder of {domain} version 1",
+            remedy="export it with version 2 or later",
+            domain=ML,
+        )
     versions[ML] = max(versions.get(ML, 0), ML_OPSET)
     del model.opset_import[:]
     model.opset_import.extend(onnx.helper.make_opsetid(*pair) for pair in versions.items())
-    least = onnx.helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True)
-    model.ir_version = max(least, model.ir_version)
+    model.ir_version = max(
+        onnx.helper.find_min_ir_version_for(model.opset_import, ignore_unknown=True), model.ir_version
+    )

@@ -1,29 +1,26 @@
 """The nodes of a rule in an ONNX graph.
 
-    group ─ LabelEncoder ─ k ─ Gather ─ foot_k ┐
-    score ─ Cast ─ x ──────────────────────────┴ Sub ─ Div ─ Where ─ probability ─ Less ─ Where ─ decision
-    u ─────────────────────────────────────────────────────────────────────────────┘
+    group ─ LabelEncoder ─ k ─ Gather ─ foot_k, width_k ┐
+    score ─ Cast ─ x ───────────────────────────────────┴ Sub ─ Div ─ Where ─ chance ┐
+    u ───────────────────────────────────────────────────────────────────────────────┴ Less ─ Where ─ decision
 
-An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Clip is not used,
-because what it makes of NaN is left to the runtime. Columns of different length are an error and not broadcast.
+An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Columns of
+different length are an error and not broadcast. The arithmetic is written below as lines of operators.
 """
 
 import math
 import operator
+import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairramp.core.scales import ROUNDING, SCALES
-from fairramp.data.columns import prefixed
-from fairramp.deploy.columns import Columns, label_type
-from fairramp.deploy.plan import Plan
-from fairramp.errors import FairrampError, InputError, installing, shown
+from fairramp.data.columns import Columns, prefixed
+from fairramp.deploy.plan import Plan, label_type, library
+from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
 
 __all__ = ["ML", "ML_OPSET", "OPSET", "UNDECIDED", "Input", "RuleNodes", "inputs_of", "load_onnx", "tensor_info"]
 
@@ -35,6 +32,74 @@ ML = "ai.onnx.ml"
 _INT64 = range(-(2**63), 2**63)
 #: Decision of a row that could not be decided.
 UNDECIDED = -1
+
+#: Scores that are a rounding outside of their range are put at its ends.
+_PUT_BACK = """
+    below = Less(score, lowest)
+    hardly_below = GreaterOrEqual(score, just_below)
+    rounded_down = And(below, hardly_below)
+    raised = Where(rounded_down, lowest, score)
+    above = Greater(raised, highest)
+    hardly_above = LessOrEqual(raised, just_above)
+    rounded_up = And(above, hardly_above)
+    score = Where(rounded_up, highest, raised)
+"""
+_SOUND = """
+    from_lowest = GreaterOrEqual(score, lowest)
+    to_highest = LessOrEqual(score, highest)
+    in_range = And(from_lowest, to_highest)
+    sound = Where(in_range, score, nan)
+"""
+_POSITION = {
+    "percent": "x = Div(sound, hundred)",
+    "logit": """
+    negative = Neg(sound)
+    power = Exp(negative)
+    more = Add(one, power)
+    x = Div(one, more)
+""",
+}
+#: Clip is not used, because what it makes of NaN is left to the runtime.
+_SLOPE = """
+    foot = Gather(feet, code)
+    width = Gather(widths, code)
+    rise = Sub(x, foot)
+    height = Div(rise, width)
+    at_head = GreaterOrEqual(height, one)
+    risen = Where(at_head, one, height)
+    at_foot = LessOrEqual(height, zero)
+    ramp = Where(at_foot, zero, risen)
+    slopes = Greater(width, zero)
+    slope = Where(slopes, ramp, nan)
+"""
+_STEP = """
+    low = Gather(lows, code)
+    high = Gather(highs, code)
+    tie = Gather(ties, code)
+    is_below = Less(compared, low)
+    under = Where(is_below, zero, nan)
+    from_low = GreaterOrEqual(compared, low)
+    reached = Where(from_low, tie, under)
+    is_above = Greater(compared, high)
+    step = Where(is_above, one, reached)
+    wide = Gather(widths, code)
+    steps = Equal(wide, zero)
+    chance = Where(steps, step, slope)
+"""
+_DECISION = """
+    from_zero = GreaterOrEqual(u, zero)
+    below_one = Less(u, one)
+    is_draw = And(from_zero, below_one)
+    is_yes = Less(u, chance)
+    drawn = Where(is_yes, yes, no)
+    open = Where(is_draw, drawn, undecided)
+    certain = GreaterOrEqual(chance, one)
+    no_draw = Where(certain, yes, open)
+    hopeless = LessOrEqual(chance, zero)
+    decided = Where(hopeless, no, no_draw)
+    unknown = IsNaN(chance)
+    answer = Where(unknown, undecided, decided)
+"""
 
 
 class Input(NamedTuple):
@@ -57,16 +122,16 @@ class RuleNodes:
         taken: set[str],
         rounded: bool = False,
     ) -> None:
-        self.rule = rule
-        self.columns = columns
-        self.rounded = rounded
-        taken = taken | {column.name for column in columns}
+        self.rule, self.columns, self.rounded = rule, columns, rounded
         u, *outputs = prefixed(prefix, ("u", "probability", "decision"))
         self.u = u if decisions else None
         self.outputs = outputs if decisions else outputs[:1]
-        for name in (*([self.u] if self.u else []), *self.outputs):
+        taken = taken | {column.name for column in columns}
+        for name in [u, *outputs] if decisions else self.outputs:
             if name in taken:
-                raise InputError(f"The model has something named {name!r} already; pass `prefix`.")
+                raise InputError(
+                    "The model has something named {name!r} already", remedy="pass {prefix}", name=name
+                )
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._inner = "fairramp"
@@ -82,118 +147,93 @@ class RuleNodes:
         self.nodes.append(make(operator, list(inputs), [output], name=name, domain=domain, **attributes))
         return output
 
-    def constant(self, value: Any, kind: Any = np.float64) -> str:
-        """Add a constant; its name."""
+    def constant(self, value: Any) -> str:
+        """Add a constant of NumPy's type; its name."""
         name = f"{self._inner}/c{len(self.constants)}"
-        self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value, dtype=kind), name))
+        self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value), name))
         return name
 
-    def added_to(self, model: "ModelProto", score: str) -> "ModelProto":
-        """A model, to which the nodes, inputs and outputs of the rule are added."""
-        types = load_onnx().TensorProto
-        graph = model.graph
-        known = {tensor.name for tensor in graph.input}
-        raw = self.node("Reshape", score, self.constant([-1], np.int64))
+    def compute(self, lines: str, names: dict[str, str], constants: Mapping[str, Any]) -> dict[str, str]:
+        """Add nodes, one for each line `what = Operator(from, …)`; the names of all that was computed."""
+        for what, operator_, given in re.findall(r"(\w+) = (\w+)\((.*)\)", lines):
+            inputs = given.split(", ")
+            names |= {name: self.constant(constants[name]) for name in inputs if name not in names}
+            names[what] = self.node(operator_, *(names[name] for name in inputs))
+        return names
+
+    def add_to(self, model: Any, score: str) -> None:
+        """Add the nodes, inputs and outputs of the rule to a model."""
+        types, graph = load_onnx().TensorProto, model.graph
+        raw = self.node("Reshape", score, self.constant(np.array([-1], dtype=np.int64)))
         shape = self.node("Shape", raw)
-        code = self._code(shape)
-        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), code)
-        new = [tensor_info(c.name, c.type) for c in self.columns if c.name not in known]
-        graph.output.append(tensor_info(self.outputs[0], types.DOUBLE))
+        chance = self._chance(self.node("Cast", raw, to=types.DOUBLE), self._code(shape))
+        inputs = {column.name: column.type for column in self.columns}
         if self.u is not None:
             self._decision(chance, self.node("Reshape", self.u, shape))
-            new.append(tensor_info(self.u, types.DOUBLE))
-            graph.output.append(tensor_info(self.outputs[1], types.INT8))
-        graph.input.extend(new)
+            inputs[self.u] = types.DOUBLE
+        known = {tensor.name for tensor in graph.input}
+        graph.input.extend(tensor_info(name, kind) for name, kind in inputs.items() if name not in known)
+        graph.output.extend(map(tensor_info, self.outputs, (types.DOUBLE, types.INT8)))
         graph.node.extend(self.nodes)
         graph.initializer.extend(self.constants)
-        return model
 
     def _code(self, shape: str) -> str:
-        """Each row's group: its place in the rule, or the number of groups for all others."""
+        """Each row's group: its place in the rule, or the number of groups for all others.
+
+        Places within each column make one number, in a mixed radix that leaves room for labels of no group.
+        """
         n = len(self.rule.groups)
-        if len(self.columns) == 1:
-            return self._place(self.columns[0], list(range(n)), n, shape)
-        # Places within each column make one number, in a mixed radix that leaves room for labels of no group.
-        radices, whole = [], ""
+        whole, numbers, radices = "", [0] * n, []
         for column in self.columns:
-            values = list(dict.fromkeys(column.keys))
-            place = self._place(column._replace(keys=values), list(range(len(values))), len(values), shape)
-            radices.append(len(values) + 1)
-            if whole:
-                whole = self.node("Mul", whole, self.constant(radices[-1], np.int64))
-                place = self.node("Add", whole, place)
-            whole = place
-        numbers = [0] * n
-        for column, radix in zip(self.columns, radices, strict=True):
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
+            radix = len(places) + 1
+            place = self._place(column, places, shape)
+            if whole:
+                place = self.node("Add", self.node("Mul", whole, self.constant(np.int64(radix))), place)
+            whole = place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
+            radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
-            raise InputError("The groups of this rule have too many columns for an ONNX model.")
+            raise InputError("The groups of this rule have too many columns for an ONNX model")
+        if len(self.columns) == 1:
+            return whole
         return self.node(
             "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
         )
 
-    def _place(self, column: Input, places: list[int], other: int, shape: str) -> str:
+    def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:
         types = load_onnx().TensorProto
         labels = self.node("Reshape", column.name, shape)  # fails if there are not as many as scores
         if column.type == types.BOOL:
             labels = self.node("Cast", labels, to=types.INT64)
         keys = "keys_strings" if column.type == types.STRING else "keys_int64s"
-        attributes: dict[str, Any] = {keys: column.keys, "values_int64s": places, "default_int64": other}
-        return self.node("LabelEncoder", labels, **attributes)
+        attributes: dict[str, Any] = {keys: [*places], "values_int64s": [*places.values()]}
+        return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
 
     def _chance(self, score: str, code: str) -> str:
-        rule, plan = self.rule, Plan.of(self.rule)
-        zero, one, nan = self.constant(0.0), self.constant(1.0), self.constant(np.nan)
-        scale = SCALES[rule.scale]
-        low, high = (self.constant(end) for end in scale.finite_range)
-        if self.rounded and rule.scale != "logit":
-            slack = ROUNDING * scale.shown_per_unit
-            ends = (("Less", "GreaterOrEqual", low, -slack), ("Greater", "LessOrEqual", high, slack))
-            for (outside, near, end, step), value in zip(ends, scale.finite_range, strict=True):
-                stray = self.node(
-                    "And", self.node(outside, score, end), self.node(near, score, self.constant(value + step))
-                )
-                score = self.node("Where", stray, end, score)
-        sound = self.node("And", self.node("GreaterOrEqual", score, low), self.node("LessOrEqual", score, high))
-        score = self.node("Where", sound, score, nan)
-        x = self._position(score, one)
-        compared = score if plan.on_logits else x
-        numbers = [self.node("Gather", self.constant(column), code) for column in plan.numbers.T]
-        output = self.outputs[0]
-        if rule.ramp_width == 0:
-            low, high, at = numbers
-            below = self.node("Where", self.node("Less", compared, low), zero, nan)
-            reached = self.node("Where", self.node("GreaterOrEqual", compared, low), at, below)
-            return self.node("Where", self.node("Greater", compared, high), one, reached, output=output)
-        height = self.node("Div", self.node("Sub", x, numbers[0]), self.constant(rule.ramp_width))
-        risen = self.node("Where", self.node("GreaterOrEqual", height, one), one, height)
-        last = None if plan.own_cutoff is not None else output
-        chance = self.node("Where", self.node("LessOrEqual", height, zero), zero, risen, output=last)
-        if plan.own_cutoff is None:
-            return chance
-        yes = self.node("GreaterOrEqual", compared, self.constant(plan.own_cutoff))
-        own = self.node("Where", sound, self.node("Where", yes, one, zero), nan)
-        other = self.node("Equal", code, self.constant(len(rule.groups), np.int64))
-        return self.node("Where", other, own, chance, output=output)
-
-    def _position(self, score: str, one: str) -> str:
-        if self.rule.scale == "percent":
-            return self.node("Div", score, self.constant(100.0))
-        if self.rule.scale != "logit":
-            return score
-        return self.node("Div", one, self.node("Add", one, self.node("Exp", self.node("Neg", score))))
+        plan, scale = Plan.of(self.rule), SCALES[self.rule.scale]
+        low, high = scale.finite_range
+        slack = ROUNDING * scale.shown_per_unit
+        constants = {
+            **{"lowest": low, "highest": high, "just_below": low - slack, "just_above": high + slack},
+            **{"zero": 0.0, "one": 1.0, "nan": np.nan, "hundred": 100.0},
+            **dict(zip(("feet", "widths", "lows", "highs", "ties"), plan.numbers, strict=True)),
+        }
+        lines = [
+            _PUT_BACK if self.rounded and scale.name != "logit" else "",
+            _SOUND,
+            _POSITION.get(scale.name, "x = Identity(sound)"),
+            f"compared = Identity({'sound' if plan.on_logits else 'x'})",
+            _SLOPE if plan.slopes else "slope = Identity(nan)",
+            _STEP if plan.steps else "chance = Identity(slope)",
+        ]
+        found = self.compute("\n".join(lines), {"score": score, "code": code}, constants)
+        return self.node("Identity", found["chance"], output=self.outputs[0])
 
     def _decision(self, chance: str, u: str) -> None:
-        zero, one = self.constant(0.0), self.constant(1.0)
-        yes, no, undecided = (self.constant(value, np.int64) for value in (1, 0, UNDECIDED))
-        drawn = self.node("And", self.node("GreaterOrEqual", u, zero), self.node("Less", u, one))
-        answer = self.node("Where", self.node("Less", u, chance), yes, no)
-        answer = self.node("Where", drawn, answer, undecided)
-        answer = self.node("Where", self.node("GreaterOrEqual", chance, one), yes, answer)
-        answer = self.node("Where", self.node("LessOrEqual", chance, zero), no, answer)
-        answer = self.node("Where", self.node("IsNaN", chance), undecided, answer)
-        self.node("Cast", answer, output=self.outputs[1], to=load_onnx().TensorProto.INT8)
+        answers = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
+        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **answers})
+        self.node("Cast", found["answer"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 
 def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
@@ -207,21 +247,26 @@ def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
 def _input(name: str, labels: list[Any], missing: Any) -> Input:
     types = load_onnx().TensorProto
     kind = label_type(name, labels)
-    if None in labels:
-        if missing is None:
-            raise InputError(
-                f"The rule has a group of missing values in {name!r}, and tensors have none: pass `missing`, "
-                "what stands for them, and put it in their place."
-            )
-        kind = int if kind is bool else kind
-    if missing is not None:
-        fits = type(missing) is kind
-        if (None in labels and not fits) or (fits and missing in labels):
-            what = {str: "a text", int: "a whole number", bool: "a boolean"}[kind]
-            raise InputError(f"`missing` must be {what} that is no group of {name!r}, got {shown(missing)}.")
+    if None in labels and missing is None:
+        raise InputError(
+            "The rule has a group of missing values in {name!r}, and tensors have none: pass {missing}, what "
+            "stands for them, and put it in their place",
+            name=name,
+        )
+    kind = int if None in labels and kind is bool else kind
+    type_, what = {
+        str: (types.STRING, "a text"),
+        int: (types.INT64, "a whole number"),
+        bool: (types.BOOL, "a boolean"),
+    }[kind]
+    fits = type(missing) is kind
+    if missing is not None and ((None in labels and not fits) or (fits and missing in labels)):
+        raise InputError(
+            "must be {what} that is no group of {name!r}", argument="missing", got=missing, what=what, name=name
+        )
     keys = [missing if label is None else label if kind is str else operator.index(label) for label in labels]
     label_type(name, keys)  # also with `missing`
-    return Input(name, {str: types.STRING, int: types.INT64, bool: types.BOOL}[kind], keys)
+    return Input(name, type_, keys)
 
 
 def tensor_info(name: str, kind: int) -> Any:
@@ -231,11 +276,4 @@ def tensor_info(name: str, kind: int) -> Any:
 
 def load_onnx() -> Any:
     """The library onnx, with the parts that are used here."""
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.helper
-        import onnx.numpy_helper
-    except ImportError:
-        raise FairrampError(f"onnx is not installed; install it with: {installing('export')}") from None
-    return onnx
+    return library("onnx", "checker", "helper", "numpy_helper")

@@ -1,26 +1,51 @@
 """A rule as rows of numbers, for exports that know neither ramps nor policies.
 
-Groups are coded 0 … K−1 in the order of the rule; every other group is K. Each code has a row of numbers,
+Groups are coded 0 … K−1 in the order of the rule; every other group is K. Each code has five numbers,
 
-    (foot,)             P = clip((x − foot) / ramp_width, 0, 1)                     ramps of some width
-    (low, high, at)     P = 1 above high, `at` from low to high, 0 below low        steps
+    foot, width         P = clip((x − foot) / width, 0, 1)                          ramps of some width
+    low, high, tie      P = 1 above high, `tie` from low to high, 0 below low       steps: the width is 0
 
-where x is the position of a score (`fairramp.scales`), or for steps of logits the logit itself, so that a tie
-does not hang on the last digit of an exponential. Numbers of the code K are those of the policy `unseen_group`:
-NaN for "error", which no comparison turns into a yes.
+where x is the position of a score (`fairramp.core.scales`), or for steps of logits the logit itself, so that a
+tie does not hang on the last digit of an exponential. Numbers of the code K are those of the policy
+`unseen_group`: NaN for "error", which no comparison turns into a yes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.core.labels import label_key
+from fairramp.core.labels import Label, label_key
+from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES, logits_at
-from fairramp.rule.rule import OFFSETS, Ramp, Rule
+from fairramp.errors import FairrampError, InputError, installing
+from fairramp.rule.rule import Rule
 
-__all__ = ["Plan", "codes_of", "numbers_of"]
+__all__ = ["Numbers", "Plan", "check_both", "codes_of", "label_type", "library"]
+
+
+class Numbers(NamedTuple):
+    """What a chance depends on besides the score: the slope, or for a width of 0 the step."""
+
+    foot: float
+    width: float
+    low: float
+    high: float
+    tie: float
+
+    @classmethod
+    def of(cls, rule: Rule, ramp: Ramp) -> "Numbers":
+        """Of a ramp of a rule."""
+        foot, width = ramp.foot, ramp.width
+        if width > 0 or rule.scale != "logit":
+            return cls(foot, width, foot, foot, ramp.tie)
+        if not 0 <= foot <= 1:  # all logits are above it, the lowest too; or below it, the highest too
+            end = SCALES["logit"].finite_range[foot > 1]
+            return cls(foot, width, end, end, float(foot < 0))
+        return cls(foot, width, *logits_at(foot), ramp.tie)
 
 
 @dataclass(frozen=True)
@@ -29,46 +54,32 @@ class Plan:
 
     Attributes
     ----------
-    numbers : floats of shape (K + 1, 1) or (K + 1, 3)
-        Of the ramps, or of the steps.
-    own_cutoff : float or None
-        Where other groups keep the classifier's own decision: it says yes from here on. None if they do not, or
-        if steps express it.
+    numbers : floats of shape (5, K + 1)
+        Foot, width, low, high and tie of every code.
+    slopes, steps : bool
+        Whether any code has a width, and whether any has none.
     on_logits : bool
-        Whether steps and the classifier's own decision look at the logit instead of its position.
+        Whether steps look at the logit instead of its position.
     """
 
     numbers: npt.NDArray[np.float64]
-    own_cutoff: float | None
+    slopes: bool
+    steps: bool
     on_logits: bool
 
     @classmethod
     def of(cls, rule: Rule) -> "Plan":
-        """Of a rule."""
-        on_logits = rule.scale == "logit"
-        cutoff = rule.own_cutoff
-        original = rule.unseen_group == "original"
-        rows = [numbers_of(rule, ramp) for ramp in rule.ramps]
-        if rule.pooled is not None:
-            rows.append(numbers_of(rule, rule.pooled))
-        elif original and rule.ramp_width == 0:
-            rows.append((cutoff, cutoff, 1.0))
-        else:
-            rows.append((float("nan"),) * len(rows[0]))
-        own = cutoff if original and rule.ramp_width > 0 else None
-        return cls(np.array(rows, dtype=np.float64), own, on_logits)
-
-
-def numbers_of(rule: Rule, ramp: Ramp) -> tuple[float, ...]:
-    """What a chance depends on besides the score: (foot,), or (low, high, at) for steps."""
-    if rule.ramp_width > 0:
-        return (ramp.threshold - OFFSETS[rule.ramp] * rule.ramp_width,)
-    if rule.scale != "logit":
-        return ramp.threshold, ramp.threshold, ramp.tie_chance
-    if not 0 <= ramp.threshold <= 1:  # all logits are above it, the lowest too; or below it, the highest too
-        end = SCALES["logit"].finite_range[ramp.threshold > 1]
-        return end, end, float(ramp.threshold < 0)
-    return (*logits_at(ramp.threshold), ramp.tie_chance)
+        """Of a rule; the classifier's own decision, for other groups, is a step."""
+        cutoff, nan = rule.own_cutoff, float("nan")
+        others = {
+            "error": lambda: Numbers(nan, nan, nan, nan, nan),
+            "pooled": lambda: Numbers.of(rule, rule.pooled or rule.ramps[0]),
+            "original": lambda: Numbers(cutoff, 0.0, cutoff, cutoff, 1.0),
+        }
+        rows = [*(Numbers.of(rule, ramp) for ramp in rule.ramps), others[rule.unseen_group]()]
+        numbers = np.array(rows, dtype=np.float64).T
+        widths = numbers[1]
+        return cls(numbers, bool((widths > 0).any()), bool((widths == 0).any()), rule.scale == "logit")
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int64]:
@@ -77,7 +88,7 @@ def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int6
     Examples
     --------
     >>> from fairramp import Ramp, Rule
-    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> codes_of(rule, ["B", "A", "C", None])
     array([1, 0, 2, 2])
     """
@@ -85,3 +96,47 @@ def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int6
     places = {label_key(label): place for place, label in enumerate(rule.groups)}
     codes = np.array([places.get(label_key(label), len(places)) for label in found.labels], dtype=np.int64)
     return codes[found.block(0, len(found))]
+
+
+def label_type(name: str, labels: Sequence[Label]) -> type:
+    """The one type of the labels of a column: text, whole numbers of 64 bits, or booleans."""
+    examples = {type(label): label for label in labels if label is not None}
+    if len(examples) > 1:
+        raise InputError(
+            "Groups of column {name!r} are of several types ({several}), and an exported column has one",
+            remedy="fit with labels of one type",
+            name=name,
+            several=", ".join(map(repr, examples.values())),
+        )
+    outside = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
+    if outside:
+        raise InputError(
+            "The group {label} of column {name!r} does not fit into 64 bits, as exported whole numbers do",
+            remedy="use text",
+            label=outside[0],
+            name=name,
+        )
+    return next(iter(examples), str)
+
+
+def check_both(**given: Any) -> None:
+    """Refuse one of two arguments, of which repeatable decisions need both, without the other."""
+    absent = [name for name, value in given.items() if value is None]
+    if len(absent) == 1:
+        raise InputError(
+            "Repeatable decisions need both {" + "} and {".join(given) + "}; {" + absent[0] + "} is missing"
+        )
+
+
+def library(name: str, *parts: str) -> Any:
+    """A library of the extra `export`, with those of its parts that are used."""
+    try:
+        module, *_ = (import_module(path) for path in (name, *(f"{name}.{part}" for part in parts)))
+        return module
+    except ImportError:
+        raise FairrampError(
+            "{name} is not installed",
+            remedy="install it with: {command}",
+            name=name,
+            command=installing("export"),
+        ) from None

@@ -10,18 +10,17 @@ name and no text that was not meant.
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_option
+from fairramp.core.labels import label_parts
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, column_name, prefixed
-from fairramp.deploy.columns import Columns, label_type
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
-    BIGQUERY,
     DIALECTS,
-    SQLITE,
     Dialect,
     check_name,
     check_text,
@@ -32,7 +31,8 @@ from fairramp.deploy.dialects import (
     without_nan,
 )
 from fairramp.deploy.formula import Formula, decision
-from fairramp.errors import FairrampError, InputError, installing, shown
+from fairramp.deploy.plan import check_both, label_type, library
+from fairramp.errors import FairrampError, InputError
 from fairramp.rule.rule import Rule
 
 __all__ = ["expressions", "to_sql"]
@@ -41,7 +41,7 @@ __all__ = ["expressions", "to_sql"]
 #: What the tables of a statement are called in it.
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
 _KEY_CHARACTERS = "0123456789abcdef"
-#: Expressions tell so many groups apart; beyond, data bases are slow with them, and then refuse them.
+#: Expressions tell so many groups apart; beyond, databases are slow with them, and then refuse them.
 MOST_COMPARED = 256
 
 
@@ -70,8 +70,8 @@ def expressions(
     Examples
     --------
     >>> from fairramp import Ramp, Rule
-    >>> from fairramp.export.sql import expressions
-    >>> rule = Rule(("A",), (Ramp(0.5),), ramp_width=0.1)
+    >>> from fairramp.deploy.sql import expressions
+    >>> rule = Rule(("A",), (Ramp(0.45, 0.1),))
     >>> print(expressions(rule, "duckdb", score="p", group="unit")["probability"])
     CASE WHEN CAST("p" AS DOUBLE) >= 0e0
       AND CAST("p" AS DOUBLE) <= 1e0 THEN
@@ -85,7 +85,7 @@ def expressions(
       END
     END
     """
-    order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
+    order = _Order(rule, dialect, score, group, strata, id, key_table, key_column)
     found = order.expressions()
     order.read_back(f"SELECT {', '.join(found.values())}")
     return found
@@ -98,238 +98,206 @@ def to_sql(
     table: str | Sequence[str] | None = None,
     view: str | Sequence[str] | None = None,
     replace: bool = False,
-    score: str | None = None,
-    group: str | Sequence[str] | None = None,
-    strata: str | Sequence[str] | None = None,
-    id: str | None = None,
-    key_table: str | Sequence[str] | None = None,
-    key_column: str = "key",
     prefix: str = "",
+    **names: Any,
 ) -> str:
     """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`.
+
+    `names` are those of columns and of the key's table, as for `expressions`.
 
     Examples
     --------
     >>> from fairramp import Ramp, Rule
-    >>> from fairramp.export.sql import to_sql
-    >>> rule = Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1)
+    >>> from fairramp.deploy.sql import to_sql
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> print(to_sql(rule, "duckdb", score="p", group="unit").splitlines()[0][:39])
     -- A fairramp rule in the SQL of DuckDB
     """
-    order = _Order.of(rule, dialect, score, group, strata, id, key_table, key_column)
+    order = _Order(rule, dialect, **names)
     new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
     if replace and view is None:
-        raise InputError("`replace` needs `view`, the name of the view that is replaced.")
+        raise InputError("needs {view}, the name of the view that is replaced", argument="replace")
+    if view is not None and table is None:
+        raise InputError("needs {table}, the name of the table that the view reads", argument="view")
     if table is None:
-        if view is not None:
-            raise InputError("`view` needs `table`, the name of the table that the view reads.")
         items = zip(order.expressions().values(), new, strict=True)
         body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
         order.read_back(f"SELECT {body}", *new)
         return f"{order.header(new)}\n{body}\n"
     check_new(new, order.columns.all)
-    source = order.path("table", table)
-    body = order.select(source, new)
-    first = ""
+    statements = [order.select(order.path("table", table), new)]
     if view is not None:
-        name = order.path("view", view)
-        if replace and order.dialect is SQLITE:  # which can replace none
-            first = f"DROP VIEW IF EXISTS {name}"
-            order.read_back(first)
-            first += ";\n"
-        or_replace = " OR REPLACE" if replace and not first else ""
-        body = f"CREATE{or_replace} VIEW {name} AS\n{body}"
-    order.read_back(body, *new)
-    return f"{order.header(new)}\n{first}{body};\n"
+        name, replaces = order.path("view", view), order.dialect.replaces_views
+        dropped = [f"DROP VIEW IF EXISTS {name}"] if replace and not replaces else []
+        or_replace = " OR REPLACE" if replace and replaces else ""
+        statements = [*dropped, f"CREATE{or_replace} VIEW {name} AS\n{statements[0]}"]
+    for statement in statements:
+        order.read_back(statement, *new)
+    return "\n".join([order.header(new), *(f"{statement};" for statement in statements), ""])
 
 
 class _Order:
     """What was asked for, checked; and the texts that answer it."""
 
-    def __init__(self, rule: Rule, dialect: Dialect, columns: Columns) -> None:
-        self.rule, self.dialect, self.columns = rule, dialect, columns
-        self.key: tuple[str, str, str] | None = None
-        self.names: set[str] = set(columns.all)
-        self.labels: list[tuple[Any, ...]] = [columns.parts(label) for label in rule.groups]
-        self.kinds = [label_type(name, parts) for name, parts in columns.labels(rule.groups)]
-        for part in (part for label in self.labels for part in label if isinstance(part, str)):
-            check_text("The group", part)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         rule: Rule,
         dialect: Any,
-        score: Any,
-        group: Any,
-        strata: Any,
-        id: Any,
-        key_table: Any,
-        key_column: Any,
-    ) -> "_Order":
-        """After checking all arguments."""
-        chosen = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
-        columns = Columns.of(rule, score, group, strata, id)
-        for name in columns.all:
-            check_name("The column", name, chosen)
-        order = cls(rule, chosen, columns)
-        if (id is None) != (key_table is None):
-            absent = "key_table" if key_table is None else "id"
-            raise InputError(f"Repeatable decisions need both `id` and `key_table`; `{absent}` is missing.")
-        if id is not None:
-            if chosen.draw is None:
-                raise InputError(
-                    f"{chosen.title} has no SHA-256, so it cannot draw; leave out `id` and `key_table`, and "
-                    "compare its probabilities with fairramp.draws(ids, key)."
-                )
-            for role, given in (("key_table", key_table), ("key_column", key_column)):
-                if looks_like_key(given):
-                    raise InputError(
-                        f"`{role}` is a name, and this looks like a key: put it into a one-row table."
-                    )
-            name = check_name("The column", column_name("key_column", key_column), chosen)
-            order.names.add(name)
-            path = order.path("key_table", key_table)
-            order.key = path, name, key_table if isinstance(key_table, str) else ".".join(key_table)
-        return order
+        score: Any = None,
+        group: Any = None,
+        strata: Any = None,
+        id: Any = None,
+        key_table: Any = None,
+        key_column: Any = "key",
+    ) -> None:
+        self.dialect = DIALECTS[check_option("dialect", dialect, DIALECTS, ALSO_CALLED)]
+        self.rule, self.columns = rule, rule.reading(score, group, strata, id)
+        self.names = {check_name("The column", name, self.dialect) for name in self.columns.all}
+        self.labels = [label_parts(label, rule.stratified) for label in rule.groups]
+        self.by_column = self.columns.labels(rule.groups)
+        self.kinds = [label_type(name, parts) for name, parts in self.by_column]
+        self.texts = {
+            check_text("The group", part) for label in self.labels for part in label if type(part) is str
+        }
+        check_both(id=id, key_table=key_table)
+        self.key = None if id is None else self._key(key_table, key_column)
+        self.answers = ("probability",) if id is None else ("probability", "decision")
 
-    @property
-    def answers(self) -> tuple[str, ...]:
-        """What is computed for each row."""
-        return ("probability", "decision") if self.key is not None else ("probability",)
+    def _key(self, table: Any, column: Any) -> tuple[str, str, str]:
+        """The table and the column of the key, quoted, and what comments say of them."""
+        if self.dialect.draw is None:
+            raise InputError(
+                "{title} has no SHA-256, so it cannot draw",
+                remedy="leave out {id} and {key_table}, and compare its probabilities with "
+                "fairramp.draws(ids, key)",
+                title=self.dialect.title,
+            )
+        for role, given in (("key_table", table), ("key_column", column)):
+            if looks_like_key(given):
+                raise InputError(
+                    "is a name, and this looks like a key", argument=role, remedy="put it into a one-row table"
+                )
+        name = check_name("The column", column_name("key_column", column), self.dialect)
+        self.names.add(name)
+        return (
+            self.path("key_table", table),
+            f"{_KEY}.{identifier(name, self.dialect)}",
+            f"table {table if isinstance(table, str) else '.'.join(table)}, column {name}",
+        )
 
     def expressions(self) -> dict[str, str]:
-        """Over columns of any table."""
         if len(self.labels) > MOST_COMPARED:
             raise InputError(
-                f"Expressions compare groups one by one, up to {MOST_COMPARED}, and the rule has "
-                f"{len(self.labels):,}; pass `table` for a SELECT that looks them up."
+                "Expressions compare groups one by one, up to {most}, and the rule has {n:,}",
+                remedy="pass {table} for a SELECT that looks them up",
+                most=MOST_COMPARED,
+                n=len(self.labels),
             )
         formula = self._formula("")
-        return self._finished(formula, formula.compared(self._group_texts(""), self.labels, self.rule.ramps), "")
+        return self._finished(formula, formula.compared(), "")
 
     def select(self, source: str, new: Sequence[str]) -> str:
         """A whole SELECT: ramps are looked up in a table that is written into it."""
         of = f"{_ROWS}."
         formula, d = self._formula(of), self.dialect
-        names = [f"{_RAMPS}.{name}" for name in formula.number_names]
-        made = zip(self._finished(formula, formula.joined(names), of).values(), new, strict=True)
-        items = [f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)]
-        conditions, columns, rows = self._lookup(formula, of)
-        chosen = ",\n".join(items)
+        known = formula.joined([f"{_RAMPS}.{name}" for name in formula.names])
+        made = zip(self._finished(formula, known, of).values(), new, strict=True)
+        chosen = ",\n".join([f"{_ROWS}.*", *(f"{text} AS {identifier(name, d)}" for text, name in made)])
+        conditions, ramps = self._lookup(formula)
         return (
             f"SELECT\n{chosen}\nFROM {source} AS {_ROWS}\n"
-            f"LEFT JOIN {_inline(columns, rows, d)}\nON {' AND '.join(conditions)}"
+            f"LEFT JOIN {_inline(ramps, d)}\nON {' AND '.join(conditions)}"
         )
 
-    def _lookup(self, formula: Formula, of: str) -> tuple[list[str], list[str], list[list[str]]]:
-        """How rows find their ramps: conditions, and the columns and rows of the table of ramps.
+    def _lookup(self, formula: Formula) -> tuple[list[str], dict[str, list[str]]]:
+        """How rows find their ramps: conditions, and the columns of the table of ramps.
 
         Nothing equals NULL. So a missing label is written as an empty one, with a flag beside it.
         """
         conditions: list[str] = []
-        columns: list[str] = []
-        values: list[list[str]] = []
-        for i, (text, kind, parts) in enumerate(
-            zip(self._group_texts(of), self.kinds, zip(*self.labels, strict=True), strict=True)
-        ):
+        ramps: dict[str, list[str]] = {}
+        texts = zip(formula.columns, self.kinds, self.by_column, strict=True)
+        for i, (text, kind, (_, parts)) in enumerate(texts):
             empty = literal(kind(), self.dialect)
             if None in parts:
                 conditions.append(f"CASE WHEN {text} IS NULL THEN 1 ELSE 0 END = {_RAMPS}.missing{i}")
-                columns.append(f"missing{i}")
-                values.append(["1" if part is None else "0" for part in parts])
+                ramps[f"missing{i}"] = ["1" if part is None else "0" for part in parts]
                 text = f"coalesce({text}, {empty})"
             conditions.append(f"{text} = {_RAMPS}.label{i}")
-            columns.append(f"label{i}")
-            values.append([empty if part is None else literal(part, self.dialect) for part in parts])
-        for name, numbers in zip(
-            formula.number_names, zip(*map(formula.numbers, self.rule.ramps), strict=True), strict=True
-        ):
-            columns.append(name)
-            values.append([literal(number, self.dialect) for number in numbers])
-        return conditions, columns, [list(row) for row in zip(*values, strict=True)]
+            ramps[f"label{i}"] = [empty if part is None else literal(part, self.dialect) for part in parts]
+        for name, numbers in formula.numbers().items():
+            ramps[name] = [literal(number, self.dialect) for number in numbers]
+        return conditions, ramps
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The probability behind its guard, and what follows from it."""
-        also = ""
-        if self.dialect is SQLITE:  # in which a column of numbers may hold texts, and a text is cast to 0
-            also = f"typeof({of}{identifier(self.columns.score, self.dialect)}) IN ('integer', 'real') AND "
-        found = {"probability": formula.guarded(body, also)}
+        is_number = self.dialect.is_number.format(x=self._column(of, self.columns.score))
+        found = {"probability": formula.guarded(body, is_number)}
         if self.key is not None:
-            table, name, _ = self.key
-            column = f"{_KEY}.{identifier(name, self.dialect)}"
+            table, column, _ = self.key
             # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
             sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
             key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {sound})"
-            assert self.columns.id is not None
-            id_text = self._text(of, self.columns.id)
+            id_text = self._column(of, self.columns.id, self.dialect.text)
             found["decision"] = decision(found["probability"], key, id_text, self.dialect)
         return found
 
     def _formula(self, of: str) -> Formula:
-        score = f"CAST({of}{identifier(self.columns.score, self.dialect)} AS {self.dialect.double})"
-        return Formula(self.rule, score, self.dialect)
+        d = self.dialect
 
-    def _text(self, of: str, name: str) -> str:
-        return f"CAST({of}{identifier(name, self.dialect)} AS {self.dialect.text})"
-
-    def _group_texts(self, of: str) -> list[str]:
-        """The columns that make a group, as labels are compared with them."""
-        texts = []
-        for name, kind, parts in zip(
-            self.columns.grouped, self.kinds, zip(*self.labels, strict=True), strict=True
-        ):
+        def compared(kind: type, name: str, parts: list[Any]) -> str:
             if kind is str:
-                texts.append(self.dialect.exactly.format(text=self._text(of, name)))
-                continue
-            column = of + identifier(name, self.dialect)
+                return d.exactly.format(text=self._column(of, name, d.text))
             # Whole numbers with gaps often travel as floats; elsewhere NaN is as unknown as NULL.
-            texts.append(without_nan(column, self.dialect) if kind is int and None in parts else column)
-        return texts
+            column = self._column(of, name)
+            return without_nan(column, d) if kind is int and None in parts else column
+
+        score = self._column(of, self.columns.score, d.double)
+        columns = [compared(kind, *column) for kind, column in zip(self.kinds, self.by_column, strict=True)]
+        return Formula(self.rule, score, d, columns, self.labels, self.rule.ramps)
+
+    def _column(self, of: str, name: str | None, as_type: str = "") -> str:
+        column = of + identifier(name or "", self.dialect)
+        return f"CAST({column} AS {as_type})" if as_type else column
 
     def path(self, role: str, name: Any) -> str:
         """A table's name, quoted; a text is taken apart at its dots, a list of texts is not."""
         parts = name.split(".") if isinstance(name, str) else name
         if not isinstance(parts, list | tuple) or not parts or not all(isinstance(part, str) for part in parts):
             raise InputError(
-                f"`{role}` must be a name like 'scores' or 'schema.scores', or its parts, got {shown(name)}."
+                "must be a name like 'scores' or 'schema.scores', or its parts", argument=role, got=name
             )
-        for part in parts:
-            check_name(f"`{role}`: the part", part, self.dialect)
-        self.names.update(parts)
+        self.names.update(check_name("{" + role + "}: the part", part, self.dialect) for part in parts)
         return ".".join(identifier(part, self.dialect) for part in parts)
 
     def read_back(self, text: str, *new: str) -> None:
         """Let another parser read the text: one statement, with no name and no text that was not meant."""
-        sqlglot = _sqlglot()
+        sqlglot, sound = library("sqlglot"), False
         exp = sqlglot.exp
-        labels = {part for label in self.labels for part in label if isinstance(part, str)}
-        names = self.names | {*new}
-        try:
+        with suppress(sqlglot.errors.SqlglotError, AttributeError):
             statements = sqlglot.parse(text, dialect=self.dialect.name)
             nodes = [node for statement in statements for node in statement.walk()]
-            sound = len(statements) == 1 and not any(
-                isinstance(node, exp.Command) or node.comments for node in nodes
-            )
             found = {node.this for node in nodes if isinstance(node, exp.Identifier)}
-            said = {
-                _said(node, exp)
-                for node in nodes
-                if isinstance(node, exp.Literal | exp.ByteString | exp.HexString)
-            }
-        except (sqlglot.errors.SqlglotError, AttributeError):
-            sound, found, said = False, set(), set()
-        if not sound or _strange(found, names, _OWN_NAMES) or _strange(said, labels, _OWN_TEXTS):
+            said = [node for node in nodes if isinstance(node, exp.Literal | exp.ByteString | exp.HexString)]
+            sound = (
+                len(statements) == 1
+                and not any(isinstance(node, exp.Command) or node.comments for node in nodes)
+                and _meant(found, self.names | {*new}, _OWN_NAMES)
+                and _meant({_said(node, exp) for node in said}, self.texts, _OWN_TEXTS)
+            )
+        if not sound:
             raise FairrampError(
-                f"This rule could not be written safely for {self.dialect.title}: sqlglot {sqlglot.__version__} "
-                "reads its names otherwise than they were meant; use plainer names of columns and groups."
+                "This rule could not be written safely for {title}: sqlglot {version} reads its names otherwise "
+                "than they were meant",
+                remedy="use plainer names of columns and groups",
+                title=self.dialect.title,
+                version=sqlglot.__version__,
             )
 
     def header(self, new: Sequence[str]) -> str:
         """Comments that say which rule this is and what it expects."""
         rule, columns = self.rule, self.columns
-        scale = SCALES[rule.scale]
-        low, high = scale.score_range
+        low, high = SCALES[rule.scale].score_range
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
         lines = [
             f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
@@ -338,25 +306,22 @@ class _Order:
         ]
         blank = columns.blank(rule.groups)
         for name, kind in zip(columns.grouped, self.kinds, strict=True):
-            role = "stratum" if name in columns.strata else "group"
-            lines.append(f"{role}: column {name}, {_KINDS[kind]}")
-            if name in blank:
-                lines.append(
-                    "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
-                )
-        lines.append(f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range")
-        lines.append(
-            {
-                "error": "a group that the rule does not know: NULL",
-                "pooled": "a group that the rule does not know: the pooled threshold",
-                "original": f"a group that the rule does not know: yes from a score of {rule.cutoff!r} on",
-            }[rule.unseen_group]
-        )
+            role = "stratum" if name in (columns.strata or ()) else "group"
+            lines += [f"{role}: column {name}, {_KINDS[kind]}", *([_BLANK] if name in blank else [])]
+        policies = {
+            "error": "NULL",
+            "pooled": "the pooled threshold",
+            "original": f"yes from a score of {rule.cutoff!r} on",
+        }
+        lines += [
+            f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range",
+            f"a group that the rule does not know: {policies[rule.unseen_group]}",
+        ]
         if self.key is not None:
             lines += [
                 f"{new[1]}: 1 or 0, the same for the same id and key; NULL if there is no chance, id or key",
                 f"id: column {columns.id}, text or whole numbers, never floats",
-                f"key: table {self.key[2]}, column {self.key[1]}: one row, 64 characters 0 to 9 and a to f",
+                f"key: {self.key[2]}: one row, 64 characters 0 to 9 and a to f",
                 "  as by fairramp keygen; nobody but the owner of this query should be able to read it",
             ]
         return "\n".join(map(commented, lines))
@@ -364,24 +329,14 @@ class _Order:
 
 #: What the labels of a column are called in the header.
 _KINDS = {str: "text", int: "whole numbers", bool: "true or false"}
-_OWN_NAMES = re.compile(r"scored|ramps|secret|foot|low|high|tie_chance|(label|missing|column)\d+|C|BINARY")
+_BLANK = "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
+_OWN_NAMES = re.compile(r"scored|ramps|secret|foot|width|low|high|tie|(label|missing|column)\d+|C|BINARY")
 _OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
 
 
-def _sqlglot() -> Any:
-    try:
-        import sqlglot
-    except ImportError:
-        raise FairrampError(
-            "sqlglot, which checks SQL that leaves the house, is not installed; install it with: "
-            f"{installing('export')}"
-        ) from None
-    return sqlglot
-
-
-def _strange(found: set[str], given: set[str], own: re.Pattern[str]) -> bool:
-    """Whether there is anything that neither the user nor this module wrote."""
-    return not all(text in given or own.fullmatch(text) for text in found)
+def _meant(found: set[str], given: set[str], own: re.Pattern[str]) -> bool:
+    """Whether there is nothing that neither the user nor this module wrote."""
+    return all(text in given or own.fullmatch(text) for text in found)
 
 
 def _said(node: Any, exp: Any) -> str:
@@ -391,17 +346,14 @@ def _said(node: Any, exp: Any) -> str:
     return str(node.this) if not isinstance(node, exp.Literal) or node.is_string else ""
 
 
-def _inline(columns: Sequence[str], rows: Sequence[Sequence[str]], dialect: Dialect) -> str:
-    """A table of constants."""
-    lines = [f"({', '.join(row)})" for row in rows]
-    if dialect is BIGQUERY:
-        named = ", ".join(f"{value} AS {name}" for value, name in zip(rows[0], columns, strict=True))
-        return f"UNNEST([\n  {_lines([f'STRUCT({named})', *lines[1:]])}\n]) AS {_RAMPS}"
-    if dialect is SQLITE:
-        named = ", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1))
-        return f"(SELECT {named} FROM (VALUES\n  {_lines(lines)}\n)) AS {_RAMPS}"
-    return f"(VALUES\n  {_lines(lines)}\n) AS {_RAMPS} ({', '.join(columns)})"
-
-
-def _lines(items: Sequence[str]) -> str:
-    return ",\n  ".join(items)
+def _inline(columns: dict[str, list[str]], dialect: Dialect) -> str:
+    values = list(zip(*columns.values(), strict=True))
+    rows = [f"({', '.join(row)})" for row in values]
+    first = ", ".join(f"{value} AS {name}" for name, value in zip(columns, values[0], strict=True))
+    return dialect.constants.format(
+        name=_RAMPS,
+        rows=",\n  ".join(rows),
+        structs=",\n  ".join([f"STRUCT({first})", *rows[1:]]),
+        columns=", ".join(columns),
+        numbered=", ".join(f"column{i} AS {name}" for i, name in enumerate(columns, 1)),
+    )

@@ -1,11 +1,11 @@
 """A rule as a torch module, on the scale of its scores and in double.
 
-    scores, codes of the groups      →  probability       clip((x − foot_k) / ramp_width, 0, 1)
+    scores, codes of the groups      →  probability       clip((x − foot_k) / width_k, 0, 1)
     scores, codes of the groups, u   →  probability, decision
 
 Tensors hold no text, so groups come as codes: 0 … K−1 in the order of the rule; every other number is an unseen
 group. The module's `codes` makes them from labels. What `Rule.probabilities` refuses gets the probability NaN and
-the decision −1, as in `fairramp.export.onnx`.
+the decision −1, as in `fairramp.deploy.onnx`.
 
 ``model.half()`` and ``model.float()`` round every floating-point buffer of a model, also of a scripted one. So
 the numbers of a rule are kept as the bits of their doubles, in int64.
@@ -24,7 +24,7 @@ from fairramp._version import __version__
 from fairramp.core.scales import SCALES
 from fairramp.data.files import write_bytes
 from fairramp.deploy.plan import Plan, codes_of
-from fairramp.errors import InputError, installing, shown
+from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
 try:
@@ -54,14 +54,11 @@ class RampModule(torch.nn.Module):
         super().__init__()
         plan = Plan.of(rule)
         self.rule = rule
-        self.scale = rule.scale
         self.low, self.high = SCALES[rule.scale].finite_range
-        self.width = rule.ramp_width
+        self.per_unit = SCALES[rule.scale].shown_per_unit
         self.n_groups = len(rule.groups)
-        self.on_logits = plan.on_logits
-        self.has_own = plan.own_cutoff is not None
-        self.own_cutoff = plan.own_cutoff or 0.0
-        self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers.T).view(np.int64)))
+        self.slopes, self.steps, self.on_logits = plan.slopes, plan.steps, plan.on_logits
+        self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
         """Codes of labels, which may be of any kind that `Rule.probabilities` takes."""
@@ -77,27 +74,21 @@ class RampModule(torch.nn.Module):
         score = scores.to(torch.float64)
         nan = torch.full_like(score, float("nan"))
         zero, one = torch.zeros_like(score), torch.ones_like(score)
-        sound = (score >= self.low) & (score <= self.high)
-        score = torch.where(sound, score, nan)
-        if self.scale == "percent":
-            x = score / 100.0
-        elif self.scale == "logit":
-            x = 1.0 / (1.0 + torch.exp(-score))
-        else:
-            x = score
+        score = torch.where((score >= self.low) & (score <= self.high), score, nan)
+        x = 1.0 / (1.0 + torch.exp(-score)) if self.on_logits else score / self.per_unit
         known = (groups >= 0) & (groups < self.n_groups)
         code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
         numbers = torch.view_copy(self.bits, dtype=torch.float64)  # scripts have no `view` of another type
-        compared = score if self.on_logits else x
-        if self.width == 0.0:
-            low, high, at = numbers[0][code], numbers[1][code], numbers[2][code]
+        chance, width = nan, numbers[1][code]
+        if self.steps:
+            compared = score if self.on_logits else x
+            low, high, tie = numbers[2][code], numbers[3][code], numbers[4][code]
             below = torch.where(compared < low, zero, nan)
-            return torch.where(compared > high, one, torch.where(compared >= low, at, below))
-        height = (x - numbers[0][code]) / self.width
-        chance = torch.where(height <= 0.0, zero, torch.where(height >= 1.0, one, height))
-        if self.has_own:
-            own = torch.where(sound, torch.where(compared >= self.own_cutoff, one, zero), nan)
-            chance = torch.where(known, chance, own)
+            chance = torch.where(compared > high, one, torch.where(compared >= low, tie, below))
+        if self.slopes:
+            height = (x - numbers[0][code]) / width
+            slope = torch.where(height <= 0.0, zero, torch.where(height >= 1.0, one, height))
+            chance = torch.where(width > 0.0, slope, chance)
         return chance
 
 
@@ -149,7 +140,7 @@ def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingMod
     --------
     >>> import torch
     >>> from fairramp import Ramp, Rule
-    >>> module = to_torch(Rule(("A", "B"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1))
+    >>> module = to_torch(Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))))
     >>> module(torch.tensor([0.48, 0.48]), module.codes(["A", "B"]))
     tensor([0.3000, 1.0000], dtype=torch.float64)
     """
@@ -165,20 +156,23 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     fairramp.rule.json is the rule itself, whose groups give the codes.
     """
     if not os.fspath(path).lower().endswith(".pt2"):
-        raise InputError(f"`path` of a torch program must end in .pt2, got {shown(os.fspath(path))}.")
-    module = to_torch(rule, decisions=decisions)
-    example: list[Tensor] = [torch.zeros(2, dtype=torch.float64), torch.zeros(2, dtype=torch.int64)]
-    expected = ["scores: float64, one per row", "groups: int64 codes"]
-    if decisions:
-        example.append(torch.zeros(2, dtype=torch.float64))
-        expected.append("u: float64, from fairramp.draws")
-    rows = torch.export.Dim("rows")
-    program = torch.export.export(module, tuple(example), dynamic_shapes=tuple({0: rows} for _ in example))
+        raise InputError("of a torch program must end in .pt2", argument="path", got=os.fspath(path))
+    inputs = {
+        "scores: float64, one per row": torch.float64,
+        "groups: int64 codes": torch.int64,
+        **({"u: float64, from fairramp.draws": torch.float64} if decisions else {}),
+    }
+    example = tuple(torch.zeros(2, dtype=dtype) for dtype in inputs.values())
+    program = torch.export.export(
+        to_torch(rule, decisions=decisions),
+        example,
+        dynamic_shapes=({0: torch.export.Dim("rows")},) * len(example),
+    )
     about = {
         "rule": rule.fingerprint,
         "version": __version__,
         "scale": rule.scale,
-        "inputs": expected,
+        "inputs": list(inputs),
         "undecided": "probability NaN, decision -1",
     }
     buffer = io.BytesIO()

@@ -1,0 +1,50 @@
+"""Engines of lazy tables: one module each, behind the one class `Engine`, found by one lookup.
+
+A new engine is a module here, a module in `fairramp.deploy.engines`, and a line in each lookup. Nothing here
+knows rules or fits.
+"""
+
+from typing import Any
+
+from fairramp.data.engines.base import Engine
+from fairramp.data.engines.dask import Dask
+from fairramp.data.engines.duckdb import DuckDB
+from fairramp.data.engines.polars import Polars
+from fairramp.data.engines.spark import Spark
+from fairramp.errors import InputError
+
+__all__ = ["engine_of", "fetch", "is_lazy", "plain_names", "small_table"]
+
+ENGINES = {engine.name: engine for engine in (Dask(), DuckDB(), Polars(), Spark())}
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether a table is computed only when asked."""
+    import narwhals as nw
+
+    return isinstance(table, nw.LazyFrame)
+
+
+def engine_of(frame: Any) -> Engine:
+    """The engine of a lazy table; one that is not known is refused."""
+    name = str(frame.implementation.value)
+    if name not in ENGINES:
+        raise InputError("Lazy tables of {name} are not read", remedy="collect the columns first", name=name)
+    return ENGINES[name]
+
+
+def fetch(frame: Any) -> dict[str, Any]:
+    """Compute a lazy table; see `Engine.fetch`."""
+    return engine_of(frame).fetch(frame)
+
+
+def plain_names(frame: Any) -> tuple[Any, dict[str, str]]:
+    """A lazy table under plain names; see `Engine.plain_names`."""
+    return engine_of(frame).plain_names(frame)
+
+
+def small_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
+    """A small table beside a lazy one; see `Engine.small_table`."""
+    import narwhals as nw
+
+    return nw.from_native(engine_of(frame).small_table(frame.to_native(), columns))

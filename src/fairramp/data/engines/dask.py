@@ -1,0 +1,24 @@
+"""Tables of Dask."""
+
+from typing import Any
+
+from fairramp.data.engines.base import Engine, refuse_repeated
+
+__all__ = ["Dask"]
+
+
+class Dask(Engine):
+    """Partitions that are pandas tables."""
+
+    name = "dask"
+
+    def check(self, native: Any) -> None:
+        """Refuse two columns of one name."""
+        refuse_repeated(native.columns)
+
+    def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
+        """A table of one partition."""
+        import dask.dataframe
+        import pandas
+
+        return dask.dataframe.from_pandas(pandas.DataFrame(columns), npartitions=1)  # type: ignore[no-untyped-call]

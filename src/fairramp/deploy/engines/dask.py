@@ -1,0 +1,38 @@
+"""A rule added to a table of Dask: the NumPy core on each partition."""
+
+from typing import Any
+
+import numpy as np
+
+from fairramp.data.columns import Columns
+from fairramp.deploy.engines.memory import decided
+from fairramp.rule.rule import Rule
+
+__all__ = ["apply"]
+
+
+def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """Partition by partition."""
+    work, native = _Partition(rule, columns, key, new), table.to_native()
+    return native.map_partitions(work, meta=work(native._meta))
+
+
+class _Partition:
+    """What is done to each partition; neither a graph nor a name of a task shows the key."""
+
+    def __init__(self, rule: Rule, columns: Columns, key: str | None, new: list[str]) -> None:
+        self.rule, self.columns, self.new = rule, columns, new
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"fairramp.Rule.apply({', '.join(self.new)})"
+
+    def __call__(self, part: Any) -> Any:
+        """A partition with new columns."""
+        import pandas
+
+        none = [np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int8)]
+        found = decided(self.rule, part.__getitem__, self.columns, self._key) if len(part) else none
+        return part.assign(
+            **{name: pandas.Series(v, index=part.index) for name, v in zip(self.new, found, strict=False)}
+        )

@@ -1,0 +1,81 @@
+"""A rule added to a relation of DuckDB, as projections."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fairramp.core.labels import Label
+from fairramp.data.columns import Columns
+from fairramp.data.engines import engine_of
+from fairramp.deploy.dialects import DUCKDB, identifier, literal
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of
+from fairramp.rule.rule import Rule
+
+__all__ = ["apply"]
+
+
+def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """Projections of the relation: the group, the numbers of its ramp, the chance, the draw."""
+    relation, schema = table.to_native(), table.collect_schema()
+    own = [identifier(name) for name in relation.columns]
+    formula = formula_of(rule, columns, schema, DUCKDB)
+    hidden = "fairramp_"  # what no column begins with, in upper or lower case
+    while any(name.casefold().startswith(hidden) for name in relation.columns):
+        hidden += "_"
+    secret, place, chance, *numbers = (f"{hidden}{word}" for word in ("key", "place", "chance", *formula.names))
+    kept = own if key is None else [*own, secret]
+    if key is not None:
+        relation = relation.cross(engine_of(table).small_table(relation, {secret: [key]}))
+    if len(formula.labels) <= FEW_GROUPS:
+        body = formula.compared()
+    else:
+        texts = [_text(identifier(name), schema[name]) for name in columns.grouped]
+        code = _code(texts, [tuple(map(_label_text, label)) for label in formula.labels])
+        relation = relation.project(", ".join([*kept, f"{code} AS {place}"]))
+        picked = [
+            f"list_extract([{', '.join(map(literal, values))}], {place}) AS {name}"
+            for name, values in zip(numbers, formula.numbers().values(), strict=True)
+        ]
+        relation = relation.project(", ".join([*kept, *picked]))
+        body = formula.joined(numbers)
+    relation = relation.project(", ".join([*kept, f"{formula.guarded(body)} AS {chance}"]))
+    made = [f"{chance} AS {identifier(new[0])}"]
+    if columns.id is not None:
+        text = f"CAST({identifier(columns.id)} AS VARCHAR)"
+        made.append(f"{decision(chance, secret, text, DUCKDB)} AS {identifier(new[1])}")
+    return relation.project(", ".join([*own, *made]))
+
+
+def _code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
+    """The place of a row's group among many, counted from 1; NULL for all others.
+
+    Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
+    one, and a join would not promise to keep the order of the rows.
+
+    Parameters
+    ----------
+    texts : expressions
+        The columns that make the group, as text.
+    labels : sequence of tuple
+        The groups, one text or None for each column.
+    """
+    if len(texts) == 1 and all(label[0] is not None for label in labels):
+        key, values = texts[0], [label[0] or "" for label in labels]
+    else:  # with their lengths, so that ("a", "bc") is not ("ab", "c")
+        key = " || ".join(f"CASE WHEN {t} IS NULL THEN '-' ELSE strlen({t}) || ':' || {t} END" for t in texts)
+        values = [
+            "".join("-" if part is None else f"{len(part.encode())}:{part}" for part in label) for label in labels
+        ]
+    return f"(enum_code(TRY_CAST({key} AS ENUM({', '.join(map(literal, values))}))) + 1)"
+
+
+def _text(column: str, dtype: Any) -> str:
+    """A group column as the text of its labels."""
+    if dtype.is_float() or dtype.is_decimal():
+        whole = f"CAST(TRY_CAST({column} AS HUGEINT) AS VARCHAR)"
+        part = f"WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN 'part of a number'"
+        return f"CASE WHEN {column} = trunc({column}) THEN {whole} {part} END"
+    return f"CAST({column} AS VARCHAR)"
+
+
+def _label_text(part: Label) -> str | None:
+    return None if part is None else str(part).lower() if isinstance(part, bool) else str(part)

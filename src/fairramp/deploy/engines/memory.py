@@ -1,0 +1,47 @@
+"""A rule added to columns in memory, by the NumPy core."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fairramp.data.columns import Columns
+from fairramp.data.tables import reader
+from fairramp.rule.draws import decide
+from fairramp.rule.rule import Rule
+
+__all__ = ["apply", "decided"]
+
+
+def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """Columns of the same kind of table."""
+    import narwhals as nw
+
+    found = decided(rule, reader(table, columns.all), columns, key)
+    return table.with_columns(
+        nw.new_series(name, values, backend=table.implementation) for name, values in zip(new, found, strict=True)
+    ).to_native()
+
+
+def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str | None) -> list[Any]:
+    """Probabilities and, with an id, decisions."""
+
+    def mapping(names: tuple[str, ...] | None, as_fitted: tuple[str, ...] | None) -> dict[str, Any] | None:
+        pairs = zip(as_fitted or names or (), names or (), strict=True)
+        return {fitted: read(name) for fitted, name in pairs} or None
+
+    assert columns.score is not None
+    groups, strata = mapping(columns.groups, rule.columns.groups), mapping(columns.strata, rule.columns.strata)
+    chances = rule.probabilities(read(columns.score), groups, strata)
+    drawn = [] if columns.id is None else [decide(chances, ids=_ids(read(columns.id)), key=key)]
+    return [chances, *drawn]
+
+
+def _ids(column: Any) -> Any:
+    """Ids as NumPy keeps them; whole numbers beside nulls as objects, so that the null is what is refused."""
+    import narwhals as nw
+
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return column
+    if series.dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)
+    return series.to_list() if series.dtype == nw.String or series.null_count() else series.to_numpy()

@@ -1,0 +1,54 @@
+"""A rule added to a table of Spark: expressions of its own; the key, and ramps if there are many, are joined."""
+
+from typing import Any
+
+from fairramp.data.columns import Columns
+from fairramp.data.engines import engine_of
+from fairramp.deploy.dialects import SPARK
+from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, kind_of
+from fairramp.rule.rule import Rule
+
+__all__ = ["apply"]
+
+
+def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
+    """Selections of the table: the key, the group, the chance, the draw."""
+    from pyspark.sql import functions
+
+    engine, names = engine_of(table), table.collect_schema().names()
+    table, plain = engine.plain_names(table)
+    frame, columns, schema = table.to_native(), columns.renamed(plain), table.collect_schema()
+    kept = [*plain.values()] if key is None else [*plain.values(), "key"]
+    if key is not None:
+        frame = frame.crossJoin(engine.small_table(frame, {"key": [key]}))
+    formula = formula_of(rule, columns, schema, SPARK, _held)
+    if len(formula.labels) <= FEW_GROUPS:
+        chance = formula.compared()
+    else:
+        frame = frame.withColumns({f"g{i}": functions.expr(text) for i, text in enumerate(formula.columns)})
+        labels = zip(columns.grouped, zip(*formula.labels, strict=True), strict=True)
+        known: dict[str, Any] = {f"k{i}": _typed(ks, schema[name]) for i, (name, ks) in enumerate(labels)}
+        same = [functions.col(f"g{i}").eqNullSafe(functions.col(f"k{i}")) for i in range(len(known))]
+        frame = frame.join(engine.small_table(frame, known | formula.numbers()), same, "left")
+        chance = formula.joined(formula.names)
+    frame = frame.selectExpr(*kept, f"{formula.guarded(chance)} AS chance")
+    made = ["chance AS new0"]
+    if columns.id is not None:
+        made.append(f"{decision('chance', 'key', f'CAST({columns.id} AS STRING)', SPARK)} AS new1")
+    return frame.selectExpr(*plain.values(), *made).toDF(*names, *new)
+
+
+def _held(part: Any, dtype: Any) -> Any:
+    """A double where a column of numbers holds no integers; where it does, no more than 64 bits."""
+    if type(part) is not int:
+        return part
+    return float(part) if not dtype.is_integer() else part if -(2**63) <= part < 2**63 else float("nan")
+
+
+def _typed(labels: tuple[Any, ...], dtype: Any) -> Any:
+    """Labels as a column of a small table, of a type that can be compared with the group column."""
+    import pyarrow
+
+    kind = float if dtype.is_float() or dtype.is_decimal() else kind_of(dtype)
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_(), str: pyarrow.string()}
+    return pyarrow.array(labels, types[kind])
