@@ -42,13 +42,15 @@ def test_the_gate_is_the_gaps_lower_limit(shell):
     columns = ("s.csv", "--score", "p", "--group", "g")
     low, high = json.loads(shell("audit", *columns, "--json").stdout)["before"]["gap_interval"]
     assert 0 < low < high
-    assert "passed" in shell("audit", *columns, "--fail-above", repr(low)).stdout
+    assert "Gate undecided" in shell("audit", *columns, "--fail-above", repr(low)).stdout
+    assert "Gate passed" in shell("audit", *columns, "--fail-above", repr(high)).stdout
     failed = shell("audit", *columns, "--fail-above", repr(low - 1e-9), code=1)
     assert "FAILED" in failed.stdout
     assert failed.stderr == ""
     gate = json.loads(shell("audit", *columns, "--fail-above", "0", "--json", code=1).stdout)["gate"]
     assert gate["gap"] == pytest.approx((low + high) / 2, abs=0.02)
-    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high, "failed": True}
+    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high}
+    expected |= {"verdict": "exceeded", "failed": True}
     assert expected.items() <= gate.items()
     assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
 

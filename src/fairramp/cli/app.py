@@ -1,5 +1,6 @@
-"""The commands, in the order in which help lists them."""
+"""The commands, in the order in which help lists them, and the names of their options."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from fairramp.cli.commands.keygen import keygen
 from fairramp.cli.commands.report import report
 from fairramp.cli.commands.show import show
 
-__all__ = ["app"]
+__all__ = ["app", "spelled"]
 
 app = App(
     name="fairramp",
@@ -31,3 +32,26 @@ app = App(
 _COMMANDS: list[Callable[..., Any]] = [audit, fit, keygen, apply, check, frontier, demo, show, report, export]
 for _place, _command in enumerate(_COMMANDS):
     app.command(_command, sort_key=_place)
+
+#: Arguments of the library that have another name here; all others are called as there.
+_OTHERWISE = {
+    "scores": "score",
+    "groups": "group",
+    "labels": "label",
+    "sample_weight": "weight",
+    "ids": "id",
+    "max_gaps": "max_gap",
+}
+
+
+def spelled(name: str, value: str = "") -> str:
+    """An argument of the library as it is typed; one that no command has stays as Python has it.
+
+    >>> spelled("labels"), spelled("target_rate", "accuracy"), spelled("solver", "sgd")
+    ('--label', '--target-rate accuracy', "`solver='sgd'`")
+    """
+    option = _OTHERWISE.get(name, name)
+    parameters = [p for command in _COMMANDS for p in inspect.signature(command).parameters.values()]
+    if option in {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}:
+        return f"--{option.replace('_', '-')} {value}".rstrip()
+    return f"`{name}={value!r}`" if value else f"`{name}`"

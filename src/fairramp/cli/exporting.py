@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fairramp.cli.guards import keep_inputs, keep_others
-from fairramp.cli.steps import write_stream
-from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
+from fairramp.cli.outputs import check_target, is_stream, write_text
+from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
-from fairramp.data.files import write_text
 from fairramp.deploy.columns import Columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.errors import FairrampError
@@ -40,35 +39,43 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     if to not in _OPTIONS:
         dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
         if dialect:
-            raise TableError(f"--to {to} is written --to sql --dialect {dialect}.")
+            raise FairrampError("--to {to} is written --to sql --dialect {dialect}", to=to, dialect=dialect)
         check_option("to", to, _OPTIONS)
     for name in given:
         if name not in _OPTIONS[to]:
-            forms = " or ".join(form for form, names in _OPTIONS.items() if name in names)
-            raise TableError(f"--{name.replace('_', '-')} is for --to {forms}, not for --to {to}; leave it out.")
-    if to == "sql" and "dialect" not in given:
-        raise TableError(f"--to sql needs --dialect: {', '.join(DIALECTS)}.")
-    for name in ("key_table", "key_column"):
-        if looks_like_key(given.get(name)):
-            raise TableError(
-                f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
-                "It may now stand in the history of your shell."
+            raise FairrampError(
+                "is for --to {forms}, not for --to {to}; leave it out",
+                argument=name,
+                forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
+                to=to,
             )
+        if name in ("key_table", "key_column") and looks_like_key(given[name]):
+            raise FairrampError(
+                "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
+                "history of your shell",
+                argument=name,
+            )
+    if to == "sql" and "dialect" not in given:
+        raise FairrampError("--to sql needs --dialect: {dialects}", dialects=", ".join(DIALECTS))
     table = given.get("key_table")
     if isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")):
-        raise TableError(
-            f"--key-table {table} is a file, and the key is read in the database: name a table there, with "
-            "one row that holds the key."
+        raise FairrampError(
+            "--key-table {table} is a file, and the key is read in the database: name a table there, with one "
+            "row that holds the key",
+            table=table,
         )
-    if to == "onnx" and "model" in given and "score_type" in given:
-        raise TableError("--score-type is for a rule alone; with --model the scores are the model's own.")
-    if to == "onnx" and "column" in given and "model" not in given:
-        raise TableError("--column needs --model, the classifier whose scores have several columns.")
+    if "model" in given and "score_type" in given:
+        raise FairrampError("--score-type is for a rule alone; with --model the scores are the model's own")
+    if "column" in given and "model" not in given:
+        raise FairrampError("--column needs --model, the classifier whose scores have several columns")
     ending = _ENDINGS.get(to)
     if ending is not None and (output is None or not output.lower().endswith(ending)):
-        raise TableError(f"--to {to} writes a file that is no text: name it with -o FILE{ending}")
+        raise FairrampError(
+            "--to {to} writes a file that is no text: name it with -o FILE{ending}", to=to, ending=ending
+        )
     if output is None or is_stream(output):
         return
+    check_target(output)
     keep_inputs(output, STDIN, {"the rule": rule, "--model": given.get("model")})
     if to == "json":
         keep_others(output)
@@ -83,26 +90,27 @@ def _keep_others(path: Path, to: str) -> None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
     if not earlier:
-        raise TableError(
-            f"{path} exists and is no earlier export, so it is not overwritten; name another file or delete it."
+        raise FairrampError(
+            "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
+            path=path,
         )
 
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
     if to == "sql":
-        _write(rule.to_sql(**given), output)
+        write_text(output, rule.to_sql(**given), "the rule")
         blank = Columns.of(rule, *map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
         return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
     if to == "json":
-        _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
+        write_text(output, replace(rule, record=None, columns=rule.group_columns).to_json(), "the rule")
         return ["without the record of the fit: rows and rates of groups", *_forgotten(rule)]
     if to == "onnx":
         return _onnx(rule, output, given)
     try:
         from fairramp.deploy.torch import save
     except ImportError as error:
-        raise FairrampError(f"{error}.") from None
+        raise FairrampError("{error}", error=error) from None
     save(rule, str(output), **given)
     drawn = given.get("decisions")
     return [
@@ -114,13 +122,10 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
 
 def _forgotten(rule: Rule) -> list[str]:
     """Names of columns that only the record has, and how to pass them."""
-    score, strata = rule.record.score_column if rule.record else None, rule.strata_columns or ()
-    options = [("--score", score)] if score is not None else []
-    options += [("--strata", name) for name in strata]
-    if not options:
-        return []
-    shown = " ".join(f"{option} {shlex.quote(name)}" for option, name in options)
-    return [f"the record also had names of columns: to apply this rule, pass {shown}"]
+    score = rule.record.score_column if rule.record else None
+    options = [("--score", score), *(("--strata", name) for name in rule.strata_columns or ())]
+    shown = " ".join(f"{option} {shlex.quote(name)}" for option, name in options if name is not None)
+    return [f"the record also had names of columns: to apply this rule, pass {shown}"] if shown else []
 
 
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
@@ -129,8 +134,8 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
     if "missing" in given:
         labels = labels_by_input(rule, given.get("group"), given.get("strata"))
         if not any(None in column for column in labels.values()):
-            raise TableError(
-                "--missing stands for a group of missing values, and the rule has none; leave it out."
+            raise FairrampError(
+                "--missing stands for a group of missing values, and the rule has none; leave it out"
             )
         text = given["missing"]
         given["missing"] = {
@@ -157,10 +162,3 @@ def _whole(text: str) -> int | str:
         return int(text)
     except ValueError:
         return text
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None or is_stream(output):
-        write_stream(output or STDOUT, text)
-    else:
-        write_text(Path(output), text, "the rule")

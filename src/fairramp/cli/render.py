@@ -4,6 +4,7 @@ Results go to stdout, notes and progress to stderr. Colour and bars are only for
 """
 
 import json
+import math
 import os
 import shlex
 import sys
@@ -13,17 +14,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fairramp._version import __version__
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fairramp.core.table import Table
 
-__all__ = ["WIDTH", "Screen", "count", "for_stderr", "typed", "wrapped"]
+__all__ = ["STDIN", "STDOUT", "WIDTH", "Screen", "count", "for_stderr", "spoken", "typed", "wrapped"]
+
+#: What a lone - stands for, as DATA and as an output.
+STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 
 #: Columns of a page that can be pasted into an e-mail.
 WIDTH = 80
 #: Seconds before a progress bar shows.
 _PATIENCE = 1.0
+#: Version of what --json prints.
+_JSON = 1
 
 
 def wrapped(text: str) -> str:
@@ -36,6 +44,20 @@ def wrapped(text: str) -> str:
 def count(n: int, what: str) -> str:
     """So many of something."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def spoken(path: str) -> str:
+    """A file as sentences call it."""
+    return {STDIN: "stdin", STDOUT: "stdout"}.get(path, path)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON, which knows no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def for_stderr(text: str) -> str:
@@ -92,11 +114,11 @@ class Screen:
         """A sentence, wrapped."""
         self.text(wrapped(text))
 
-    def table(self, table: "Table", *, every: bool = False, more: str | None = None) -> None:
+    def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
         """A table that fits the page, and how to see the middle of one that is cut."""
         self.text(table.text(WIDTH, every=every))
         if table.is_cut and not every and more is not None:
-            self.say(f"\nThe first and last of {len(table):,} lines; all of them {more}")
+            self.say(f"\nThe first and last of {count(len(table), what)}; all of them {more}")
 
     def warn(self, text: str) -> None:
         """A warning, which also the quiet want to see."""
@@ -107,10 +129,13 @@ class Screen:
         if not self.is_quiet:
             sys.stderr.write(for_stderr(text) + "\n")
 
-    def result(self, content: dict[str, Any]) -> None:
-        """The same for machines."""
+    def result(self, command: str, **content: Any) -> None:
+        """The same for machines; stdin and stdout are called - as they are typed."""
         if self._json:
-            self._file.write(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+            stamp = {"command": command, "format": _JSON, "fairramp": __version__}
+            named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
+            text = json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False)
+            self._file.write(f"{text}\n")
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:

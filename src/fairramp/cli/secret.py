@@ -5,7 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from fairramp.cli.tables import TableError
+from fairramp.errors import FairrampError
 
 __all__ = ["ENVIRONMENT", "make_key", "read_key", "redacted"]
 
@@ -27,7 +27,9 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
             text, mode = "", 0
         except OSError as error:
             advice = _advice(path) if isinstance(error, FileNotFoundError) else ""
-            raise TableError(f"Cannot read the key file {path}: {error.strerror}{advice}.") from None
+            raise FairrampError(
+                "Cannot read the key file {path}: {why}{advice}", path=path, why=error.strerror, advice=advice
+            ) from None
         where = f"The key file {path}"
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
             warning = f"others can read the key file {path}; close it with: chmod 600 {path}"
@@ -37,8 +39,9 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
         return None, None
     key = text.strip("\r\n")
     if len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"):
-        raise TableError(
-            f"{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen"
+        raise FairrampError(
+            "{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen",
+            where=where,
         )
     _known.add(key)
     return key, warning
@@ -66,19 +69,20 @@ def redacted(text: str) -> str:
 
 def make_key(path: str) -> None:
     """Write a new key that only its owner can read; never over another file."""
+    made = False
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        raise TableError(
-            f"{path} exists and is not overwritten: with another key the same people would get other answers."
-        ) from None
-    except OSError as error:
-        raise TableError(f"Cannot write {path}: {error.strerror}.") from None
-    try:
+        made = True
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_hex(_KEY_LENGTH // 2) + "\n")
             file.flush()
             os.fsync(file.fileno())
+    except FileExistsError:
+        raise FairrampError(
+            "{path} exists and is not overwritten: with another key the same people would get other answers",
+            path=path,
+        ) from None
     except OSError as error:
-        Path(path).unlink(missing_ok=True)
-        raise TableError(f"Cannot write {path}: {error.strerror}.") from None
+        if made:
+            Path(path).unlink(missing_ok=True)
+        raise FairrampError("Cannot write {path}: {why}", path=path, why=error.strerror) from None

@@ -1,12 +1,13 @@
 """`fairramp demo`: the whole story on the scores that come with the package, as a user would type it."""
 
 import gzip
-import sys
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from fairramp.cli.outputs import replacing
 from fairramp.cli.render import typed
-from fairramp.cli.tables import TableError, replacing
+from fairramp.errors import FairrampError
 
 __all__ = ["tell"]
 
@@ -23,15 +24,15 @@ frontier.csv    what accuracy each gap costs
 """
 
 
-def tell(folder: str) -> None:
-    """Run every command on the shipped scores, in a folder of its own."""
-    from fairramp.cli.running import run
-
+def tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
+    """Run every command on the shipped scores, in a folder of its own; `run` gives the exit code of one."""
     place = Path(folder)
     if place.exists() and not place.is_dir():
-        raise TableError(f"Cannot use {folder}: it is not a folder.")
+        raise FairrampError("Cannot use {folder}: it is not a folder", folder=folder)
     if place.is_dir() and any(place.iterdir()) and not (place / _MARK).is_file():
-        raise TableError(f"The folder {folder} holds files of yours; pass another name: fairramp demo NAME")
+        raise FairrampError(
+            "The folder {folder} holds files of yours; pass another name: fairramp demo NAME", folder=folder
+        )
     place.mkdir(parents=True, exist_ok=True)
     _put(place / _MARK, _ABOUT.encode())
     _put(
@@ -62,11 +63,11 @@ def tell(folder: str) -> None:
         if arguments[0] == "keygen" and Path(key).exists():
             print("(the key of the last time is kept)\n")
             continue
-        code = run(arguments)
-        if code:
-            sys.exit(code)
+        if code := run(arguments):
+            return code
         print()
     print(f"All files are in {folder}. Your own come next: fairramp audit --help")
+    return 0
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -1,13 +1,10 @@
-"""Files in, files out, through DuckDB: larger than memory, and never half-written.
+"""Files in, through DuckDB: larger than memory.
 
 A table is opened as a query whose columns are called c0, c1, …: names that people chose, such as `select` or
 `"; drop`, stand in no query. CSV is read as text and only the columns that must be numbers are converted, so that
 an id 007 stays 007 and a group called NA or null is a group like any other.
 
     .csv .tsv .txt .jsonl .ndjson .json (also .gz)   .parquet   a folder or glob of one kind   - (stdin)
-
-An output is written to a hidden file in the same folder, flushed to the disk and renamed: whoever looks sees
-the old file or the new one, whatever happens in between.
 """
 
 import contextlib
@@ -24,37 +21,19 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairramp.data import files
+from fairramp.cli.render import STDIN
+from fairramp.core.checks import meant
 from fairramp.errors import FairrampError, shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = [
-    "STDIN",
-    "STDOUT",
-    "Source",
-    "TableError",
-    "check_target",
-    "connect",
-    "first_sentence",
-    "format_of",
-    "input_files",
-    "is_stream",
-    "literal",
-    "open_table",
-    "replacing",
-    "writable_format",
-    "write",
-]
+__all__ = ["Source", "connect", "first_sentence", "format_of", "input_files", "literal", "open_table"]
 
-#: What a lone - stands for, as DATA and as an output.
-STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 #: Bytes in which the header of a CSV file must end.
 _HEAD = 1 << 20
 #: Never the text of a cell, so that no cell is read as missing.
@@ -70,24 +49,15 @@ _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-#: Endings that outputs may have.
-_WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _DELIMITERS = (",", ";", "\t", "|")
-
-
-class TableError(FairrampError):
-    """A file that cannot be read or written as asked."""
+_ENCODING = "{where} is {wrong}; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')"
 
 
 def literal(text: str) -> str:
     """A text as it stands in SQL."""
     if "\x00" in text:
-        raise TableError("A file or column name holds a NUL character; rename it.")
+        raise FairrampError("A file or column name holds a NUL character; rename it")
     return "'" + text.replace("'", "''") + "'"
-
-
-def _identifier(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 @contextlib.contextmanager
@@ -107,7 +77,7 @@ def connect() -> Iterator["DuckDBPyConnection"]:
     try:
         connection = duckdb.connect(":memory:", config=config)
     except duckdb.Error:
-        raise TableError(f"FAIRRAMP_MEMORY must be a size like 1GB or 500MB, got {shown(limit)}.") from None
+        raise FairrampError("FAIRRAMP_MEMORY must be a size like 1GB or 500MB", got=limit) from None
     try:
         # Progress is measured for `Screen.progress`; DuckDB's own bar would end up in the output.
         connection.execute("SET enable_progress_bar = true")
@@ -156,29 +126,39 @@ class Source:
         if len(at) == 1:
             return f"c{at[0]}"
         if at:
-            raise TableError(f"{self.shown} has {len(at)} columns called {name!r}; rename all but one.")
-        lowered = {known.lower(): known for known in reversed(self.names)}
-        near = lowered.get(name.lower().strip())
-        if near is None:
-            near = next(iter(get_close_matches(name.lower(), list(lowered), 1, 0.6)), None)
-            near = lowered[near] if near is not None else None
-        if near is None and name.strip():
-            holding = [known for known in self.names if name.lower().strip() in known.lower()]
-            near = holding[0] if len(holding) == 1 else None
+            raise FairrampError(
+                "{where} has {n} columns called {name!r}; rename all but one",
+                where=self.shown,
+                n=len(at),
+                name=name,
+            )
+        told = {"where": self.shown, "name": name, "option": option}
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and all(part in self.names for part in parts):
             again = " ".join(f"{option} {part}" for part in parts)
             repeated = option in ("--group", "--strata")
-            advice = f"for several columns pass {again}" if repeated else f"{option} is one column"
-            raise TableError(f"{self.shown} has no column {name!r} ({option}); {advice}.")
-        listed = ", ".join(shown(known) for known in self.names[:20])
-        more = f", … {len(self.names) - 20} more" if len(self.names) > 20 else ""
-        guess = f" Did you mean {shown(near)}?" if near is not None else ""
-        raise TableError(f"{self.shown} has no column {name!r} ({option}).{guess} It has: {listed}{more}.")
+            raise FairrampError(
+                "{where} has no column {name!r} ({option}); {advice}",
+                advice=f"for several columns pass {again}" if repeated else f"{option} is one column",
+                **told,
+            )
+        holding = [known for known in self.names if name.strip() and name.lower().strip() in known.lower()]
+        near = meant(name, self.names) or (holding[0] if len(holding) == 1 else None)
+        raise FairrampError(
+            "{where} has no column {name!r} ({option}).{guess} It has: {listed}{more}",
+            guess=f" Did you mean {shown(near)}?" if near is not None else "",
+            listed=", ".join(map(shown, self.names[:20])),
+            more=f", … {len(self.names) - 20} more" if len(self.names) > 20 else "",
+            **told,
+        )
 
     def type_of(self, column: str) -> str:
         """DuckDB's type of a column, by its internal name."""
         return self.types[int(column[1:])]
+
+    def ask(self, what: str, more: str = "") -> list[Any]:
+        """Rows of a query about it; `more` stands behind FROM."""
+        return self.connection.execute(f"SELECT {what} FROM ({self.query}) {more}").fetchall()
 
 
 def format_of(path: str) -> str | None:
@@ -197,7 +177,11 @@ def open_table(connection: "DuckDBPyConnection", data: str, *, delimiter: str | 
             shown, paths = data, input_files(data)
         kinds = {format_of(path) or _sniffed(path) for path in paths}
         if len(kinds) > 1:
-            raise TableError(f"{shown} mixes formats ({', '.join(sorted(kinds))}); pass files of one kind.")
+            raise FairrampError(
+                "{where} mixes formats ({kinds}); pass files of one kind",
+                where=shown,
+                kinds=", ".join(sorted(kinds)),
+            )
         kind = kinds.pop()
         if kind in ("csv", "tsv"):
             yield _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
@@ -208,20 +192,13 @@ def open_table(connection: "DuckDBPyConnection", data: str, *, delimiter: str | 
 @contextlib.contextmanager
 def _spooled() -> Iterator[str]:
     """Stdin as a file, because it is read more than once."""
-    with tempfile.NamedTemporaryFile(prefix="fairramp-stdin-") as file:
+    start = sys.stdin.buffer.read(2)
+    ending = ".gz" if start == b"\x1f\x8b" else ""  # DuckDB unpacks by name
+    with tempfile.NamedTemporaryFile(prefix="fairramp-stdin-", suffix=ending) as file:
+        file.write(start)
         shutil.copyfileobj(sys.stdin.buffer, file)
         file.flush()
-        with open(file.name, "rb") as start:
-            packed = start.read(2) == b"\x1f\x8b"
-        if not packed:
-            yield file.name
-            return
-        link = f"{file.name}.gz"  # DuckDB unpacks by name
-        os.link(file.name, link)
-        try:
-            yield link
-        finally:
-            os.unlink(link)
+        yield file.name
 
 
 def input_files(data: str) -> list[str]:
@@ -236,21 +213,21 @@ def input_files(data: str) -> list[str]:
             and format_of(str(file))
         )
         if not found:
-            raise TableError(f"The folder {data} holds no CSV, TSV, JSON lines or Parquet file.")
+            raise FairrampError("The folder {data} holds no CSV, TSV, JSON lines or Parquet file", data=data)
         return found
     if path.exists():
         if not os.access(path, os.R_OK):
-            raise TableError(f"{data} cannot be read: permission denied.")
+            raise FairrampError("{data} cannot be read: permission denied", data=data)
         return [data]
     if "://" in data:
-        raise TableError(f"{data} is not a local file; download it first.")
+        raise FairrampError("{data} is not a local file; download it first", data=data)
     found = sorted(name for name in glob.glob(data, recursive=True) if os.path.isfile(name))
     if not found:
         folder = path.parent
         siblings = [p.name for p in folder.iterdir()] if folder.is_dir() and os.access(folder, os.R_OK) else []
-        near = next(iter(get_close_matches(path.name, siblings, 1, 0.6)), None)
+        near = meant(path.name, siblings)
         guess = f" Did you mean {folder / near}?" if near else ""
-        raise TableError(f"{data} does not exist.{guess}")
+        raise FairrampError("{data} does not exist.{guess}", data=data, guess=guess)
     return found
 
 
@@ -260,11 +237,13 @@ def _head(path: str) -> bytes:
         with opened(path, "rb") as file:
             return bytes(file.read(_HEAD))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise TableError(f"{path} is not a sound gzip file: {error}.") from None
+        raise FairrampError("{path} is not a sound gzip file: {error}", path=path, error=error) from None
 
 
-def _spreadsheet(shown: str) -> TableError:
-    return TableError(f"{shown} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that.")
+def _spreadsheet(shown: str) -> FairrampError:
+    return FairrampError(
+        "{where} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that", where=shown
+    )
 
 
 def _sniffed(path: str) -> str:
@@ -288,7 +267,11 @@ def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, de
     for path in paths[1:]:
         other, _, alike = _csv_header(path, path, found)
         if other != names:
-            raise TableError(f"{path} has other columns than {paths[0]}; files of one table must have the same.")
+            raise FairrampError(
+                "{path} has other columns than {first}; files of one table must have the same",
+                path=path,
+                first=paths[0],
+            )
         strict = strict and alike
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     query = (
@@ -305,19 +288,17 @@ def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):  # what .xlsx and .ods, and .xls, begin with
         raise _spreadsheet(shown)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{shown} is UTF-16 text; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8').")
+        raise FairrampError(_ENCODING, where=shown, wrong="UTF-16 text")
     try:
         text = io.TextIOWrapper(io.BytesIO(head), "utf-8-sig", newline="").read()
     except UnicodeDecodeError as error:
         if error.start < len(head) - 4 or len(head) < _HEAD:  # not a character that the limit has cut
-            raise TableError(
-                f"{shown} is not UTF-8 text; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')."
-            ) from None
+            raise FairrampError(_ENCODING, where=shown, wrong="not UTF-8 text") from None
         text = head[: error.start].decode("utf-8-sig")
     if not text.strip():
-        raise TableError(f"{shown} is empty; it needs a first line with the names of the columns.")
+        raise FairrampError("{where} is empty; it needs a first line with the names of the columns", where=shown)
     if "\x00" in text:
-        raise TableError(f"{shown} is not a text file; pass CSV, TSV, JSON lines or Parquet.")
+        raise FairrampError("{where} is not a text file; pass CSV, TSV, JSON lines or Parquet", where=shown)
     best: tuple[list[str], str, bool] = ([], ",", True)
     for candidate in (delimiter,) if delimiter else _DELIMITERS:
         lines = io.StringIO(text, newline="")
@@ -331,7 +312,7 @@ def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str
         if len(cells) > len(best[0]):
             best = (cells, candidate, len(ends) == 1)
     if not best[0]:
-        raise TableError(f"The first line of {shown} cannot be read as names of columns.")
+        raise FairrampError("The first line of {where} cannot be read as names of columns", where=shown)
     return tuple(best[0]), best[1], best[2]
 
 
@@ -339,7 +320,7 @@ def _open_typed(connection: "DuckDBPyConnection", paths: list[str], shown: str, 
     import duckdb
 
     if any(os.path.getsize(path) == 0 for path in paths):
-        raise TableError(f"{shown} is empty.")
+        raise FairrampError("{where} is empty", where=shown)
     if kind == "parquet":
         reader = f"read_parquet({_list(paths)})"
     else:
@@ -350,7 +331,9 @@ def _open_typed(connection: "DuckDBPyConnection", paths: list[str], shown: str, 
     try:
         described = connection.sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     except duckdb.Error as error:
-        raise TableError(f"{shown} cannot be read as {kind}: {first_sentence(error)}") from None
+        raise FairrampError(
+            "{where} cannot be read as {kind}: {why}", where=shown, kind=kind, why=first_sentence(error)
+        ) from None
     names, types = tuple(row[0] for row in described), tuple(row[1] for row in described)
     if kind != "parquet":
         # Text that looks like a date stays the text it is.
@@ -377,129 +360,3 @@ def first_sentence(error: Exception) -> str:
     if "state machine" in text:
         return "its line ends or quotes are mixed up; save it again from one program."
     return text if text.endswith(".") else f"{text}."
-
-
-# Writing ----------------------------------------------------------------------------------------
-
-
-def check_target(path: str) -> None:
-    """Refuse a bad place; before the work, not after it."""
-    target = Path(path).resolve()
-    if target.is_dir():
-        raise TableError(f"Cannot write {path}: it is a folder.")
-    if not target.parent.is_dir():
-        raise TableError(f"Cannot write {path}: the folder {target.parent} does not exist.")
-    if not os.access(target.parent, os.W_OK):
-        raise TableError(f"Cannot write {path}: the folder {target.parent} is write-protected.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise TableError(f"Cannot write {path}: it is write-protected.")
-
-
-@contextlib.contextmanager
-def replacing(path: str) -> Iterator[str]:
-    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
-    check_target(path)
-    try:
-        with files.replacing(Path(path).resolve()) as temporary:
-            yield str(temporary)
-    except OSError as error:
-        raise TableError(f"Cannot write {path}: {error.strerror or error}.") from None
-
-
-def write(
-    connection: "DuckDBPyConnection",
-    query: str,
-    names: Sequence[str],
-    path: str,
-    *,
-    delimiter: str = ",",
-    mark: str = "",
-    empty: bool = False,
-) -> None:
-    """Write a query's rows, in their order, in the format that the name of the output says.
-
-    Parameters
-    ----------
-    query : str
-        Its columns are called in the file as `names` says.
-    delimiter, mark : str
-        Of CSV; a byte-order mark stands before the header.
-    empty : bool
-        Whether it has no rows; CSV is then only a header.
-    """
-    import duckdb
-
-    special = is_stream(path)
-    kind = format_of(path) or "csv" if special else writable_format(path)
-    with contextlib.ExitStack() as stack:
-        if special:
-            file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairramp-out-"))
-            temporary = file.name
-        else:
-            temporary = stack.enter_context(replacing(path))
-        if kind in ("csv", "tsv"):
-            between = "\t" if kind == "tsv" else delimiter
-            header = mark + _header(names, between)
-            options = (
-                f"FORMAT csv, HEADER false, DELIMITER {literal(between)}, PREFIX {literal(header)}, SUFFIX '\n'"
-            )
-            select = query
-        else:
-            if len({name.lower() for name in names}) < len(names):
-                raise TableError(
-                    f"Cannot write {path}: two columns have the same name or differ only in case; write CSV."
-                )
-            options = {"parquet": "FORMAT parquet", "jsonl": "FORMAT json", "json": "FORMAT json, ARRAY true"}[
-                kind
-            ]
-            aliases = ", ".join(_identifier(name) for name in names)
-            select = f"SELECT * FROM ({query}) AS t({aliases})"
-        if path.lower().endswith(".gz"):
-            options += ", COMPRESSION gzip"
-        if empty and kind in ("csv", "tsv"):
-            opened = gzip.open if path.lower().endswith(".gz") else open
-            with opened(temporary, "wt", encoding="utf-8", newline="") as text:
-                text.write(header)
-        else:
-            try:
-                connection.execute(f"COPY ({select}) TO {literal(temporary)} ({options}, USE_TMP_FILE false)")
-            except duckdb.IOException as error:
-                raise TableError(f"Cannot write {path}: {_reason(error)}") from None
-        if special:
-            with open(temporary, "rb") as start:
-                if path == STDOUT:
-                    shutil.copyfileobj(start, sys.stdout.buffer)
-                    sys.stdout.buffer.flush()
-                else:
-                    with open(path, "wb") as end:
-                        shutil.copyfileobj(start, end)
-
-
-def _header(names: Sequence[str], delimiter: str) -> str:
-    text = io.StringIO()
-    # Only characters of its own line end does Python's writer quote; both may stand in a name.
-    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(names)
-    return text.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _reason(error: Exception) -> str:
-    text = str(error)
-    for sign in ("No space left on device", "Permission denied", "Disk quota exceeded", "File too large"):
-        if sign.lower() in text.lower():
-            return f"{sign.lower()}; nothing was changed."
-    return first_sentence(error)
-
-
-def is_stream(path: str) -> bool:
-    """Whether an output is stdout, a device or a pipe, which cannot be replaced."""
-    return path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
-
-
-def writable_format(path: str) -> str:
-    """The format to write, or a clear refusal."""
-    kind = format_of(path)
-    if kind is None or not path.lower().removesuffix(".gz").endswith(_WRITABLE):
-        raise TableError(f"Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet.")
-    if path.lower().endswith(".gz") and kind == "parquet":
-        raise TableError(f"Cannot write {path}: Parquet is packed already; drop the .gz.")
-    return kind

@@ -13,7 +13,16 @@ import numpy as np
 
 from fairramp.errors import InputError, shown
 
-__all__ = ["Label", "bad_label", "canonical_label", "label_key", "refuse_mixed", "show_label"]
+__all__ = [
+    "Label",
+    "bad_label",
+    "canonical_label",
+    "label_key",
+    "label_of",
+    "label_parts",
+    "refuse_mixed",
+    "show_label",
+]
 
 
 Label = str | int | bool | None | tuple["Label", ...]
@@ -89,3 +98,20 @@ def bad_label(value: Any) -> str:
         "A group label must be a string, a whole number, a boolean or missing, got "
         f"{text} ({type(value).__name__}); {remedy}."
     )
+
+
+def label_parts(label: Label, stratified: bool = False) -> tuple[Label, ...]:
+    """The values of a label's columns; of a cell (stratum, group), those of the stratum first."""
+    if not isinstance(label, tuple):
+        return (label,)
+    return tuple(part for half in label for part in label_parts(half)) if stratified else label
+
+
+def label_of(parts: tuple[Label, ...], n_strata: int = 0) -> Label:
+    """The label whose columns have these values, the first `n_strata` of them those of its stratum."""
+
+    def joined(values: tuple[Label, ...]) -> Label:
+        return values[0] if len(values) == 1 else values
+
+    group = joined(parts[n_strata:])
+    return (joined(parts[:n_strata]), group) if n_strata else group

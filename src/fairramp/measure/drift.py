@@ -27,9 +27,16 @@ from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.measure.audit import MeanChances, mean_chances
 from fairramp.measure.certificate import certify, promised_gaps
+from fairramp.measure.verdict import Verdict, verdict_on, worst
 from fairramp.rule.rule import Rule
 
 __all__ = ["Check", "check"]
+
+_SAID = {
+    Verdict.WITHIN: "is within",
+    Verdict.EXCEEDED: "has left",
+    Verdict.UNDECIDED: "is not shown to have left",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,8 +45,8 @@ class Check:
 
     Attributes
     ----------
-    has_drifted : bool
-        Whether the gap has left what was promised.
+    shown : Verdict
+        What the rows show about all groups: the gap is within what was promised, has exceeded it, or neither.
     gap : float
         Gap on the new rows, in expectation over draws.
     gap_interval : tuple of float
@@ -77,7 +84,7 @@ class Check:
     False
     """
 
-    has_drifted: bool
+    shown: Verdict
     gap: float
     gap_interval: tuple[float, float]
     promised: float
@@ -97,9 +104,24 @@ class Check:
     rest: "Check | None" = None
 
     @property
+    def has_drifted(self) -> bool:
+        """Whether the gap has left what was promised."""
+        return self.shown is Verdict.EXCEEDED
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the rows show about all groups and about the `rest`: exceeded if one is, within if both are."""
+        return worst([self.shown] if self.rest is None else [self.shown, self.rest.shown])
+
+    @property
     def is_kept(self) -> bool:
         """Whether nothing that was promised is left, neither of all groups nor of the `rest`."""
-        return not (self.has_drifted or (self.rest is not None and self.rest.has_drifted))
+        return self.verdict is not Verdict.EXCEEDED
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all limits are numbers; nothing is decided otherwise."""
+        return bool(np.isfinite([*self.gap_interval, *self.lower, *self.upper]).all())
 
     def table(self) -> Table:
         """One row per group: its rows, and its expected rate on the fit rows and on these.
@@ -128,12 +150,14 @@ class Check:
         )
 
     @property
-    def verdict(self) -> str:
+    def sentence(self) -> str:
         """What is left of the promise, in a sentence."""
         if self.has_drifted:
             return f"The {self._measured()}"
         if self.rest is not None and self.rest.has_drifted:
             return f"Without {with_rows(self.left_out)}, the {self.rest._measured()}"
+        if not self.is_sound:
+            return "The limits of the gap are no numbers, so nothing is decided."
         return "Nothing shows that the gap has left what was promised."
 
     def __repr__(self) -> str:
@@ -155,7 +179,7 @@ class Check:
         """The gap beside what was promised."""
         low, high = self.gap_interval
         return (
-            f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self.gap:.4f} "
+            f"gap {_SAID[self.shown]} what was promised: {self.gap:.4f} "
             f"({low:.4f} to {high:.4f}) on the new rows, promised {self.promised:.4f}."
         )
 
@@ -198,23 +222,22 @@ def check(
 def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
     """The gap of the groups that were seen, beside what was promised of it."""
     delta = 1 - confidence
-    lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
-    worst: tuple[float, slice, float] | None = None
+    limits = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    # Rows that no number counts, because weights were too large, show nothing.
+    lower, upper = np.where(np.isfinite(seen.effective_rows), limits, np.nan)
+    found = []
     for part, promised in _parts(rule, seen.groups, promises):
-        excess = max(narrowest(lower[part], upper[part]), 0.0) - promised
-        if worst is None or excess > worst[0]:
-            worst = excess, part, promised
-    assert worst is not None
-    _, part, promised = worst
-    low = max(narrowest(lower[part], upper[part]), 0.0)
+        ends = max(narrowest(lower[part], upper[part]), 0.0), widest(lower[part], upper[part])
+        found.append((part, promised, ends, verdict_on(largest_gap(seen.rates[part]), ends, promised)))
+    part, promised, ends, _ = max(found, key=lambda one: one[2][0] - one[1])
     cell = seen.groups[part.start]
     rates, record = seen.rates[part], rule.record
     assert record is not None
     then = dict(zip(map(label_key, rule.groups), record.rate_after, strict=True))
     return Check(
-        has_drifted=low > promised,
+        shown=worst(verdict for *_, verdict in found),
         gap=largest_gap(rates),
-        gap_interval=(low, widest(lower[part], upper[part])),
+        gap_interval=ends,
         promised=promised,
         groups=seen.groups,
         rows=seen.rows,

@@ -387,7 +387,9 @@ class Rule(Verbs):
         decimals = 4 if self.ramp_width == 0 else max(4, 2 - math.floor(math.log10(self.ramp_width)))
         return Table(columns, decimals, headings)
 
-    def __repr__(self) -> str:
+    @property
+    def heading(self) -> str:
+        """How many groups it has and what it aims at, in a line."""
         n = len(self.groups)
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
@@ -399,14 +401,23 @@ class Rule(Verbs):
             goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
         if self.record and self.ramp_width == 0 < self.record.ramp_width:
             goal = "the classifier's own decisions already comply"
-        lines = [f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", str(self.table())]
+        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the thresholds in its table, in lines."""
+        notes = []
         if self.pooled:
             threshold = self.pooled.threshold * SCALES[self.scale].shown_per_unit
-            lines.append(f"groups not seen in the fit: threshold {threshold:.4f}")
+            notes.append(f"groups not seen in the fit: threshold {threshold:.4f}")
         if self.scale == "logit":
-            lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
+            notes.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
         if self.scale == "percent":
-            lines.append("thresholds and ramps are in percent, like the scores")
+            notes.append("thresholds and ramps are in percent, like the scores")
+        return notes
+
+    def __repr__(self) -> str:
+        lines = [self.heading, str(self.table()), *self.notes]
         if self.record:
             before, after = self.record.gap_before, self.record.gap_after
             binned = any(self.record.rate_error)

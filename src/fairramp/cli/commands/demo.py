@@ -1,5 +1,7 @@
 """`fairramp demo`."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,7 +12,7 @@ __all__ = ["demo"]
 def demo(
     folder: Annotated[str, Parameter(help="Where its files go.")] = "fairramp-demo",
     /,
-) -> None:
+) -> Callable[..., int]:
     """Tell the whole story on real scores: audit, fit, decisions, frontier.
 
     For example:
@@ -19,4 +21,4 @@ def demo(
     """
     from fairramp.cli.story import tell
 
-    tell(folder)
+    return partial(tell, folder)

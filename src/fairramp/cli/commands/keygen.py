@@ -5,6 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairramp.cli.options import Quiet
+from fairramp.cli.render import Screen
 
 __all__ = ["keygen"]
 
@@ -21,7 +22,6 @@ def keygen(
 
     fairramp keygen key.txt
     """
-    from fairramp.cli.render import Screen
     from fairramp.cli.secret import make_key
 
     make_key(file)
