@@ -7,16 +7,7 @@ from typing import Any
 from cyclopts import App
 
 from fairramp._version import __version__
-from fairramp.cli.commands.apply import apply
-from fairramp.cli.commands.audit import audit
-from fairramp.cli.commands.check import check
-from fairramp.cli.commands.demo import demo
-from fairramp.cli.commands.export import export
-from fairramp.cli.commands.fit import fit
-from fairramp.cli.commands.frontier import frontier
-from fairramp.cli.commands.keygen import keygen
-from fairramp.cli.commands.report import report
-from fairramp.cli.commands.show import show
+from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, report, show
 
 __all__ = ["app", "spelled"]
 
@@ -29,7 +20,18 @@ app = App(
     help_format="plaintext",
     version_flags=["--version"],
 )
-_COMMANDS: list[Callable[..., Any]] = [audit, fit, keygen, apply, check, frontier, demo, show, report, export]
+_COMMANDS: list[Callable[..., Any]] = [
+    audit.audit,
+    fit.fit,
+    keygen.keygen,
+    apply.apply,
+    check.check,
+    frontier.frontier,
+    demo.demo,
+    show.show,
+    report.report,
+    export.export,
+]
 for _place, _command in enumerate(_COMMANDS):
     app.command(_command, sort_key=_place)
 

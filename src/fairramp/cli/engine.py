@@ -1,34 +1,27 @@
 """Between tables and the library: rows are prepared, fitted and decided where they are."""
 
-import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fairramp
+from fairramp.cli.render import refuse_if
 from fairramp.cli.scan import Job, scan
 from fairramp.cli.tables import Source, format_of
 from fairramp.core.cells import cell_columns
-from fairramp.core.labels import Label, label_key, label_of
+from fairramp.core.labels import label_key, label_of
 from fairramp.core.scales import SCALES
 from fairramp.deploy.columns import Columns
 from fairramp.errors import FairrampError
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "accuracy",
     "conversion",
     "decide_all",
     "decided_table",
-    "duplicate_ids",
     "fit",
-    "label_of_no",
-    "mean_scores",
+    "is_whole",
     "output_query",
     "prepare",
-    "seed_key",
-    "unseen",
 ]
 
 
@@ -43,15 +36,17 @@ def prepare(
     rule: "fairramp.Rule | None" = None,
 ) -> Job:
     """Look at all rows once and refuse what cannot be decided, in one sentence."""
-    if len(set(columns.grouped)) < len(columns.grouped):
-        raise FairrampError("A column is named twice by --group or --strata; name each once")
+    refuse_if(
+        len(set(columns.grouped)) < len(columns.grouped),
+        "A column is named twice by --group or --strata; name each once",
+    )
     for option, names in (("--group", columns.groups), ("--strata", columns.strata)):
-        if columns.score in names:
-            raise FairrampError(
-                "{option} {name!r} is the column of the scores; name one that holds groups",
-                option=option,
-                name=columns.score,
-            )
+        refuse_if(
+            columns.score in names,
+            "{option} {name!r} is the column of the scores; name one that holds groups",
+            option=option,
+            name=columns.score,
+        )
     named = {"--score": columns.score} | {option: name for option, name in numbers.items() if name is not None}
     job = scan(source, columns, named, decimal=decimal, percent=scale == "percent", positive=positive)
     if job.rows:
@@ -72,16 +67,15 @@ def conversion(found: str, wanted: str) -> str:
 def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
     """Refuse scores on another scale than they are said to be, or than the rule's, and name the likely one."""
     low, high = job.score.lowest, job.score.highest
-    assert low is not None
-    assert high is not None
     bottom, top = SCALES[scale].score_range
     if low >= bottom and high <= top:
         return
-    likely, looks = "logit", "logits"
-    if low >= 0 and high <= 100:
-        likely = looks = "percent"
-    elif low >= -1 and high <= 1:
-        likely, looks = "signed", "signed scores from −1 to 1"
+    scales = {
+        ("percent", "percent"): low >= 0 and high <= 100,
+        ("signed", "signed scores from −1 to 1"): low >= -1 and high <= 1,
+        ("logit", "logits"): True,
+    }
+    likely, looks = next(scale for scale, fits in scales.items() if fits)
     advice = f"that looks like {looks}: pass --scale {likely}"
     if fitted:
         advice = f"if that is {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}"
@@ -112,15 +106,16 @@ def _adapted(job: Job, rule: "fairramp.Rule") -> Job:
     for key, found, (name, known) in zip(job.keys, here, job.columns.labels(rule.groups), strict=True):
         typed, cells = _as_known(key, found, known)
         kinds, types = _types(known), _types(cells)
-        if kinds and types and not kinds & types:  # or else all would be unseen, and pooled without a word
-            raise FairrampError(
-                "{name!r} of {where} holds values like {here!r}, and the rule knows values like {there!r}; is it "
-                "the same column?",
-                name=name,
-                where=job.source.shown,
-                here=next(value for value in cells if value is not None),
-                there=next(value for value in known if value is not None),
-            )
+        # Or else all would be unseen, and pooled without a word.
+        refuse_if(
+            kinds and types and not kinds & types,
+            "{name!r} of {where} holds values like {here!r}, and the rule knows values like {there!r}; is it "
+            "the same column?",
+            name=name,
+            where=job.source.shown,
+            here=next((value for value in cells if value is not None), None),
+            there=next((value for value in known if value is not None), None),
+        )
         keys.append(typed)
         values.append(cells)
     # Codes were given to the values as they stand in the file: only their names change.
@@ -141,7 +136,7 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
         key = f"CAST({key} AS VARCHAR)"
         values = [v if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in values]
     for kind, sql, reads, read in (
-        (int, "BIGINT", _is_whole, int),
+        (int, "BIGINT", is_whole, int),
         (bool, "BOOLEAN", lambda v: v.lower() in ("true", "false"), lambda v: v.lower() == "true"),
     ):
         if kinds == {kind} and types == {str} and all(v is None or reads(v) for v in values):
@@ -153,7 +148,8 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
     return key, values
 
 
-def _is_whole(text: str) -> bool:
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number as Python writes it."""
     return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
 
 
@@ -188,25 +184,19 @@ def fit(job: Job, **settings: Any) -> fairramp.Rule:
     return replace(rule, record=record)
 
 
-def seed_key(seed: int) -> str:
-    """A key for people without ids: rows are drawn by their number."""
-    return hashlib.sha256(f"fairramp random seed {seed}".encode()).hexdigest()
-
-
 def _applied(job: Job, rule: fairramp.Rule, key: str | None = None, *, seeded: bool = False) -> None:
     """The view `applied`: rows with `probability` and, with a key, `decision` behind all other columns.
 
     The columns of the file are c0, c1, …; with `seeded`, rows are drawn by their number instead of by id.
     """
     relation, inner = job.relation(extra=True), job.inner
-    if not job.rows:
-        done = relation.project("*, CAST(NULL AS DOUBLE) AS probability, CAST(NULL AS TINYINT) AS decision")
-    else:
-        if seeded:
-            relation = relation.project("*, row_number() OVER () AS id")
+    if seeded:
+        relation = relation.project("*, row_number() OVER () AS id")
+    if job.rows:
         drawn = {} if key is None else {"id": "id", "key": key}
-        strata = inner.strata or None
-        done = rule.apply(relation, score=inner.score, group=inner.groups, strata=strata, **drawn)
+        done = rule.apply(relation, score=inner.score, group=inner.groups, strata=inner.strata or None, **drawn)
+    else:
+        done = relation.project("*, CAST(NULL AS DOUBLE) AS probability, CAST(NULL AS TINYINT) AS decision")
     done.create_view("applied", replace=True)
 
 
@@ -236,11 +226,11 @@ def decided_table(rule: fairramp.Rule, found: list[dict[str, Any]], *, decided: 
     columns = cell_columns([row["group"] for row in found], stratified=rule.criterion == "covariance")
     headings = {"stratum": rule.strata_columns, "group": rule.group_columns}
     named = {name: " / ".join(headings[name] or [name]) for name in columns}
-    columns |= {"n": [row["rows"] for row in found], "expected_rate": [row["expected_rate"] for row in found]}
     if decided:
-        columns["selected"] = [row["selected"] for row in found]
-        columns["selected_rate"] = [row["selected"] / row["rows"] for row in found]
-    columns["in_the_ramp"] = [row["in_ramp"] for row in found]
+        found = [row | {"selected_rate": row["selected"] / row["rows"]} for row in found]
+    titles = {"rows": "n", "in_ramp": "in_the_ramp"}
+    for name in ("rows", "expected_rate", *(["selected", "selected_rate"] if decided else []), "in_ramp"):
+        columns[titles.get(name, name)] = [row[name] for row in found]
     return fairramp.Table(columns, headings=named)
 
 
@@ -263,33 +253,6 @@ def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -
     if to_text and (comma or (from_text and job.score.comma)):
         probability = _with_comma(probability)
     return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
-
-
-def duplicate_ids(job: Job) -> int:
-    """Rows whose id another row has already."""
-    column = job.source.find(str(job.columns.id), "--id")
-    return int(job.source.ask(f"count(*) - count(DISTINCT {column})")[0][0])
-
-
-def mean_scores(job: Job) -> tuple[float | None, float | None]:
-    """Mean score of the rows with label 1 and of those with label 0."""
-    score, label = (job.numbers[option].expression for option in ("--score", "--label"))
-    ((yes, no),) = job.source.ask(", ".join(f"avg({score}) FILTER (({label}) = {y})" for y in (1, 0)))
-    return yes, no
-
-
-def label_of_no(job: Job) -> str | None:
-    """The one label that means no, as the file has it; None if there are several."""
-    number = job.numbers["--label"]
-    text = f"DISTINCT trim(CAST({number.column} AS VARCHAR))"
-    found = job.source.ask(text, f"WHERE ({number.expression}) = 0 LIMIT 2")
-    return str(found[0][0]) if len(found) == 1 else None
-
-
-def unseen(job: Job, rule: fairramp.Rule) -> list[tuple[Label, int]]:
-    """Groups that a rule was not fitted on, and their rows."""
-    known = set(map(label_key, rule.groups))
-    return [pair for pair in job.groups if label_key(pair[0]) not in known]
 
 
 def accuracy(job: Job, rule: fairramp.Rule) -> tuple[float, float]:

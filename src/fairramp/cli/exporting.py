@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fairramp.cli.engine import is_whole
 from fairramp.cli.guards import keep_inputs, keep_others
 from fairramp.cli.outputs import check_target, is_stream, write_text
-from fairramp.cli.render import STDIN
+from fairramp.cli.render import STDIN, refuse_if
 from fairramp.core.checks import check_option, meant
 from fairramp.deploy.columns import Columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
@@ -38,41 +39,49 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     """Refuse options of another form, and outputs that must not be written."""
     if to not in _OPTIONS:
         dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
-        if dialect:
-            raise FairrampError("--to {to} is written --to sql --dialect {dialect}", to=to, dialect=dialect)
+        refuse_if(dialect, "--to {to} is written --to sql --dialect {dialect}", to=to, dialect=dialect)
         check_option("to", to, _OPTIONS)
     for name in given:
-        if name not in _OPTIONS[to]:
-            raise FairrampError(
-                "is for --to {forms}, not for --to {to}; leave it out",
-                argument=name,
-                forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
-                to=to,
-            )
-        if name in ("key_table", "key_column") and looks_like_key(given[name]):
-            raise FairrampError(
-                "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
-                "history of your shell",
-                argument=name,
-            )
-    if to == "sql" and "dialect" not in given:
-        raise FairrampError("--to sql needs --dialect: {dialects}", dialects=", ".join(DIALECTS))
+        refuse_if(
+            name not in _OPTIONS[to],
+            "is for --to {forms}, not for --to {to}; leave it out",
+            argument=name,
+            forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
+            to=to,
+        )
+        refuse_if(
+            name in ("key_table", "key_column") and looks_like_key(given[name]),
+            "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
+            "history of your shell",
+            argument=name,
+        )
+    refuse_if(
+        to == "sql" and "dialect" not in given,
+        "--to sql needs --dialect: {dialects}",
+        dialects=", ".join(DIALECTS),
+    )
     table = given.get("key_table")
-    if isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")):
-        raise FairrampError(
-            "--key-table {table} is a file, and the key is read in the database: name a table there, with one "
-            "row that holds the key",
-            table=table,
-        )
-    if "model" in given and "score_type" in given:
-        raise FairrampError("--score-type is for a rule alone; with --model the scores are the model's own")
-    if "column" in given and "model" not in given:
-        raise FairrampError("--column needs --model, the classifier whose scores have several columns")
+    refuse_if(
+        isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")),
+        "--key-table {table} is a file, and the key is read in the database: name a table there, with one "
+        "row that holds the key",
+        table=table,
+    )
+    refuse_if(
+        "model" in given and "score_type" in given,
+        "--score-type is for a rule alone; with --model the scores are the model's own",
+    )
+    refuse_if(
+        "column" in given and "model" not in given,
+        "--column needs --model, the classifier whose scores have several columns",
+    )
     ending = _ENDINGS.get(to)
-    if ending is not None and (output is None or not output.lower().endswith(ending)):
-        raise FairrampError(
-            "--to {to} writes a file that is no text: name it with -o FILE{ending}", to=to, ending=ending
-        )
+    refuse_if(
+        ending is not None and (output is None or not output.lower().endswith(ending)),
+        "--to {to} writes a file that is no text: name it with -o FILE{ending}",
+        to=to,
+        ending=ending,
+    )
     if output is None or is_stream(output):
         return
     check_target(output)
@@ -89,11 +98,11 @@ def _keep_others(path: Path, to: str) -> None:
     mark = _MARKS[to]
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
-    if not earlier:
-        raise FairrampError(
-            "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
-            path=path,
-        )
+    refuse_if(
+        not earlier,
+        "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
+        path=path,
+    )
 
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
@@ -133,13 +142,13 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
 
     if "missing" in given:
         labels = labels_by_input(rule, given.get("group"), given.get("strata"))
-        if not any(None in column for column in labels.values()):
-            raise FairrampError(
-                "--missing stands for a group of missing values, and the rule has none; leave it out"
-            )
+        refuse_if(
+            not any(None in column for column in labels.values()),
+            "--missing stands for a group of missing values, and the rule has none; leave it out",
+        )
         text = given["missing"]
         given["missing"] = {
-            name: text if any(isinstance(label, str) for label in column) else _whole(text)
+            name: int(text) if is_whole(text) and not any(isinstance(label, str) for label in column) else text
             for name, column in labels.items()
         }
     own = given.pop("model", None)
@@ -150,15 +159,9 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
 
 
 def _gives(drawn: Any) -> list[str]:
-    found = ["gives: probability, NaN where there is none"]
-    if drawn:
-        found[0] += "; decision, 1 or 0, -1 where there is none"
-        found.append("u: fairramp.draws(ids, key), made where the key is; the file holds no key")
-    return found
-
-
-def _whole(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    if not drawn:
+        return ["gives: probability, NaN where there is none"]
+    return [
+        "gives: probability, NaN where there is none; decision, 1 or 0, -1 where there is none",
+        "u: fairramp.draws(ids, key), made where the key is; the file holds no key",
+    ]

@@ -6,9 +6,8 @@ import shlex
 import unicodedata
 from typing import Any
 
-from fairramp.cli.engine import duplicate_ids, label_of_no, mean_scores, unseen
 from fairramp.cli.outputs import is_stream
-from fairramp.cli.render import STDIN, count
+from fairramp.cli.render import STDIN, count, refuse_if
 from fairramp.cli.scan import Job
 from fairramp.cli.tables import input_files
 from fairramp.core.labels import label_key, label_of, show_label
@@ -25,7 +24,6 @@ __all__ = [
     "WORDS",
     "earlier_rule",
     "exit_code",
-    "is_decided",
     "judge",
     "keep_inputs",
     "keep_others",
@@ -44,14 +42,21 @@ def keep_inputs(output: str, data: str, others: dict[str, str | None] | None = N
     """Refuse to write over what is read."""
     if is_stream(output):
         return
-    inputs = [("DATA", file) for file in ([] if data == STDIN else input_files(data))]
-    for what, path in (others or {}).items():
-        files = [] if path is None else input_files(path) if what == "--validation" else [path]
-        inputs += [(what, file) for file in files]
-    for what, file in inputs:
+    given = {"DATA": data} | (others or {})
+    tables = {name: path for name, path in given.items() if path not in (None, STDIN)}
+    named = [
+        (name, file)
+        for name, path in tables.items()
+        for file in (input_files(str(path)) if name in ("DATA", "--validation") else [str(path)])
+    ]
+    for what, file in named:
         same = os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)
-        if same or os.path.realpath(file) == os.path.realpath(output):
-            raise FairrampError("-o {output} would overwrite {what}; name another file", output=output, what=what)
+        refuse_if(
+            same or os.path.realpath(file) == os.path.realpath(output),
+            "-o {output} would overwrite {what}; name another file",
+            output=output,
+            what=what,
+        )
 
 
 def keep_others(path: str) -> None:
@@ -63,10 +68,12 @@ def keep_others(path: str) -> None:
             content = json.load(file)
     except (OSError, ValueError):
         content = None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:  # also a rule of another version is one
-        raise FairrampError(
-            "{path} exists and is not a rule, so it is not overwritten; name another file or delete it", path=path
-        )
+    # A rule of another version is one, too.
+    refuse_if(
+        not isinstance(content, dict) or content.get("format") != FORMAT,
+        "{path} exists and is not a rule, so it is not overwritten; name another file or delete it",
+        path=path,
+    )
 
 
 def earlier_rule(path: str) -> Rule | None:
@@ -86,10 +93,13 @@ def warn_direction(screen: Any, job: Job, scale: str | None) -> None:
     """Scores that are lower where the label is yes."""
     if "--label" not in job.numbers:
         return
-    yes, no = mean_scores(job)
+    label = job.numbers["--label"]
+    means = (f"avg({job.score.expression}) FILTER (({label.expression}) = {y})" for y in (1, 0))
+    ((yes, no),) = job.source.ask(", ".join(means))
     if yes is not None and no is not None and yes < no:
-        good = label_of_no(job)
-        instead = "the good one" if good is None else shlex.quote(good)
+        text = f"DISTINCT trim(CAST({label.column} AS VARCHAR))"  # the labels that mean no
+        good = job.source.ask(text, f"WHERE ({label.expression}) = 0 LIMIT 2")
+        instead = shlex.quote(good[0][0]) if len(good) == 1 else "the good one"
         screen.warn(
             f"the scores run against the labels: their mean is {yes:.4g} where the label is yes and {no:.4g} "
             "where it is no, but a higher score must mean yes; if a high score is bad (a risk), pass "
@@ -104,7 +114,8 @@ def _listed(groups: list[tuple[Any, int]]) -> str:
 
 def warn_groups(screen: Any, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
     """Groups that are alone, small, or unknown to the rule, which refuses them if it has to."""
-    unknown = [] if rule is None else unseen(job, rule)
+    known = set(map(label_key, rule.groups if rule else ()))
+    unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
     if rule is not None and unknown:
         if rule.unseen_group == "error":
             raise _unknown(rule, unknown)
@@ -149,8 +160,7 @@ def _spelling(label: str) -> str:
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
     """1 only for what is shown; what numbers that are none leave open is 3 everywhere."""
-    codes = {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}
-    return codes[verdict]
+    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
 
 
 def judge(
@@ -162,11 +172,10 @@ def judge(
     whose = whose if found.after is None else "the decisions after the rule"
     sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
     measured = f"measured {gap:.4f}, limits {limits[0]:.4f} to {limits[1]:.4f}"
-    verdicts, codes = [], []
-    for limit, undecided in ((above, 0), (below, 3)):
-        if limit is None:
-            continue
-        verdict = verdict_on(gap, limits, limit)
+    gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
+    verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
+    codes = []
+    for (limit, undecided), verdict in zip(gates, verdicts, strict=True):
         code = exit_code(verdict, sound=sound, undecided=undecided)
         shown = {
             Verdict.EXCEEDED: f"the gap of {whose} is above {limit:g} {sure} ({measured})",
@@ -181,7 +190,6 @@ def judge(
             screen.warn(f"gate {WORDS[verdict].lower()}: {shown}.")
         else:
             screen.say(f"\nGate {WORDS[verdict]}: {shown}.")
-        verdicts.append(verdict)
         codes.append(code)
     gate = {
         "decisions": "before" if found.after is None else "after",
@@ -206,14 +214,10 @@ def _why_wide(found: Audit) -> str:
     return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"
 
 
-def is_decided(scores: Any) -> bool:
-    """Whether the scores are decisions already."""
-    return bool(((scores == 0) | (scores == 1)).all())
-
-
 def warn_duplicates(screen: Any, job: Job) -> None:
     """Rows that share an id."""
-    extra = duplicate_ids(job)
+    column = job.source.find(str(job.columns.id), "--id")
+    ((extra,),) = job.source.ask(f"count(*) - count(DISTINCT {column})")
     if extra:
         many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
         screen.warn(f"{many} the id of another row in {job.columns.id!r}; rows with the same id share one draw.")

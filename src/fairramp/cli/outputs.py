@@ -16,18 +16,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairramp.cli.render import STDOUT
+import duckdb
+
+from fairramp.cli.render import STDOUT, refuse_if
 from fairramp.cli.tables import connect, first_sentence, format_of, literal
+from fairramp.core.table import Table
 from fairramp.data import files
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from fairramp.core.table import Table
 
 __all__ = [
     "PICTURES",
@@ -56,8 +54,7 @@ def check_target(path: str, *, table: bool = False, pictures: bool = False) -> N
         return
     if table and not (pictures and path.lower().endswith(PICTURES)):
         _format(path)
-    target = Path(path).resolve()
-    folder = target.parent
+    target, folder = Path(path).resolve(), Path(path).resolve().parent
     refusals = {
         "it is a folder": target.is_dir(),
         f"the folder {folder} does not exist": not folder.is_dir(),
@@ -65,8 +62,7 @@ def check_target(path: str, *, table: bool = False, pictures: bool = False) -> N
         "it is write-protected": target.exists() and not os.access(target, os.W_OK),
     }
     for why, holds in refusals.items():
-        if holds:
-            raise FairrampError(_UNWRITABLE, path=path, why=why)
+        refuse_if(holds, _UNWRITABLE, path=path, why=why)
 
 
 @contextlib.contextmanager
@@ -81,7 +77,7 @@ def replacing(path: str) -> Iterator[str]:
 
 
 def write(
-    connection: "DuckDBPyConnection",
+    connection: duckdb.DuckDBPyConnection,
     query: str,
     names: Sequence[str],
     path: str,
@@ -101,8 +97,6 @@ def write(
     empty : bool
         Whether it has no rows; CSV is then only a header.
     """
-    import duckdb
-
     special, packed = is_stream(path), path.lower().endswith(".gz")
     kind = format_of(path) or "csv" if special else _format(path)
     between = "\t" if kind == "tsv" else delimiter
@@ -113,9 +107,8 @@ def write(
         "json": "FORMAT json, ARRAY true",
     }.get(kind, f"FORMAT csv, HEADER false, DELIMITER {literal(between)}, PREFIX {literal(header)}, SUFFIX '\n'")
     if kind not in ("csv", "tsv"):
-        if len({name.lower() for name in names}) < len(names):
-            why = "two columns have the same name or differ only in case; write CSV"
-            raise FairrampError(_UNWRITABLE, path=path, why=why)
+        why = "two columns have the same name or differ only in case; write CSV"
+        refuse_if(len({name.lower() for name in names}) < len(names), _UNWRITABLE, path=path, why=why)
         query = f"SELECT * FROM ({query}) AS t({', '.join(map(identifier, names))})"
     with contextlib.ExitStack() as stack:
         if special:
@@ -171,13 +164,18 @@ def is_stream(path: str) -> bool:
 
 def _format(path: str) -> str:
     """The format to write, or a clear refusal."""
-    kind = format_of(path)
-    if kind is None or not path.lower().removesuffix(".gz").endswith(_WRITABLE):
-        raise FairrampError(
-            "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet", path=path
-        )
-    if path.lower().endswith(".gz") and kind == "parquet":
-        raise FairrampError(_UNWRITABLE, path=path, why="Parquet is packed already; drop the .gz")
+    kind = format_of(path) or ""
+    refuse_if(
+        not path.lower().removesuffix(".gz").endswith(_WRITABLE),
+        "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet",
+        path=path,
+    )
+    refuse_if(
+        path.lower().endswith(".gz") and kind == "parquet",
+        _UNWRITABLE,
+        path=path,
+        why="Parquet is packed already; drop the .gz",
+    )
     return kind
 
 
@@ -192,9 +190,8 @@ def write_picture(chart: Any, path: str) -> None:
         chart.save(temporary, format=kind, **({"inline": True} if kind == "html" else {}))
 
 
-def write_table(table: "Table", path: str) -> None:
+def write_table(table: Table, path: str) -> None:
     """A small table of numbers as a file, in the same way as the large ones."""
     rows = (", ".join(f"CAST('{value!r}' AS DOUBLE)" for value in row.values()) for row in table.rows())
-    values = ", ".join(f"({row})" for row in rows)
     with connect() as connection:
-        write(connection, f"SELECT * FROM (VALUES {values})", table.columns, path)
+        write(connection, f"SELECT * FROM (VALUES ({'), ('.join(rows)}))", table.columns, path)

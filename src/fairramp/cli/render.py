@@ -12,16 +12,18 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
+from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fairramp.core.table import Table
 
-__all__ = ["STDIN", "STDOUT", "WIDTH", "Screen", "count", "for_stderr", "spoken", "typed", "wrapped"]
+__all__ = ["STDIN", "STDOUT", "WIDTH", "Screen", "count", "for_stderr", "refuse_if", "spoken", "typed", "wrapped"]
 
 #: What a lone - stands for, as DATA and as an output.
 STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
@@ -34,11 +36,27 @@ _PATIENCE = 1.0
 _JSON = 1
 
 
-def wrapped(text: str) -> str:
-    """A text in lines of at most 80 characters; words, such as file names, stay whole."""
-    return "\n".join(
-        textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in text.split("\n")
+def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
+    """Refuse what is wrong, in a sentence that has the parts of `FairrampError`."""
+    if wrong:
+        raise FairrampError(rule, **parts)
+
+
+def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Lines of a text; words, such as file names, stay whole."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+
+
+def wrapped(text: str, first: str = "") -> str:
+    """A text in lines of at most 80 characters, all but the first as far in as what that begins with."""
+    return "\n".join("\n".join(_lines(part, WIDTH, first, " " * len(first))) for part in text.split("\n"))
 
 
 def count(n: int, what: str) -> str:
@@ -67,19 +85,13 @@ def for_stderr(text: str) -> str:
 
 def typed(arguments: Sequence[str], before: str = "  ") -> str:
     """A command as it is typed, on as many lines as the page needs."""
-    words: list[str] = []
-    for word in map(shlex.quote, arguments):
-        if words and words[-1].startswith("-") and " " not in words[-1]:
-            words[-1] += f" {word}"  # an option and its value stay together
-        else:
-            words.append(word)
-    lines = [f"{before}fairramp"]
-    for word in words:
-        if len(lines[-1]) + len(word) > WIDTH - 3:
-            lines[-1] += " \\"
-            lines.append("     ")
-        lines[-1] += f" {word}"
-    return "\n".join(lines)
+    # Blanks inside a word, and between an option and its value, must not become line ends.
+    kept = {ord(blank): 0xE000 + ord(blank) for blank in " \t\n\r\v\f"}
+    words = [shlex.quote(word).translate(kept) for word in arguments]
+    pairs = pairwise(["fairramp", *words])
+    text = "fairramp" + "".join(f"{chr(0xE020) if last.startswith('-') else ' '}{word}" for last, word in pairs)
+    lines = _lines(text, WIDTH - 2, before, " " * 6)
+    return " \\\n".join(lines).translate({new: old for old, new in kept.items()})
 
 
 class Screen:
@@ -105,14 +117,14 @@ class Screen:
         bold = self._file.isatty() and not os.environ.get("NO_COLOR")
         self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
 
-    def text(self, text: str = "") -> None:
+    def text(self, *lines: str) -> None:
         """Text as it is."""
         if not (self._json or self.is_quiet):
-            self._file.write(f"{text}\n")
+            self._file.write("".join(f"{line}\n" for line in lines or [""]))
 
-    def say(self, text: str) -> None:
-        """A sentence, wrapped."""
-        self.text(wrapped(text))
+    def say(self, *sentences: str) -> None:
+        """Sentences, wrapped, each on a line of its own."""
+        self.text(*map(wrapped, sentences))
 
     def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
         """A table that fits the page, and how to see the middle of one that is cut."""

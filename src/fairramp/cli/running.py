@@ -113,7 +113,7 @@ def _explain(error: Exception) -> int:
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from fairramp.cli.tables import first_sentence
 
-        why = first_sentence(error)
+        why, kind = first_sentence(error), type(error).__name__
         unread = f"The data cannot be read: {why}"
         known = {
             "OutOfMemoryException": "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for "
@@ -126,8 +126,8 @@ def _explain(error: Exception) -> int:
             "InternalException": f"The data cannot be read, probably because a file is damaged: {why} "
             "Write the file again, or as CSV.",
         }
-        if type(error).__name__ in known:
-            return _fail(known[type(error).__name__], 2)
+        if kind in known:
+            return _fail(known[kind], 2)
     return _fail(f"Unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}; {_ISSUES}.", 70)
 
 

@@ -9,18 +9,17 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 
+from fairramp.cli.render import refuse_if
 from fairramp.cli.tables import Source, literal
 from fairramp.core.labels import Label, label_key, label_of
 from fairramp.data.groups import Codes
 from fairramp.deploy.columns import Columns
 from fairramp.errors import FairrampError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
 
 __all__ = ["Job", "Number", "scan"]
 
@@ -48,8 +47,8 @@ class Number:
         SQL that makes it a double; NULL where it is none.
     comma : bool
         Whether its decimals are written with a comma.
-    lowest, highest : float or None
-        Over all rows.
+    lowest, highest : float
+        Over all rows; None if there are none.
     """
 
     option: str
@@ -57,8 +56,8 @@ class Number:
     column: str
     expression: str
     comma: bool
-    lowest: float | None
-    highest: float | None
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class Job:
         labels = (label_of(parts, len(self.columns.strata)) for parts in self.cells)
         return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
 
-    def relation(self, *, extra: bool = False) -> "DuckDBPyRelation":
+    def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
         """The columns that play a part, under names of our own: score, label, weight, g0, g1, …, id.
 
         With `extra`, all columns of the file stand before them.
@@ -126,13 +125,11 @@ class Job:
             parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
         return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
 
-    def kept(self) -> "DuckDBPyRelation":
+    def kept(self) -> duckdb.DuckDBPyRelation:
         """The same for many passes: text files are parsed once."""
-        relation = self.relation()
         if self.source.format == "parquet":
-            return relation
-        relation.create_view("parsed", replace=True)
-        self.source.connection.execute("CREATE OR REPLACE TEMP TABLE kept AS SELECT * FROM parsed")
+            return self.relation()
+        self.relation().create("kept")
         return self.source.connection.table("kept")
 
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
@@ -216,13 +213,13 @@ def scan(
         f"AS t({', '.join([by, 'n', *(f'x{i}' for i in range(len(sums)))])})"
     )
     cells = source.connection.execute(f"SELECT {by}, n FROM {table} ORDER BY code").fetchall()
-    if len(cells) > _MAX_GROUPS:
-        raise FairrampError(
-            "{names} of {where} makes more than {most:,} groups; is it an id?",
-            names=" and ".join(map(repr, columns.grouped)),
-            where=source.shown,
-            most=_MAX_GROUPS,
-        )
+    refuse_if(
+        len(cells) > _MAX_GROUPS,
+        "{names} of {where} makes more than {most:,} groups; is it an id?",
+        names=" and ".join(map(repr, columns.grouped)),
+        where=source.shown,
+        most=_MAX_GROUPS,
+    )
     totals = ", ".join(f"{how}(x{i})" for i, (how, _) in enumerate(sums))
     nobody, *stats = source.connection.execute(f"SELECT {totals} FROM {table}").fetchall()[0]
     if nobody:
@@ -263,16 +260,15 @@ def _readings(
         yes = literal(positive.strip().lower())
         return (f"CASE WHEN {text} <> '' THEN CAST({text} = {yes} AS DOUBLE) END",) * 2
     if kind != _TEXT:
-        if not kind.startswith(("DECIMAL", "BOOLEAN")) and not kind.endswith(
-            ("INT", "INTEGER", "FLOAT", "DOUBLE")
-        ):
-            raise FairrampError(
-                "{option} {name!r} of {where} holds {kind}, not numbers",
-                option=option,
-                name=source.names[int(column[1:])],
-                where=source.shown,
-                kind=kind,
-            )
+        refuse_if(
+            not kind.startswith(("DECIMAL", "BOOLEAN"))
+            and not kind.endswith(("INT", "INTEGER", "FLOAT", "DOUBLE")),
+            "{option} {name!r} of {where} holds {kind}, not numbers",
+            option=option,
+            name=source.names[int(column[1:])],
+            where=source.shown,
+            kind=kind,
+        )
         return (f"CAST({column} AS DOUBLE)",) * 2
     text = f"trim({column})"
     if option == "--label":
@@ -313,12 +309,12 @@ def _refuse_number(source: Source, number: Number) -> None:
             remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
             **told,
         )
-    if text.endswith("%") and number.option == "--score":
-        raise FairrampError(
-            "{option} {name!r} of {where} is in percent ({text!r} in {place}); pass --scale percent",
-            text=text,
-            **told,
-        )
+    refuse_if(
+        text.endswith("%") and number.option == "--score",
+        "{option} {name!r} of {where} is in percent ({text!r} in {place}); pass --scale percent",
+        text=text,
+        **told,
+    )
     remedies = {
         "write decimals one way, and no mark between thousands": "," in text and "." in text,
         "write 1 for yes and 0 for no, or pass --positive VALUE, the one that means yes": number.option
@@ -358,12 +354,12 @@ def _label_sql(source: Source, column: str, name: str) -> str:
         return f"CAST({column} AS VARCHAR)"
     # Whole numbers with gaps are often stored as floats, the gaps as NaN.
     known = column if kind.startswith("DECIMAL") else f"CASE WHEN NOT isnan({column}) THEN {column} END"
-    if source.ask("1", f"WHERE ({known}) <> floor({known}) OR isinf({known}) LIMIT 1"):
-        raise FairrampError(
-            "--group {name!r} of {where} holds numbers with decimals; groups are text or whole numbers",
-            name=name,
-            where=source.shown,
-        )
+    refuse_if(
+        source.ask("1", f"WHERE ({known}) <> floor({known}) OR isinf({known}) LIMIT 1"),
+        "--group {name!r} of {where} holds numbers with decimals; groups are text or whole numbers",
+        name=name,
+        where=source.shown,
+    )
     return f"CAST({known} AS BIGINT)"
 
 
@@ -373,12 +369,12 @@ def _no_id(source: Source, name: str) -> str:
     kind = source.type_of(column)
     if kind == _TEXT:
         return f"({column} IS NULL OR {column} = '')"
-    if not kind.endswith(("INT", "INTEGER")):
-        raise FairrampError(
-            "--id {name!r} of {where} holds {kind}; ids must be text or whole numbers, because 12 and 12.0 would "
-            "be drawn apart",
-            name=name,
-            where=source.shown,
-            kind=kind,
-        )
+    refuse_if(
+        not kind.endswith(("INT", "INTEGER")),
+        "--id {name!r} of {where} holds {kind}; ids must be text or whole numbers, because 12 and 12.0 would "
+        "be drawn apart",
+        name=name,
+        where=source.shown,
+        kind=kind,
+    )
     return f"{column} IS NULL"

@@ -5,6 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from fairramp.cli.render import refuse_if
 from fairramp.errors import FairrampError
 
 __all__ = ["ENVIRONMENT", "make_key", "read_key", "redacted"]
@@ -38,22 +39,19 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
     else:
         return None, None
     key = text.strip("\r\n")
-    if len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"):
-        raise FairrampError(
-            "{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen",
-            where=where,
-        )
+    refuse_if(
+        len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"),
+        "{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen",
+        where=where,
+    )
     _known.add(key)
     return key, warning
 
 
 def _advice(path: str) -> str:
     """What to do about a key file that does not exist: a new key would give other answers than an old one."""
-    folder = Path(path).parent
-    try:
-        others = sorted(p for p in folder.iterdir() if p.is_file() and p.stat().st_size in range(64, 67))
-    except OSError:
-        others = []
+    # A glob of a folder that cannot be read is empty.
+    others = sorted(p for p in Path(path).parent.glob("*") if p.is_file() and p.stat().st_size in range(64, 67))
     if others:
         shown = ", ".join(str(p) for p in others[:3])
         return f"; check its name, because the key you used before must be used again (is it {shown}?)"

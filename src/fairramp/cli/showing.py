@@ -4,12 +4,11 @@ A saved rule is shown with what was asked for, what decides, what the fit saw, a
 is in the rule's file, and no rows are read. What a rule without its record does not know is said.
 """
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from fairramp.cli.render import WIDTH, Screen, count, spoken, wrapped
+from fairramp.cli.render import Screen, count, spoken, wrapped
 from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.labels import show_label
@@ -33,8 +32,8 @@ __all__ = [
     "plain",
     "show",
     "show_audit",
+    "show_certificate",
     "show_heading",
-    "show_way_out",
 ]
 
 _SCALES = {
@@ -58,8 +57,7 @@ _NOT_PROMISED = (
 
 def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str) -> None:
     """Say which rows a table is about."""
-    screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}")
-    screen.text()
+    screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}\n")
 
 
 def show_audit(
@@ -72,8 +70,8 @@ def show_audit(
         screen.text("\nerrors after the rule:" if found.after else "")
         screen.table(found.errors(), every=every)
     screen.text()
-    gaps = found.gaps()
-    screen.table(Table(gaps.to_dict() | {"decisions": ["as given"]}) if decided else gaps)
+    gaps = found.gaps().to_dict()
+    screen.table(Table(gaps | {"decisions": ["as given"]} if decided else gaps))
     screen.text()
     names = tuple(plain_name(show_label(label)) for label in found.groups)
     strata = stratum_index(found.groups) if found.within_strata else None
@@ -92,20 +90,8 @@ def plain(text: str) -> str:
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print it; `found` is the rule's certificate, or why it has none."""
-    screen.heading(rule.heading)
-    screen.text()
-    for name, text in _facts(rule):
-        screen.text(
-            textwrap.fill(
-                one_line(text),
-                WIDTH,
-                initial_indent=f"{name:8}",
-                subsequent_indent=" " * 8,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
-    screen.text()
+    screen.heading(f"{rule.heading}\n")
+    screen.text(*(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()
     if record := rule.record:
@@ -115,25 +101,23 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
             "expectation"
         )
         small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
-        if small:
-            screen.say(f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}.")
-        screen.text()
-    if isinstance(found, str):
-        screen.say(found)
+        rare = f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}."
+        screen.say(*([rare] if small else []), "")
+    if isinstance(found, str) or len(rule.groups) == 1:
+        alone = "There is one single group, so there is no gap to bound."
+        screen.say(found if isinstance(found, str) else alone)
         return
-    if len(rule.groups) == 1:
-        screen.say("There is one single group, so there is no gap to bound.")
-        return
-    screen.text(repr(found))
-    show_way_out(screen, rule, found)
-    screen.text()
+    show_certificate(screen, rule, found)
     often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
-    screen.say(f"Confidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n")
-    screen.say(_NOT_PROMISED)
+    screen.say(
+        f"\nConfidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n",
+        _NOT_PROMISED,
+    )
 
 
-def show_way_out(screen: Screen, rule: Rule, found: Certificate) -> None:
-    """What helps where less is certified than was asked for."""
+def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
+    """What is certified, and what helps where that is less than was asked for."""
+    screen.text(repr(found))
     if 0 < rule.max_gap < found.gap and len(rule.groups) > 1:
         screen.say(
             f"The certified gap is larger than the {rule.max_gap:g} asked for: a smaller --max-gap or more rows "
@@ -189,14 +173,14 @@ def _fitted(rule: Rule) -> str:
     if record is None:
         return "not known: there is no record of the fit, its rows and its rates"
     rows = count(sum(record.rows), "row")
-    text = f"to {rows}{' with weights' if record.weighted else ''}"
-    if any(record.rate_error):
-        text += f", in bins: a rate after is right to {max(record.rate_error):.1e}"
-    if record.cross_fitted:
-        text += ", on cross-fitted scores"
-    if record.solver == "sgd":
-        text += ", by stochastic gradient descent"
-    return f"{text}, by fairramp {record.version}; date: {record.date or 'not given'}"
+    how = {
+        f"to {rows}{' with weights' if record.weighted else ''}": True,
+        f"in bins: a rate after is right to {max(record.rate_error):.1e}": any(record.rate_error),
+        "on cross-fitted scores": record.cross_fitted,
+        "by stochastic gradient descent": record.solver == "sgd",
+        f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
+    }
+    return ", ".join(text for text, holds in how.items() if holds)
 
 
 def certified(certificate: Certificate) -> dict[str, Any]:

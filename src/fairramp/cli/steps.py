@@ -1,11 +1,12 @@
 """What commands do alike: find the columns, open the data, read it, find the key."""
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from fairramp.cli.engine import conversion, prepare, seed_key
-from fairramp.cli.render import Screen
+from fairramp.cli.engine import conversion, prepare
+from fairramp.cli.render import Screen, refuse_if
 from fairramp.cli.scan import Job
 from fairramp.cli.secret import ENVIRONMENT, read_key
 from fairramp.cli.tables import connect, format_of, open_table
@@ -111,8 +112,12 @@ def opened(
     """DATA, read through once and found sound."""
     if delimiter is not None:
         delimiter = _plain_delimiter(delimiter)
-        if len(delimiter) != 1 or delimiter in '"\r\n':
-            raise FairrampError("must be one character, or the word tab", argument="delimiter", got=delimiter)
+        refuse_if(
+            len(delimiter) != 1 or delimiter in '"\r\n',
+            "must be one character, or the word tab",
+            argument="delimiter",
+            got=delimiter,
+        )
     if rule is not None and scale not in (None, rule.scale):
         raise FairrampError(
             "--scale {given} does not fit the rule, which was fitted on the scale {fitted!r}; leave it out and "
@@ -121,20 +126,20 @@ def opened(
             fitted=rule.scale,
             conversion=conversion(str(scale), rule.scale),
         )
-    if positive is not None and label is None:
-        raise FairrampError("--positive needs --label, the column with the true outcomes")
+    refuse_if(
+        positive is not None and label is None, "--positive needs --label, the column with the true outcomes"
+    )
     scale = scale or (rule.scale if rule else "probability")
     numbers = {"--label": label, "--weight": weight}
     with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
         with screen.progress(connection, "Looking at the rows"):
             job = prepare(source, columns, numbers, scale=scale, decimal=decimal, positive=positive, rule=rule)
-        if scale == "percent" and job.rows and (job.score.highest or 0.0) <= 1:
+        if scale == "percent" and job.rows and job.score.highest <= 1:
             screen.warn(
                 f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
                 "percent?"
             )
-        if not job.rows and not may_be_empty:
-            raise FairrampError("{where} has a header and no rows", where=source.shown)
+        refuse_if(not job.rows and not may_be_empty, "{where} has a header and no rows", where=source.shown)
         yield job
 
 
@@ -159,25 +164,27 @@ def drawing(
 ) -> tuple[str | None, bool]:
     """The key to draw with, if decisions are wanted, and whether rows are drawn by number."""
     if probability_only:
-        if seed is not None or key_file is not None:
-            raise FairrampError("--probability-only draws nothing; leave out --key-file and --random-seed")
+        refuse_if(
+            seed is not None or key_file is not None,
+            "--probability-only draws nothing; leave out --key-file and --random-seed",
+        )
         return None, False
     if seed is not None:
-        if id is not None or key_file is not None:
-            raise FairrampError("Pass either --id and --key-file, or --random-seed, not both")
-        if seed < 0:
-            raise FairrampError("must be a whole number from 0 on", argument="random_seed", got=seed)
-        return seed_key(seed), True
+        refuse_if(
+            id is not None or key_file is not None, "Pass either --id and --key-file, or --random-seed, not both"
+        )
+        refuse_if(seed < 0, "must be a whole number from 0 on", argument="random_seed", got=seed)
+        # A key for people without ids, whose rows are drawn by their number.
+        return hashlib.sha256(f"fairramp random seed {seed}".encode()).hexdigest(), True
     if id is None:
-        if key_file is not None:
-            raise FairrampError("--key-file needs --id, the column that says who each row is")
+        refuse_if(key_file is not None, "--key-file needs --id, the column that says who each row is")
         return None, False
     key, warning = read_key(key_file)
-    if key is None:
-        raise FairrampError(
-            "--id needs the secret key: pass --key-file FILE (fairramp keygen makes one) or set {variable}",
-            variable=ENVIRONMENT,
-        )
+    refuse_if(
+        key is None,
+        "--id needs the secret key: pass --key-file FILE (fairramp keygen makes one) or set {variable}",
+        variable=ENVIRONMENT,
+    )
     if warning:
         screen.warn(warning)
     return key, False

@@ -23,14 +23,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairramp.cli.render import STDIN
+import duckdb
+from duckdb import DuckDBPyConnection
+
+from fairramp.cli.render import STDIN, refuse_if, spoken
 from fairramp.core.checks import meant
 from fairramp.errors import FairrampError, shown
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
 
 __all__ = ["Source", "connect", "first_sentence", "format_of", "input_files", "literal", "open_table"]
 
@@ -50,21 +50,19 @@ _FORMATS = {
     ".pq": "parquet",
 }
 _DELIMITERS = (",", ";", "\t", "|")
+_SPREADSHEET = "{where} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that"
 _ENCODING = "{where} is {wrong}; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')"
 
 
 def literal(text: str) -> str:
     """A text as it stands in SQL."""
-    if "\x00" in text:
-        raise FairrampError("A file or column name holds a NUL character; rename it")
+    refuse_if("\x00" in text, "A file or column name holds a NUL character; rename it")
     return "'" + text.replace("'", "''") + "'"
 
 
 @contextlib.contextmanager
-def connect() -> Iterator["DuckDBPyConnection"]:
+def connect() -> Iterator[DuckDBPyConnection]:
     """A database in memory that spills to the temporary folder instead of growing."""
-    import duckdb
-
     spill = Path(tempfile.gettempdir()) / f"fairramp-{secrets.token_hex(8)}"
     limit = os.environ.get("FAIRRAMP_MEMORY", "1GB")
     config: dict[str, Any] = {
@@ -80,8 +78,7 @@ def connect() -> Iterator["DuckDBPyConnection"]:
         raise FairrampError("FAIRRAMP_MEMORY must be a size like 1GB or 500MB", got=limit) from None
     try:
         # Progress is measured for `Screen.progress`; DuckDB's own bar would end up in the output.
-        connection.execute("SET enable_progress_bar = true")
-        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         yield connection
     finally:
         connection.close()
@@ -111,7 +108,7 @@ class Source:
         The byte-order mark of a CSV file, by which spreadsheets know UTF-8, or nothing.
     """
 
-    connection: "DuckDBPyConnection" = field(repr=False)
+    connection: DuckDBPyConnection = field(repr=False)
     query: str
     names: tuple[str, ...]
     types: tuple[str, ...]
@@ -125,13 +122,13 @@ class Source:
         at = [i for i, known in enumerate(self.names) if known == name]
         if len(at) == 1:
             return f"c{at[0]}"
-        if at:
-            raise FairrampError(
-                "{where} has {n} columns called {name!r}; rename all but one",
-                where=self.shown,
-                n=len(at),
-                name=name,
-            )
+        refuse_if(
+            at,
+            "{where} has {n} columns called {name!r}; rename all but one",
+            where=self.shown,
+            n=len(at),
+            name=name,
+        )
         told = {"where": self.shown, "name": name, "option": option}
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and all(part in self.names for part in parts):
@@ -168,20 +165,17 @@ def format_of(path: str) -> str | None:
 
 
 @contextlib.contextmanager
-def open_table(connection: "DuckDBPyConnection", data: str, *, delimiter: str | None = None) -> Iterator[Source]:
+def open_table(connection: DuckDBPyConnection, data: str, *, delimiter: str | None = None) -> Iterator[Source]:
     """Open DATA: a file, a folder, a glob or stdin."""
-    with contextlib.ExitStack() as stack:
-        if data == STDIN:
-            shown, paths = "stdin", [stack.enter_context(_spooled())]
-        else:
-            shown, paths = data, input_files(data)
+    with _spooled() if data == STDIN else contextlib.nullcontext() as spooled:
+        shown, paths = spoken(data), [spooled] if spooled else input_files(data)
         kinds = {format_of(path) or _sniffed(path) for path in paths}
-        if len(kinds) > 1:
-            raise FairrampError(
-                "{where} mixes formats ({kinds}); pass files of one kind",
-                where=shown,
-                kinds=", ".join(sorted(kinds)),
-            )
+        refuse_if(
+            len(kinds) > 1,
+            "{where} mixes formats ({kinds}); pass files of one kind",
+            where=shown,
+            kinds=", ".join(sorted(kinds)),
+        )
         kind = kinds.pop()
         if kind in ("csv", "tsv"):
             yield _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
@@ -212,21 +206,17 @@ def input_files(data: str) -> list[str]:
             and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
             and format_of(str(file))
         )
-        if not found:
-            raise FairrampError("The folder {data} holds no CSV, TSV, JSON lines or Parquet file", data=data)
+        refuse_if(not found, "The folder {data} holds no CSV, TSV, JSON lines or Parquet file", data=data)
         return found
     if path.exists():
-        if not os.access(path, os.R_OK):
-            raise FairrampError("{data} cannot be read: permission denied", data=data)
+        refuse_if(not os.access(path, os.R_OK), "{data} cannot be read: permission denied", data=data)
         return [data]
-    if "://" in data:
-        raise FairrampError("{data} is not a local file; download it first", data=data)
+    refuse_if("://" in data, "{data} is not a local file; download it first", data=data)
     found = sorted(name for name in glob.glob(data, recursive=True) if os.path.isfile(name))
     if not found:
         folder = path.parent
         siblings = [p.name for p in folder.iterdir()] if folder.is_dir() and os.access(folder, os.R_OK) else []
-        near = meant(path.name, siblings)
-        guess = f" Did you mean {folder / near}?" if near else ""
+        guess = f" Did you mean {folder / near}?" if (near := meant(path.name, siblings)) else ""
         raise FairrampError("{data} does not exist.{guess}", data=data, guess=guess)
     return found
 
@@ -240,15 +230,8 @@ def _head(path: str) -> bytes:
         raise FairrampError("{path} is not a sound gzip file: {error}", path=path, error=error) from None
 
 
-def _spreadsheet(shown: str) -> FairrampError:
-    return FairrampError(
-        "{where} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that", where=shown
-    )
-
-
 def _sniffed(path: str) -> str:
-    if path.lower().endswith((".xlsx", ".xls", ".xlsm", ".ods")):
-        raise _spreadsheet(path)
+    refuse_if(path.lower().endswith((".xlsx", ".xls", ".xlsm", ".ods")), _SPREADSHEET, where=path)
     start = _head(path)[:1024]
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -261,17 +244,17 @@ def _list(paths: Sequence[str]) -> str:
     return "[" + ", ".join(literal(path) for path in plain) + "]"
 
 
-def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, delimiter: str | None) -> Source:
+def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, delimiter: str | None) -> Source:
     names, found, strict = _csv_header(paths[0], shown, delimiter)
     mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
     for path in paths[1:]:
         other, _, alike = _csv_header(path, path, found)
-        if other != names:
-            raise FairrampError(
-                "{path} has other columns than {first}; files of one table must have the same",
-                path=path,
-                first=paths[0],
-            )
+        refuse_if(
+            other != names,
+            "{path} has other columns than {first}; files of one table must have the same",
+            path=path,
+            first=paths[0],
+        )
         strict = strict and alike
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     query = (
@@ -285,60 +268,50 @@ def _open_csv(connection: "DuckDBPyConnection", paths: list[str], shown: str, de
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
     """Names, delimiter, and whether all line ends of the header are of one kind."""
     head = _head(path)
-    if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):  # what .xlsx and .ods, and .xls, begin with
-        raise _spreadsheet(shown)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise FairrampError(_ENCODING, where=shown, wrong="UTF-16 text")
+    # What .xlsx and .ods, and .xls, begin with.
+    refuse_if(head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")), _SPREADSHEET, where=shown)
+    refuse_if(head.startswith((b"\xff\xfe", b"\xfe\xff")), _ENCODING, where=shown, wrong="UTF-16 text")
     try:
         text = io.TextIOWrapper(io.BytesIO(head), "utf-8-sig", newline="").read()
     except UnicodeDecodeError as error:
         if error.start < len(head) - 4 or len(head) < _HEAD:  # not a character that the limit has cut
             raise FairrampError(_ENCODING, where=shown, wrong="not UTF-8 text") from None
         text = head[: error.start].decode("utf-8-sig")
-    if not text.strip():
-        raise FairrampError("{where} is empty; it needs a first line with the names of the columns", where=shown)
-    if "\x00" in text:
-        raise FairrampError("{where} is not a text file; pass CSV, TSV, JSON lines or Parquet", where=shown)
+    refuse_if(
+        not text.strip(), "{where} is empty; it needs a first line with the names of the columns", where=shown
+    )
+    refuse_if("\x00" in text, "{where} is not a text file; pass CSV, TSV, JSON lines or Parquet", where=shown)
     best: tuple[list[str], str, bool] = ([], ",", True)
     for candidate in (delimiter,) if delimiter else _DELIMITERS:
-        lines = io.StringIO(text, newline="")
-        reader = csv.reader(lines, delimiter=candidate)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=candidate)
         try:
             cells = next(row for row in reader if row)
         except (csv.Error, StopIteration):
             continue
-        parts = list(islice(io.StringIO(text, newline=""), reader.line_num))
-        ends = {line[len(line.rstrip("\r\n")) :] for line in parts}
+        lines = islice(io.StringIO(text, newline=""), reader.line_num)
+        ends = {line[len(line.rstrip("\r\n")) :] for line in lines}
         if len(cells) > len(best[0]):
             best = (cells, candidate, len(ends) == 1)
-    if not best[0]:
-        raise FairrampError("The first line of {where} cannot be read as names of columns", where=shown)
+    refuse_if(not best[0], "The first line of {where} cannot be read as names of columns", where=shown)
     return tuple(best[0]), best[1], best[2]
 
 
-def _open_typed(connection: "DuckDBPyConnection", paths: list[str], shown: str, kind: str) -> Source:
-    import duckdb
-
-    if any(os.path.getsize(path) == 0 for path in paths):
-        raise FairrampError("{where} is empty", where=shown)
-    if kind == "parquet":
-        reader = f"read_parquet({_list(paths)})"
-    else:
-        shape = "newline_delimited" if kind == "jsonl" else "auto"
-        # All rows are looked at: a type guessed from the first ones may be wrong for the last.
-        options = f"{_list(paths)}, format='{shape}', sample_size=-1, maximum_object_size=67108864"
-        reader = f"read_json({options})"
+def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, kind: str) -> Source:
+    refuse_if(any(os.path.getsize(path) == 0 for path in paths), "{where} is empty", where=shown)
+    shape = "newline_delimited" if kind == "jsonl" else "auto"
+    # All rows are looked at: a type guessed from the first ones may be wrong for the last.
+    options = f"{_list(paths)}, format='{shape}', sample_size=-1, maximum_object_size=67108864"
+    reader = f"read_parquet({_list(paths)})" if kind == "parquet" else f"read_json({options})"
     try:
         described = connection.sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     except duckdb.Error as error:
         raise FairrampError(
             "{where} cannot be read as {kind}: {why}", where=shown, kind=kind, why=first_sentence(error)
         ) from None
-    names, types = tuple(row[0] for row in described), tuple(row[1] for row in described)
+    names, types, *_ = zip(*described, strict=True)
     if kind != "parquet":
         # Text that looks like a date stays the text it is.
-        guessed = ("DATE", "TIME", "TIMESTAMP", "UUID")
-        types = tuple("VARCHAR" if t.startswith(guessed) else t for t in types)
+        types = tuple("VARCHAR" if t.startswith(("DATE", "TIME", "UUID")) else t for t in types)
         columns = ", ".join(f"{literal(n)}: {literal(t)}" for n, t in zip(names, types, strict=True))
         reader = f"read_json({options}, columns={{{columns}}})"
     inner = ", ".join(f"c{i}" for i in range(len(names)))
@@ -350,13 +323,12 @@ def first_sentence(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0].split("Error: ", 1)[-1] if lines else "unknown"
     if text.startswith("CSV Error on Line"):
-        number = text.split(":")[-1].strip()
         why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")[:100]
         # Searched for in all lines: the one before may be the line of the file itself, however long.
         cells = re.search(r"^\s*Expected Number of Columns: (\d+) Found: (\d+)", str(error), re.MULTILINE)
         if cells:
             why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, and the header has {cells[1]}"
-        return f"line {number}: {why or 'cannot be read'}."
+        return f"line {text.split(':')[-1].strip()}: {why or 'cannot be read'}."
     if "state machine" in text:
         return "its line ends or quotes are mixed up; save it again from one program."
     return text if text.endswith(".") else f"{text}."

@@ -18,10 +18,7 @@ from fairramp.cli.options import (
     Score,
     Strata,
 )
-from fairramp.cli.render import STDOUT, Screen, count, spoken
-from fairramp.errors import FairrampError
-
-__all__ = ["apply"]
+from fairramp.cli.render import STDOUT, Screen, count, refuse_if, spoken
 
 
 def apply(
@@ -75,12 +72,12 @@ def apply(
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
     how = {"scale": scale, "decimal": decimal, "delimiter": delimiter}
     with steps.opened(screen, data, columns, **how, rule=known, may_be_empty=True) as job:
-        taken = [name for name in added if name in job.source.names]
-        if taken:
-            raise FairrampError(
+        for name in added:
+            refuse_if(
+                name in job.source.names,
                 "{where} has a column {name!r} already; pass --prefix new_ or rename it",
                 where=job.source.shown,
-                name=taken[0],
+                name=name,
             )
         if job.rows:
             guards.warn_groups(screen, job, known)
@@ -102,9 +99,9 @@ def apply(
                 mark=job.source.mark,
                 empty=not job.rows,
             )
-    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.")
+    end = "\n" if job.rows else ""
+    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.{end}")
     if job.rows:
-        screen.text()
         screen.table(engine.decided_table(known, groups, decided=key is not None), every=every, more="with --all")
     if key is None and not probability_only:
         screen.say(

@@ -23,8 +23,6 @@ from fairramp.cli.options import (
 )
 from fairramp.cli.render import Screen
 
-__all__ = ["audit"]
-
 
 def audit(
     data: Data,
@@ -94,7 +92,7 @@ def audit(
         weight=weight,
     )
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
-    decided = known is None and guards.is_decided(arrays["scores"])
+    decided = known is None and bool(((arrays["scores"] == 0) | (arrays["scores"] == 1)).all())
     showing.show_audit(screen, found, columns, data, decided=decided, every=every)
     gate, code = None, 0
     if fail_above is not None or fail_unless_below is not None:

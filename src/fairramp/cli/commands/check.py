@@ -16,8 +16,6 @@ from fairramp.cli.options import (
 )
 from fairramp.cli.render import Screen, count
 
-__all__ = ["check"]
-
 
 def check(
     rule: RuleFile,

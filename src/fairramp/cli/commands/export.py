@@ -7,8 +7,6 @@ from cyclopts import Parameter
 from fairramp.cli.options import OUTPUT, Json, Names, Quiet, RuleFile
 from fairramp.cli.render import STDOUT, Screen, count, spoken
 
-__all__ = ["export"]
-
 
 def export(
     rule: RuleFile,
@@ -92,8 +90,9 @@ def export(
     exporting.check(to, output, rule, given)
     notes = exporting.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
-    screen.say(f"The rule for {count(len(known.groups), 'group')} as {form}, written to {spoken(target)}.")
-    screen.text(f"\nfingerprint {known.fingerprint}")
-    for note in notes:
-        screen.say(note)
+    screen.say(
+        f"The rule for {count(len(known.groups), 'group')} as {form}, written to {spoken(target)}.\n",
+        f"fingerprint {known.fingerprint}",
+        *notes,
+    )
     screen.result("export", rule=rule, to=to, dialect=dialect, output=target, rule_fingerprint=known.fingerprint)

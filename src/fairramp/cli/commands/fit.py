@@ -24,8 +24,6 @@ from fairramp.cli.options import (
 )
 from fairramp.cli.render import STDIN, STDOUT, Screen, spoken, typed
 
-__all__ = ["fit"]
-
 
 def fit(
     data: Data,
@@ -118,20 +116,22 @@ def fit(
     screen.heading(f"{found.heading}\n")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
-    for note in found.notes:
-        screen.say(f"\n{note}")
-    screen.say(f"\na higher score means yes; if a high score is bad (a risk), pass {guards.turned(scale)}")
-    screen.say(f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation")
+    accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
     if label is not None:
-        screen.say(f"accuracy on these rows: {before:.2%} before, {after:.2%} after")
-    else:
-        screen.say("accuracy: unknown without --label; the rule itself needed no labels")
-    screen.text(f"\n{certificate!r}")
-    showing.show_way_out(screen, found, certificate)
+        accuracy = f"accuracy on these rows: {before:.2%} before, {after:.2%} after"
+    screen.say(
+        *(f"\n{note}" for note in found.notes),
+        f"\na higher score means yes; if a high score is bad (a risk), pass {guards.turned(scale)}",
+        f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation",
+        f"{accuracy}\n",
+    )
+    showing.show_certificate(screen, found, certificate)
     screen.say(f"\nSaved to {spoken(output)}. Next (replace ID by the name of your id column):")
-    screen.text(typed(["keygen", "key.txt"]))
-    rows_again = "DATA" if data == STDIN else data
-    screen.text(typed(["apply", saved, rows_again, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]))
+    again = "DATA" if data == STDIN else data
+    screen.text(
+        typed(["keygen", "key.txt"]),
+        typed(["apply", saved, again, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
+    )
     screen.result(
         "fit",
         data=data,

@@ -22,8 +22,6 @@ from fairramp.cli.options import (
 )
 from fairramp.cli.render import STDOUT, Screen
 
-__all__ = ["frontier"]
-
 
 def frontier(
     data: Data,
@@ -113,10 +111,11 @@ def frontier(
         outputs.write_table(table, output)
     screen.heading(f"{curve.heading}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
-    screen.text(f"\n{curve.own}")
-    screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")
-    if output not in (None, STDOUT):
-        screen.say(f"Saved to {output}.")
+    screen.say(
+        f"\n{curve.own}",
+        "each point has the most accurate rates (fit with --target-rate accuracy)",
+        *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
+    )
     screen.result(
         "frontier",
         data=data,

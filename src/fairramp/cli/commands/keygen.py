@@ -7,8 +7,6 @@ from cyclopts import Parameter
 from fairramp.cli.options import Quiet
 from fairramp.cli.render import Screen
 
-__all__ = ["keygen"]
-
 
 def keygen(
     file: Annotated[str, Parameter(help="Where the key goes; it must not exist.")],

@@ -21,10 +21,7 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-from fairramp.cli.render import STDOUT, Screen, spoken
-from fairramp.errors import FairrampError
-
-__all__ = ["report"]
+from fairramp.cli.render import STDOUT, Screen, refuse_if, spoken
 
 
 def report(
@@ -59,8 +56,11 @@ def report(
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = steps.load_rule(rule, "report")
-    if not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")):
-        raise FairrampError("A report is a web page: end {output} in .html", output=output)
+    refuse_if(
+        not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
+        "A report is a web page: end {output} in .html",
+        output=output,
+    )
     outputs.check_target(output)
     guards.keep_inputs(output, data, {"the rule": rule})
     columns = steps.columns_of(known, score, group, strata)
@@ -81,11 +81,9 @@ def report(
     made = known.report(**arrays, title=title, confidence=confidence)
     outputs.write_text(output, made.html, "the report")
     content = made.content
-    for word, text in (("Before", content.sentence), ("After", content.chosen.sentence)):
-        screen.say(f"{word}: {showing.plain(text[:1].upper() + text[1:])}")
-    screen.text()
-    for note in filter(None, (content.drift, *content.notes)):
-        screen.say(showing.plain(note))
+    before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
+    notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
+    screen.say(*(showing.plain(note) for note in notes if note))
     if quiet and content.is_kept is False:
         screen.warn(showing.plain(content.drift or ""))
     screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")

@@ -3,8 +3,6 @@
 from fairramp.cli.options import All, Confidence, Json, Quiet, RuleFile
 from fairramp.cli.render import Screen
 
-__all__ = ["show"]
-
 
 def show(
     rule: RuleFile,
