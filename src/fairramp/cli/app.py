@@ -9,8 +9,6 @@ from cyclopts import App
 from fairramp._version import __version__
 from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, report, show
 
-__all__ = ["app", "spelled"]
-
 app = App(
     name="fairramp",
     help="Equal selection rates between groups, from any classifier's scores.\n\n"

@@ -13,17 +13,6 @@ from fairramp.core.scales import SCALES
 from fairramp.deploy.columns import Columns
 from fairramp.errors import FairrampError
 
-__all__ = [
-    "accuracy",
-    "conversion",
-    "decide_all",
-    "decided_table",
-    "fit",
-    "is_whole",
-    "output_query",
-    "prepare",
-]
-
 
 def prepare(
     source: Source,
@@ -98,13 +87,10 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
 
 def _adapted(job: Job, rule: "fairramp.Rule") -> Job:
     """Groups in the types of the rule: 1 is text in CSV and a number in Parquet, and it is the same group."""
-    if not job.rows:
-        return job
-    keys: list[str] = []
-    values: list[list[Any]] = []
-    here = map(list, zip(*job.cells, strict=True))
-    for key, found, (name, known) in zip(job.keys, here, job.columns.labels(rule.groups), strict=True):
-        typed, cells = _as_known(key, found, known)
+    values = map(list, zip(*job.cells, strict=True))
+    pairs = list(zip(values, job.columns.labels(rule.groups), strict=False))  # no rows, no values
+    typed = [_as_known(key, cells, known) for key, (cells, (_, known)) in zip(job.keys, pairs, strict=False)]
+    for (_, cells), (_, (name, known)) in zip(typed, pairs, strict=True):
         kinds, types = _types(known), _types(cells)
         # Or else all would be unseen, and pooled without a word.
         refuse_if(
@@ -116,10 +102,9 @@ def _adapted(job: Job, rule: "fairramp.Rule") -> Job:
             here=next((value for value in cells if value is not None), None),
             there=next((value for value in known if value is not None), None),
         )
-        keys.append(typed)
-        values.append(cells)
     # Codes were given to the values as they stand in the file: only their names change.
-    return replace(job, cells=tuple(zip(*values, strict=True)), typed_keys=tuple(keys))
+    named = tuple(zip(*(cells for _, cells in typed), strict=True))
+    return replace(job, cells=named, typed_keys=tuple(key for key, _ in typed)) if typed else job
 
 
 def _types(values: list[Any]) -> set[type]:
@@ -165,8 +150,12 @@ def fit(job: Job, **settings: Any) -> fairramp.Rule:
         criterion = fairramp.Covariance(strata=strata) if columns.strata else None
         rule = fairramp.fit_rule(**arrays, criterion=criterion, **settings)
     else:
+        rows = job.relation()
+        if job.source.format != "parquet":  # there are many passes, and text is parsed once
+            rows.create("kept")
+            rows = job.source.connection.table("kept")
         rule = fairramp.fit_frame(
-            job.kept(),
+            rows,
             score=inner.score,
             group=inner.groups,
             weight="weight" if "--weight" in job.numbers else None,

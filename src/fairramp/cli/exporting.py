@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from fairramp.cli.engine import is_whole
-from fairramp.cli.guards import keep_inputs, keep_others
-from fairramp.cli.outputs import check_target, is_stream, write_text
+from fairramp.cli.guards import check_output, keep_others
+from fairramp.cli.outputs import is_stream, write_text
 from fairramp.cli.render import STDIN, refuse_if
 from fairramp.core.checks import check_option, meant
 from fairramp.deploy.columns import Columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.errors import FairrampError
 from fairramp.rule.rule import Rule
-
-__all__ = ["check", "export"]
 
 _NAMES = ("score", "group", "strata", "prefix")
 #: The options of each form.
@@ -55,37 +53,23 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
             "history of your shell",
             argument=name,
         )
-    refuse_if(
-        to == "sql" and "dialect" not in given,
-        "--to sql needs --dialect: {dialects}",
-        dialects=", ".join(DIALECTS),
-    )
-    table = given.get("key_table")
-    refuse_if(
-        isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")),
-        "--key-table {table} is a file, and the key is read in the database: name a table there, with one "
-        "row that holds the key",
-        table=table,
-    )
-    refuse_if(
-        "model" in given and "score_type" in given,
-        "--score-type is for a rule alone; with --model the scores are the model's own",
-    )
-    refuse_if(
-        "column" in given and "model" not in given,
-        "--column needs --model, the classifier whose scores have several columns",
-    )
-    ending = _ENDINGS.get(to)
-    refuse_if(
-        ending is not None and (output is None or not output.lower().endswith(ending)),
-        "--to {to} writes a file that is no text: name it with -o FILE{ending}",
-        to=to,
-        ending=ending,
-    )
+    table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
+    refusals = {
+        "--to sql needs --dialect: {dialects}": to == "sql" and "dialect" not in given,
+        "--key-table {table} is a file, and the key is read in the database: name a table there, with one row "
+        "that holds the key": Path(table).is_file() or table.lower().endswith(".txt"),
+        "--score-type is for a rule alone; with --model the scores are the model's own": {"model", "score_type"}
+        <= set(given),
+        "--column needs --model, the classifier whose scores have several columns": "column" in given
+        and "model" not in given,
+        "--to {to} writes a file that is no text: name it with -o FILE{ending}": ending
+        and not (output or "").lower().endswith(ending),
+    }
+    for sentence, wrong in refusals.items():
+        refuse_if(wrong, sentence, dialects=", ".join(DIALECTS), table=table, to=to, ending=ending)
     if output is None or is_stream(output):
         return
-    check_target(output)
-    keep_inputs(output, STDIN, {"the rule": rule, "--model": given.get("model")})
+    check_output(output, STDIN, {"the rule": rule, "--model": given.get("model")})
     if to == "json":
         keep_others(output)
     else:

@@ -1,12 +1,14 @@
 """What a command refuses, warns of, or fails on: inputs are never overwritten, and numbers not over-read."""
 
+import contextlib
 import json
 import os
 import shlex
 import unicodedata
+from pathlib import Path
 from typing import Any
 
-from fairramp.cli.outputs import is_stream
+from fairramp.cli.outputs import check_target, is_stream
 from fairramp.cli.render import STDIN, count, refuse_if
 from fairramp.cli.scan import Job
 from fairramp.cli.tables import input_files
@@ -20,28 +22,15 @@ from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.file import FORMAT
 from fairramp.rule.rule import Rule
 
-__all__ = [
-    "WORDS",
-    "earlier_rule",
-    "exit_code",
-    "judge",
-    "keep_inputs",
-    "keep_others",
-    "turned",
-    "warn_direction",
-    "warn_duplicates",
-    "warn_groups",
-]
-
-
 #: What gates and checks say of each verdict.
 WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "FAILED", Verdict.UNDECIDED: "undecided"}
 
 
-def keep_inputs(output: str, data: str, others: dict[str, str | None] | None = None) -> None:
-    """Refuse to write over what is read."""
+def check_output(output: str, data: str, others: dict[str, str | None] | None = None, **kind: bool) -> None:
+    """Refuse an output that cannot be written, as `check_target` does, or that is one of the inputs."""
     if is_stream(output):
         return
+    check_target(output, **kind)
     given = {"DATA": data} | (others or {})
     tables = {name: path for name, path in given.items() if path not in (None, STDIN)}
     named = [
@@ -59,29 +48,22 @@ def keep_inputs(output: str, data: str, others: dict[str, str | None] | None = N
         )
 
 
-def keep_others(path: str) -> None:
-    """Refuse to write a rule over a file that is something else, such as data or a key."""
+def keep_others(path: str) -> Rule | None:
+    """Refuse to write a rule over what is none, such as data or a key; the rule that the file holds, if any."""
     if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
-        return
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError):
-        content = None
+        return None
+    content = None
+    with contextlib.suppress(OSError, ValueError):
+        content = json.loads(Path(path).read_bytes())
     # A rule of another version is one, too.
     refuse_if(
         not isinstance(content, dict) or content.get("format") != FORMAT,
         "{path} exists and is not a rule, so it is not overwritten; name another file or delete it",
         path=path,
     )
-
-
-def earlier_rule(path: str) -> Rule | None:
-    """The rule that a file holds, if it holds one that can be read."""
-    try:
-        return Rule.load(path) if os.path.isfile(path) else None
-    except (OSError, FairrampError):
-        return None
+    with contextlib.suppress(OSError, FairrampError):
+        return Rule.load(path)
+    return None
 
 
 def turned(scale: str | None) -> str:

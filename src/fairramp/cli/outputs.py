@@ -27,17 +27,6 @@ from fairramp.data import files
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError
 
-__all__ = [
-    "PICTURES",
-    "check_target",
-    "is_stream",
-    "replacing",
-    "write",
-    "write_picture",
-    "write_table",
-    "write_text",
-]
-
 #: Pictures that a frontier can be written as.
 PICTURES = (".svg", ".png", ".html")
 #: Endings that tables may have.
@@ -125,14 +114,10 @@ def write(
             except duckdb.IOException as error:
                 raise FairrampError(_UNWRITABLE, path=path, why=_reason(error)) from None
         if special:
-            with open(temporary, "rb") as start, _opened_stream(path) as end:
+            stdout = contextlib.nullcontext(sys.stdout.buffer)  # stays open
+            with open(temporary, "rb") as start, stdout if path == STDOUT else open(path, "wb") as end:
                 shutil.copyfileobj(start, end)
                 end.flush()
-
-
-def _opened_stream(path: str) -> Any:
-    """Where the bytes of an output go that cannot be replaced; stdout stays open."""
-    return contextlib.nullcontext(sys.stdout.buffer) if path == STDOUT else open(path, "wb")
 
 
 def write_text(path: str | None, text: str, what: str) -> None:

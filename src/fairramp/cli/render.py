@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from fairramp.core.table import Table
 
-__all__ = ["STDIN", "STDOUT", "WIDTH", "Screen", "count", "for_stderr", "refuse_if", "spoken", "typed", "wrapped"]
-
 #: What a lone - stands for, as DATA and as an output.
 STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from fairramp.cli.render import STDIN, STDOUT, for_stderr
-from fairramp.errors import FairrampError, FairrampWarning
+from cyclopts import CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
-__all__ = ["run"]
+from fairramp.cli.app import app, spelled
+from fairramp.cli.render import STDIN, STDOUT, for_stderr
+from fairramp.cli.secret import redacted
+from fairramp.errors import FairrampError, FairrampWarning
 
 _ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEBUG=1 shows more"
 _HALF = "Stopped; nothing is half-written."
@@ -52,8 +54,6 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(error.__cause__ or error.__context__, _Stopped) or "Query interrupted" in str(error):
             return _fail(_HALF, 128 + _Stopped.last)
         if debug:
-            from fairramp.cli.secret import redacted
-
             sys.stderr.write(redacted(traceback.format_exc()))
         return _explain(error)
     return code
@@ -66,10 +66,6 @@ def _stream(before: str, dash: str) -> str:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    from cyclopts import CycloptsError
-
-    from fairramp.cli.app import app
-
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
@@ -82,8 +78,6 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 def _usage(error: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and what was probably meant."""
-    from cyclopts import CoercionError, MissingArgumentError, UnusedCliTokensError
-
     if isinstance(error, UnusedCliTokensError):
         left = " ".join(error.unused_tokens or [])
         return f"{left!r} is one word too many; put names with spaces in quotes, like 'my score'."
@@ -133,14 +127,10 @@ def _explain(error: Exception) -> int:
 
 def _told(message: Any) -> str:
     """A sentence with Python's arguments as the options they are here."""
-    from fairramp.cli.app import spelled
-
     return message.told(spelled) if isinstance(message, FairrampError | FairrampWarning) else str(message)
 
 
 def _fail(text: str, code: int) -> int:
-    from fairramp.cli.secret import redacted
-
     with contextlib.suppress(OSError):
         sys.stderr.write(for_stderr(redacted(f"fairramp: {text}")) + "\n")
     return code

@@ -21,8 +21,6 @@ from fairramp.data.groups import Codes
 from fairramp.deploy.columns import Columns
 from fairramp.errors import FairrampError
 
-__all__ = ["Job", "Number", "scan"]
-
 _TEXT = "VARCHAR"
 #: Words for yes and no in columns of labels, whatever their case.
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
@@ -124,13 +122,6 @@ class Job:
         if self.columns.id is not None:
             parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
         return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
-
-    def kept(self) -> duckdb.DuckDBPyRelation:
-        """The same for many passes: text files are parsed once."""
-        if self.source.format == "parquet":
-            return self.relation()
-        self.relation().create("kept")
-        return self.source.connection.table("kept")
 
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
         """Arguments for the functions that work in memory: scores, groups, labels, sample_weight, strata.
@@ -243,10 +234,19 @@ def scan(
         if wrong:
             _refuse_number(source, number)
         if option == "--label" and positive is not None and highest == 0:
-            _refuse_positive(source, number, positive)
+            there = source.ask(f"DISTINCT CAST({column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
+            values = [repr(value) for (value,) in there]
+            raise FairrampError(
+                "--positive {positive!r} stands in no row of --label {name!r} of {where}, which has {values}"
+                "{more}",
+                positive=positive,
+                name=number.name,
+                where=source.shown,
+                values=", ".join(values[:5]),
+                more=", …" if len(values) > 5 else "",
+            )
         resolved[option] = number
-    counts = tuple(row[-1] for row in cells)
-    parts = tuple(row[:-1] for row in cells)
+    parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
     return Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
 
 
@@ -280,18 +280,6 @@ def _readings(
     dot = f"TRY_CAST({text} AS DOUBLE)"
     comma = f"CASE WHEN NOT contains({column}, '.') THEN TRY_CAST(replace({text}, ',', '.') AS DOUBLE) END"
     return {None: (dot, comma), ",": (comma, comma), ".": (dot, dot)}[decimal]
-
-
-def _refuse_positive(source: Source, number: Number, positive: str) -> None:
-    found = source.ask(f"DISTINCT CAST({number.column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
-    raise FairrampError(
-        "--positive {positive!r} stands in no row of --label {name!r} of {where}, which has {values}{more}",
-        positive=positive,
-        name=number.name,
-        where=source.shown,
-        values=", ".join(repr(value) for (value,) in found[:5]),
-        more=", …" if len(found) > 5 else "",
-    )
 
 
 def _refuse_number(source: Source, number: Number) -> None:

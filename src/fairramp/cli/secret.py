@@ -8,8 +8,6 @@ from pathlib import Path
 from fairramp.cli.render import refuse_if
 from fairramp.errors import FairrampError
 
-__all__ = ["ENVIRONMENT", "make_key", "read_key", "redacted"]
-
 #: The variable that may hold the key.
 ENVIRONMENT = "FAIRRAMP_KEY"
 _KEY_LENGTH = 64
@@ -18,12 +16,12 @@ _known: set[str] = set()
 
 def read_key(path: str | None) -> tuple[str | None, str | None]:
     """The key, from the file or else the environment, and a warning if others can read the file."""
-    warning = None
+    text, where, warning = os.environ.get(ENVIRONMENT), f"The variable {ENVIRONMENT}", None
     if path is not None:
+        where = f"The key file {path}"
         try:
             with open(path, encoding="ascii") as file:
-                text = file.read(4096)
-                mode = os.fstat(file.fileno()).st_mode
+                text, mode = file.read(4096), os.fstat(file.fileno()).st_mode
         except UnicodeDecodeError:
             text, mode = "", 0
         except OSError as error:
@@ -31,12 +29,9 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
             raise FairrampError(
                 "Cannot read the key file {path}: {why}{advice}", path=path, why=error.strerror, advice=advice
             ) from None
-        where = f"The key file {path}"
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
             warning = f"others can read the key file {path}; close it with: chmod 600 {path}"
-    elif ENVIRONMENT in os.environ:
-        text, where = os.environ[ENVIRONMENT], f"The variable {ENVIRONMENT}"
-    else:
+    if text is None:
         return None, None
     key = text.strip("\r\n")
     refuse_if(

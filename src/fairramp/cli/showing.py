@@ -24,18 +24,6 @@ from fairramp.rule.rule import Ramp, Rule
 from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
 
-__all__ = [
-    "certificate_of",
-    "certified",
-    "checked",
-    "content",
-    "plain",
-    "show",
-    "show_audit",
-    "show_certificate",
-    "show_heading",
-]
-
 _SCALES = {
     "probability": "a probability from 0 to 1",
     "percent": "a percentage from 0 to 100",

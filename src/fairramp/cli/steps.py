@@ -14,18 +14,6 @@ from fairramp.deploy.columns import Columns
 from fairramp.errors import FairrampError, RuleFormatError
 from fairramp.rule.rule import Rule
 
-__all__ = [
-    "columns_of",
-    "drawing",
-    "load_rule",
-    "named",
-    "number_or_word",
-    "opened",
-    "output_delimiter",
-    "read",
-    "width_of",
-]
-
 
 def width_of(ramp_width: float | None, scale: str | None) -> float:
     """A ramp width as the library has it: for percentages, points are hundredths of a probability."""
@@ -45,14 +33,6 @@ def output_delimiter(job: Job, delimiter: str | None, decimal: str | None) -> st
     if job.source.format != "csv" and delimiter is not None:
         return _plain_delimiter(delimiter)
     return ";" if decimal == "," or job.score.comma else ","
-
-
-def number_or_word(text: str) -> str | float:
-    """A number if it is one, or else the word."""
-    try:
-        return float(text)
-    except ValueError:
-        return text.strip()
 
 
 def load_rule(path: str, command: str | None = None) -> Rule:
@@ -118,23 +98,23 @@ def opened(
             argument="delimiter",
             got=delimiter,
         )
-    if rule is not None and scale not in (None, rule.scale):
-        raise FairrampError(
-            "--scale {given} does not fit the rule, which was fitted on the scale {fitted!r}; leave it out and "
-            "{conversion}, or fit again with --scale {given}",
-            given=scale,
-            fitted=rule.scale,
-            conversion=conversion(str(scale), rule.scale),
-        )
+    own = rule.scale if rule else scale or "probability"
+    refuse_if(
+        scale not in (None, own),
+        "--scale {given} does not fit the rule, which was fitted on the scale {fitted!r}; leave it out and "
+        "{conversion}, or fit again with --scale {given}",
+        given=scale,
+        fitted=own,
+        conversion=conversion(str(scale), own),
+    )
     refuse_if(
         positive is not None and label is None, "--positive needs --label, the column with the true outcomes"
     )
-    scale = scale or (rule.scale if rule else "probability")
     numbers = {"--label": label, "--weight": weight}
     with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
         with screen.progress(connection, "Looking at the rows"):
-            job = prepare(source, columns, numbers, scale=scale, decimal=decimal, positive=positive, rule=rule)
-        if scale == "percent" and job.rows and job.score.highest <= 1:
+            job = prepare(source, columns, numbers, scale=own, decimal=decimal, positive=positive, rule=rule)
+        if own == "percent" and job.rows and job.score.highest <= 1:
             screen.warn(
                 f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
                 "percent?"

@@ -32,8 +32,6 @@ from fairramp.cli.render import STDIN, refuse_if, spoken
 from fairramp.core.checks import meant
 from fairramp.errors import FairrampError, shown
 
-__all__ = ["Source", "connect", "first_sentence", "format_of", "input_files", "literal", "open_table"]
-
 #: Bytes in which the header of a CSV file must end.
 _HEAD = 1 << 20
 #: Never the text of a cell, so that no cell is read as missing.
@@ -65,15 +63,17 @@ def connect() -> Iterator[DuckDBPyConnection]:
     """A database in memory that spills to the temporary folder instead of growing."""
     spill = Path(tempfile.gettempdir()) / f"fairramp-{secrets.token_hex(8)}"
     limit = os.environ.get("FAIRRAMP_MEMORY", "1GB")
-    config: dict[str, Any] = {
-        "memory_limit": limit,
-        "threads": str(min(os.cpu_count() or 1, 8)),  # each needs memory of its own
-        "temp_directory": str(spill),
-        "autoinstall_known_extensions": "false",  # nothing is fetched behind the user's back
-        "autoload_known_extensions": "false",
-    }
     try:
-        connection = duckdb.connect(":memory:", config=config)
+        connection = duckdb.connect(
+            ":memory:",
+            config={
+                "memory_limit": limit,
+                "threads": str(min(os.cpu_count() or 1, 8)),  # each needs memory of its own
+                "temp_directory": str(spill),
+                "autoinstall_known_extensions": "false",  # nothing is fetched behind the user's back
+                "autoload_known_extensions": "false",
+            },
+        )
     except duckdb.Error:
         raise FairrampError("FAIRRAMP_MEMORY must be a size like 1GB or 500MB", got=limit) from None
     try:

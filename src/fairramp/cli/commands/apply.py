@@ -65,8 +65,7 @@ def apply(
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = steps.load_rule(rule, "apply")
-    outputs.check_target(output, table=True)
-    guards.keep_inputs(output, data, {"the rule": rule, "the key file": key_file})
+    guards.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = steps.drawing(screen, id, key_file, random_seed, probability_only)
     columns = steps.columns_of(known, score, group, strata, id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]

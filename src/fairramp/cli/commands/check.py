@@ -61,8 +61,14 @@ def check(
         rule=known,
         weight=weight,
     )
-    del arrays["labels"]
-    found = compare(known, **arrays, confidence=confidence)
+    found = compare(
+        known,
+        arrays["scores"],
+        arrays["groups"],
+        strata=arrays["strata"],
+        sample_weight=arrays["sample_weight"],
+        confidence=confidence,
+    )
     code = guards.exit_code(found.verdict, sound=found.is_sound)
     showing.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())

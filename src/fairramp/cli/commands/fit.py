@@ -40,7 +40,7 @@ def fit(
     weight: Weight = None,
     strata: Strata = None,
     target_rate: Annotated[
-        str,
+        float | str,
         Parameter(
             help="Where the rates meet: optimal, a number, or with --label accuracy or base_rate.",
         ),
@@ -73,9 +73,8 @@ def fit(
     from fairramp.cli import engine, guards, outputs, showing, steps
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    outputs.check_target(output)
-    guards.keep_inputs(output, data)
-    guards.keep_others(output)
+    guards.check_output(output, data)
+    earlier = guards.keep_others(output)
     columns = steps.columns_of(None, score, group, strata)
     with steps.opened(
         screen,
@@ -95,7 +94,7 @@ def fit(
                 max_gap=max_gap,
                 ramp_width=steps.width_of(ramp_width, scale),
                 ramp=ramp,
-                target_rate=steps.number_or_word(target_rate),
+                target_rate=target_rate,
                 cutoff=cutoff,
                 scale=scale or "probability",
                 unseen_group=unseen_group,
@@ -106,7 +105,6 @@ def fit(
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
                 before, after = engine.accuracy(job, found)
-    earlier = guards.earlier_rule(output)
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
         screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")

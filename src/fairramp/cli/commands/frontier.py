@@ -69,8 +69,7 @@ def frontier(
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
-        outputs.check_target(output, table=True, pictures=True)
-        guards.keep_inputs(output, data, {"--validation": validation})
+        guards.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
     columns = steps.columns_of(None, score, group)
     # The rows to fit, then those to measure on.
     (scores, groups, labels, weights), *others = [

@@ -61,8 +61,7 @@ def report(
         "A report is a web page: end {output} in .html",
         output=output,
     )
-    outputs.check_target(output)
-    guards.keep_inputs(output, data, {"the rule": rule})
+    guards.check_output(output, data, {"the rule": rule})
     columns = steps.columns_of(known, score, group, strata)
     _, arrays = steps.read(
         screen,
