@@ -150,15 +150,17 @@ def judge(
 ) -> tuple[dict[str, Any], int]:
     """Say whether the gates are passed, and no more than the data show; for JSON, and the exit code."""
     gap, limits = found.gap, found.selection.gap_interval
-    whose = "these decisions" if decided else "the classifier's own decisions"
-    whose = whose if found.after is None else "the decisions after the rule"
+    own = "these decisions" if decided else "the classifier's own decisions"
+    whose = own if found.after is None else "the decisions after the rule"
     sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
     measured = f"measured {gap:.4f}, limits {limits[0]:.4f} to {limits[1]:.4f}"
     gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
     verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
-    codes = []
-    for (limit, undecided), verdict in zip(gates, verdicts, strict=True):
-        code = exit_code(verdict, sound=sound, undecided=undecided)
+    codes = [
+        exit_code(verdict, sound=sound, undecided=undecided)
+        for (_, undecided), verdict in zip(gates, verdicts, strict=True)
+    ]
+    for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
         shown = {
             Verdict.EXCEEDED: f"the gap of {whose} is above {limit:g} {sure} ({measured})",
             Verdict.WITHIN: f"the gap of {whose} is at most {limit:g} {sure} ({measured})",
@@ -172,7 +174,6 @@ def judge(
             screen.warn(f"gate {WORDS[verdict].lower()}: {shown}.")
         else:
             screen.say(f"\nGate {WORDS[verdict]}: {shown}.")
-        codes.append(code)
     gate = {
         "decisions": "before" if found.after is None else "after",
         "fail_above": above,
@@ -189,8 +190,7 @@ def judge(
 def _why_wide(found: Audit) -> str:
     """Which group makes the limits of a gap so wide that hardly anything is above or below them."""
     chosen = found.selection
-    lower, upper = chosen.gap_interval
-    if upper - lower <= WIDE:
+    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
         return ""
     k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
     return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"

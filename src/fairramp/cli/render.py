@@ -158,10 +158,9 @@ class Screen:
         def watch() -> None:
             if done.wait(_PATIENCE):
                 return
-            from rich.console import Console
-            from rich.progress import Progress
+            from rich import console, progress
 
-            with Progress(console=Console(stderr=True), transient=True) as bars:
+            with progress.Progress(console=console.Console(stderr=True), transient=True) as bars:
                 task = bars.add_task(what, total=100)
                 while not done.wait(0.2):
                     share = connection.query_progress()

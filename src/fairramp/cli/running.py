@@ -29,9 +29,9 @@ _HALF = "Stopped; nothing is half-written."
 def run(arguments: Sequence[str]) -> int:
     """Run one command."""
     debug = "--debug" in arguments or bool(os.environ.get("FAIRRAMP_DEBUG"))
-    arguments = [a for a in arguments if a != "--debug"]
+    pairs = pairwise(["", *(a for a in arguments if a != "--debug")])
     # A lone - is no value for the parser.
-    arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairwise(["", *arguments])]
+    arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairs]
     warnings.showwarning = _show_warning
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us

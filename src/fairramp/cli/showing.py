@@ -32,7 +32,7 @@ _SCALES = {
 }
 _UNSEEN = {
     "error": "is refused",
-    "pooled": "gets the threshold {pooled}",
+    "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
 #: What no certificate is about.
@@ -125,24 +125,21 @@ def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
 def _facts(rule: Rule) -> list[tuple[str, str]]:
     record, unit = rule.record, SCALES[rule.scale].shown_per_unit
     score = _columns(record and record.score_column and [record.score_column])
-    pooled = f"{rule.pooled.threshold * unit:.4f}" if rule.pooled else ""
-    unseen = _UNSEEN[rule.unseen_group].format(pooled=pooled)
+    unseen = _UNSEEN[rule.unseen_group].format(rule.pooled.threshold * unit if rule.pooled else 0)
     goal = f"selection rates at most {rule.max_gap:g} apart" if rule.max_gap else "equal selection rates"
     if record:
         target = record.target if isinstance(record.target, str) else f"{record.target:g}"
         goal += f", target rate {target}"
-    lot = "only for a score equal to the threshold"
-    if rule.ramp_width > 0:
-        place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
-        width = f"{rule.ramp_width * unit:g}"
-        lot = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
+    place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
+    width = f"{rule.ramp_width * unit:g}"
+    ramp = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
     stratified = rule.criterion == "covariance"
     facts = {
         "score": f"{score}, {_SCALES[rule.scale]}; the classifier says yes from {rule.cutoff:g} on",
         "groups": f"{_columns(rule.group_columns)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(rule.strata_columns)}; groups are compared within each" if stratified else None,
         "goal": goal,
-        "by lot": lot,
+        "by lot": ramp if rule.ramp_width > 0 else "only for a score equal to the threshold",
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",
         "data": f"fingerprint {record.fingerprint}" if record else None,
@@ -151,9 +148,8 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
 
 
 def _columns(names: Any) -> str:
-    if not names:
-        return "name of the column not known"
-    return f"column{'' if len(names) == 1 else 's'} {', '.join(names)}"
+    several = "s" if names and len(names) > 1 else ""
+    return f"column{several} {', '.join(names)}" if names else "name of the column not known"
 
 
 def _fitted(rule: Rule) -> str:

@@ -132,11 +132,10 @@ class Source:
         told = {"where": self.shown, "name": name, "option": option}
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and all(part in self.names for part in parts):
-            again = " ".join(f"{option} {part}" for part in parts)
-            repeated = option in ("--group", "--strata")
+            again = f"for several columns pass {' '.join(f'{option} {part}' for part in parts)}"
             raise FairrampError(
                 "{where} has no column {name!r} ({option}); {advice}",
-                advice=f"for several columns pass {again}" if repeated else f"{option} is one column",
+                advice=again if option in ("--group", "--strata") else f"{option} is one column",
                 **told,
             )
         holding = [known for known in self.names if name.strip() and name.lower().strip() in known.lower()]
@@ -160,8 +159,7 @@ class Source:
 
 def format_of(path: str) -> str | None:
     """The format that a name says; None if it says none."""
-    name = os.path.basename(path).lower().removesuffix(".gz")
-    return _FORMATS.get(os.path.splitext(name)[1])
+    return _FORMATS.get(os.path.splitext(path.lower().removesuffix(".gz"))[1])
 
 
 @contextlib.contextmanager
@@ -222,9 +220,8 @@ def input_files(data: str) -> list[str]:
 
 
 def _head(path: str) -> bytes:
-    opened = gzip.open if path.lower().endswith(".gz") else open
     try:
-        with opened(path, "rb") as file:
+        with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
             return bytes(file.read(_HEAD))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FairrampError("{path} is not a sound gzip file: {error}", path=path, error=error) from None
@@ -241,12 +238,11 @@ def _sniffed(path: str) -> str:
 def _list(paths: Sequence[str]) -> str:
     """File names in SQL, with characters of globs taken by their letter."""
     plain = ("".join(f"[{c}]" if c in "*?[" else c for c in path) for path in paths)
-    return "[" + ", ".join(literal(path) for path in plain) + "]"
+    return f"[{', '.join(map(literal, plain))}]"
 
 
 def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, delimiter: str | None) -> Source:
     names, found, strict = _csv_header(paths[0], shown, delimiter)
-    mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
     for path in paths[1:]:
         other, _, alike = _csv_header(path, path, found)
         refuse_if(
@@ -262,6 +258,7 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
         f"auto_detect=false, strict_mode={'true' if strict else 'false'}, nullstr=[{literal(_NO_NULL)}], "
         f"columns={{{columns}}})"
     )
+    mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
     return Source(connection, query, names, ("VARCHAR",) * len(names), "csv", shown, found, mark)
 
 
