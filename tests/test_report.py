@@ -440,7 +440,8 @@ def test_percentages_are_in_percent_everywhere(ramp_width):
         params = {param["name"]: param.get("value") for param in spec["params"]}
         at = params["at"]
         np.testing.assert_allclose(params["thresholds"][at], table["threshold"], atol=1e-6)
-        assert params["widths"][at] == 100 * ramp_width
+        widths = np.subtract(params["tops"][at], params["feet"][at])
+        np.testing.assert_allclose(widths, 100 * ramp_width, atol=1e-9)
         assert '{"x": 40.0}' in text
 
 

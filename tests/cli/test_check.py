@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairramp import Covariance, Rule
+from fairramp import Rule
 from samples import quiet_fit
 from shell import Inside
 
@@ -55,13 +55,15 @@ def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, 
     assert repr(found) in done.stdout
     assert found.table().text(80) in done.stdout
     assert done.stdout.startswith("4,000 rows of new.csv, by unit\n")
-    assert f"Check {'FAILED' if code else 'passed'}: {found.verdict}" in words(done.stdout)
+    assert (found.verdict, found.is_sound) == ("exceeded" if code else "within", True)
+    assert f"Check {'FAILED' if code else 'passed'}: {found.sentence}" in words(done.stdout)
     assert all(len(line) <= 80 for line in done.stdout.split("\n"))
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
     assert (content["command"], content["has_drifted"], content["is_kept"]) == ("check", bool(code), not code)
+    assert content["verdict"] == found.verdict
     assert content["gap"] == pytest.approx(found.gap, abs=1e-12)  # rows are summed up in another order
     assert content["promised"] == found.promised
-    assert [row["rate_then"] for row in content["groups"]] == list(rule.record.rate_after)
+    assert [row["rate_then"] for row in content["groups"]] == list(rule.record.rates["selection"].after)
     assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
     assert set(content["pair"]) == set(found.pair)
     assert content["rest"] is None
@@ -129,7 +131,7 @@ def test_names_cannot_steer_a_terminal(inside):
 
 def test_strata_are_compared_each_with_its_own_promise(inside):
     groups, strata = np.arange(4040) % 2, np.arange(4040) % 3
-    rule = quiet_fit(SCORES, {"unit": groups}, criterion=Covariance(strata={"site": strata}))
+    rule = quiet_fit(SCORES, {"unit": groups}, strata={"site": strata})
     rule.save(inside.folder / "rule.json")
     new = np.where((strata == 1) & (groups == 1), np.minimum(SCORES + 0.3, 1), SCORES).round(4)
     save(inside, "new.csv", new, groups, site=strata)

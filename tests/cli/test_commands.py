@@ -42,13 +42,15 @@ def test_the_gate_is_the_gaps_lower_limit(shell):
     columns = ("s.csv", "--score", "p", "--group", "g")
     low, high = json.loads(shell("audit", *columns, "--json").stdout)["before"]["gap_interval"]
     assert 0 < low < high
-    assert "passed" in shell("audit", *columns, "--fail-above", repr(low)).stdout
+    assert "Gate undecided" in shell("audit", *columns, "--fail-above", repr(low)).stdout
+    assert "Gate passed" in shell("audit", *columns, "--fail-above", repr(high)).stdout
     failed = shell("audit", *columns, "--fail-above", repr(low - 1e-9), code=1)
     assert "FAILED" in failed.stdout
     assert failed.stderr == ""
     gate = json.loads(shell("audit", *columns, "--fail-above", "0", "--json", code=1).stdout)["gate"]
     assert gate["gap"] == pytest.approx((low + high) / 2, abs=0.02)
-    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high, "failed": True}
+    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high}
+    expected |= {"verdict": "exceeded", "failed": True}
     assert expected.items() <= gate.items()
     assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
 
@@ -60,7 +62,7 @@ def test_fit_writes_the_rule_that_the_library_fits(shell):
     rule = fairramp.fit_rule([float(r["p"]) for r in data], [r["g"] for r in data], max_gap=0.05)
     loaded = fairramp.Rule.load(shell.folder / "rule.json")
     assert loaded.fingerprint == rule.fingerprint
-    assert (loaded.record.score_column, loaded.record.group_columns) == ("p", ("g",))
+    assert (loaded.columns.score, loaded.columns.groups) == ("p", ("g",))
 
 
 @pytest.mark.parametrize("target", ["optimal", "accuracy", "base_rate", "0.3"])
@@ -173,7 +175,7 @@ def test_intersections_and_strata(shell):
     shell("apply", "r.json", "s.csv", "-o", "o.csv")
     shell("fit", "s.csv", "--score", "p", "--group", "a", "--strata", "b", "-o", "r2.json", "-q")
     rule = fairramp.Rule.load(shell.folder / "r2.json")
-    assert (rule.criterion, rule.strata_columns) == ("covariance", ("b",))
+    assert (rule.stratified, rule.columns.strata) == (True, ("b",))
     shell("apply", "r2.json", "s.csv", "-o", "o2.csv")
     out = table(shell.read("o2.csv"))
     expected = rule.probabilities(
@@ -366,7 +368,7 @@ def test_json_has_the_fields_that_are_documented(fitted):
 def test_outputs_may_go_to_stdout(fitted):
     columns = ("--score", "p", "--group", "g")
     done = fitted("fit", "-", *columns, "-o", "-", stdin=rows())
-    assert fairramp.Rule.from_json(done.stdout).record.score_column == "p"
+    assert fairramp.Rule.from_json(done.stdout).columns.score == "p"
     assert "rule for 2 groups" in done.stderr
     done = fitted("frontier", "scores.csv", *columns, "--label", "y", "--max-gap", "0", "-o", "-")
     assert table(done.stdout)[0]["max_gap"] == "0.0"

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 
 import fairramp
-from fairramp import Covariance, Ramp, Rule
+from fairramp import Columns, Ramp, Rule
 from samples import quiet_fit
 from shell import KEY, Inside
 
@@ -80,7 +80,7 @@ def test_every_dialect_is_written_with_its_header(inside, dialect):
 
 @pytest.mark.parametrize(("groups", "is_told"), [(("", "A"), True), (("", None), False), (("A", "B"), False)])
 def test_sql_tells_that_empty_cells_must_not_become_null(inside, groups, is_told):
-    rule = Rule(groups, (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, columns=("g",))
+    rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), columns=Columns(groups=("g",)))
     rule.save(inside.folder / "rule.json")
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--score", "p", "-o", "rule.sql")
     header = (inside.folder / "rule.sql").read_text()
@@ -123,7 +123,7 @@ def test_onnx_behind_a_model_of_ones_own(inside):
 
 @pytest.mark.parametrize(("labels", "missing"), [(("a", None), "nobody"), ((1, None), "-1")])
 def test_onnx_with_a_missing_group(inside, labels, missing):
-    Rule(labels, (Ramp(0.2), Ramp(0.4)), ramp_width=0.1).save(inside.folder / "r.json")
+    Rule(labels, (Ramp.centered(0.2, 0.1), Ramp.centered(0.4, 0.1))).save(inside.folder / "r.json")
     assert "pass --missing" in inside.error("export", "r.json", "--to", "onnx", "-o", "r.onnx")
     inside("export", "r.json", "--to", "onnx", "-o", "r.onnx", "--missing", missing)
     session = onnxruntime.InferenceSession(inside.folder / "r.onnx", providers=["CPUExecutionProvider"])
@@ -136,7 +136,7 @@ def test_json_is_the_rule_without_its_record(inside):
     done = inside("export", "rule.json", "--to", "json")
     rule, again = Rule.load(inside.folder / "rule.json"), Rule.from_json(done.stdout)
     assert again.record is None
-    assert (again.fingerprint, again.group_columns) == (rule.fingerprint, ("g",))
+    assert (again.fingerprint, again.columns.groups) == (rule.fingerprint, ("g",))
     assert "to apply this rule, pass --score p\n" in done.stderr
     inside.write("bare.json", done.stdout)
     assert "--score is missing" in inside.error("apply", "bare.json", "scores.csv", "-o", "out.csv")
@@ -145,9 +145,7 @@ def test_json_is_the_rule_without_its_record(inside):
 
 
 def test_names_of_strata_are_told_too(inside):
-    rule = quiet_fit(
-        np.linspace(0, 1, 300), {"g": list("ab") * 150}, criterion=Covariance(strata={"my unit": [1, 2, 2] * 100})
-    )
+    rule = quiet_fit(np.linspace(0, 1, 300), {"g": list("ab") * 150}, strata={"my unit": [1, 2, 2] * 100})
     rule.save(inside.folder / "strata.json")
     told = " ".join(inside("export", "strata.json", "--to", "json").stderr.split())
     assert told.endswith("to apply this rule, pass --strata 'my unit'")
@@ -227,8 +225,8 @@ def test_a_query_of_ones_own_around_an_export_is_not_replaced(inside):
 
 def test_onnx_with_missing_values_in_columns_of_different_types(inside):
     groups = (("f", 1), (None, 2), ("m", None))
-    ramps = (Ramp(0.2), Ramp(0.4), Ramp(0.6))
-    Rule(groups, ramps, ramp_width=0.1, columns=("sex", "unit")).save(inside.folder / "r.json")
+    ramps = tuple(Ramp.centered(threshold, 0.1) for threshold in (0.2, 0.4, 0.6))
+    Rule(groups, ramps, columns=Columns(groups=("sex", "unit"))).save(inside.folder / "r.json")
     order = ("export", "r.json", "--to", "onnx", "-o", "r.onnx", "--missing")
     assert "a whole number that is no group of 'unit'" in inside.error(*order, "x")
     inside(*order, "-1")

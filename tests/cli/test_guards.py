@@ -197,7 +197,7 @@ def test_a_gate_claims_no_more_than_the_data_show(inside):
     done = inside("audit", "two.csv", *COLUMNS, "--fail-above", "0.02")
     said = " ".join(done.stdout.split())
     assert (
-        "Gate passed: the data neither show nor rule out a gap of the classifier's own decisions above 0.02"
+        "Gate undecided: the data neither show nor rule out a gap of the classifier's own decisions above 0.02"
         in said
     )
     assert "measured 1.0000" in said
@@ -206,7 +206,9 @@ def test_a_gate_claims_no_more_than_the_data_show(inside):
     limit = json.loads(inside(*gate).stdout)["after"]["gap_interval"][1]
     passed = json.loads(inside(*gate, "--fail-unless-below", repr(limit)).stdout)["gate"]
     assert (passed["decisions"], passed["upper_limit"], passed["failed"]) == ("after", limit, False)
-    assert json.loads(inside(*gate, "--fail-unless-below", repr(limit - 1e-9), code=1).stdout)["gate"]["failed"]
+    assert passed["verdict"] == "within"
+    open_ = json.loads(inside(*gate, "--fail-unless-below", repr(limit - 1e-9), code=3).stdout)["gate"]
+    assert (open_["verdict"], open_["failed"]) == ("undecided", True)
     assert "--fail-unless-below" in inside.error(*gate, "--fail-unless-below", "2")
 
 
@@ -216,7 +218,7 @@ def test_a_gate_that_can_hardly_fail_names_the_group_that_makes_it_so(inside):
     assert "widest" not in inside(*gate).stdout
     inside.write("s.csv", rows(4000) + "".join(f"x{i},0.{i},,1\n" for i in range(30, 70)))
     text = " ".join(inside(*gate).stdout.split())
-    assert "Gate passed: the data neither show nor rule out a gap" in text
+    assert "Gate undecided: the data neither show nor rule out a gap" in text
     assert text.endswith("; the limits are widest for group (blank) with 40 rows.")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairramp import Covariance, Ramp, Rule
+from fairramp import Columns, Ramp, Rule
 from samples import quiet_fit
 from shell import Inside
 
@@ -130,8 +130,8 @@ def test_of_many_groups_the_middle_is_left_out_unless_asked_for(inside, n):
     ids=lambda options: next(iter(options)),
 )
 def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
-    if "criterion" in options:
-        options = {"criterion": Covariance(strata={"a department": np.arange(6000) % 3})}
+    if "strata" in options:
+        options = {"strata": {"a department": np.arange(6000) % 3}}
     scores = SCORES * {"percent": 100}.get(options.get("scale"), 1)
     rule = saved(inside, quiet_fit(scores, {"a column of groups": np.repeat(["women", "men"], 3000)}, **options))
     done = inside("show", "rule.json")
@@ -145,13 +145,20 @@ def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
 
 
 def test_names_with_line_ends_stay_on_their_line(inside):
-    saved(inside, Rule(("a", "b"), (Ramp(0.5), Ramp(0.4)), ramp_width=0.1, columns=("a\nb\x1b[31m",)))
+    saved(
+        inside,
+        Rule(
+            ("a", "b"),
+            (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)),
+            columns=Columns(groups=("a\nb\x1b[31m",)),
+        ),
+    )
     assert "\x1b" not in inside("show", "rule.json").stdout
     assert "groups column a b [31m;" in said(inside)
 
 
 def test_bad_arguments_get_a_sentence(inside):
-    assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit"
+    assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
     assert inside("show", "rule.json", "--quiet").stdout == ""

@@ -193,7 +193,6 @@ def _check_run(code, text, said):
 def read_key_file(data):
     """Keys: 64 hexadecimal digits and the end of a line, or a sentence that does not show them."""
     from fairramp.cli.secret import read_key
-    from fairramp.cli.tables import TableError
 
     with within(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "key"
@@ -201,7 +200,7 @@ def read_key_file(data):
         path.chmod(0o600)
         try:
             key, _ = read_key(str(path))
-        except TableError as error:
+        except fairramp.FairrampError as error:
             _check_sentence(error)
             return False
         assert data.strip(b"\r\n").decode("ascii") == key

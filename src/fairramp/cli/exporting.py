@@ -5,22 +5,18 @@ SQL names the table that holds it, and graphs and modules take draws.
 """
 
 import mmap
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.guards import keep_inputs, keep_others
-from fairramp.cli.steps import write_stream
-from fairramp.cli.tables import STDIN, STDOUT, TableError, is_stream
+from fairramp.cli.engine import is_whole
+from fairramp.cli.guards import check_output, keep_others
+from fairramp.cli.outputs import is_stream, write_text
+from fairramp.cli.render import STDIN, refuse_if
 from fairramp.core.checks import check_option, meant
-from fairramp.data.files import write_text
-from fairramp.deploy.columns import Columns
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.errors import FairrampError
 from fairramp.rule.rule import Rule
-
-__all__ = ["check", "export"]
 
 _NAMES = ("score", "group", "strata", "prefix")
 #: The options of each form.
@@ -39,37 +35,39 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     """Refuse options of another form, and outputs that must not be written."""
     if to not in _OPTIONS:
         dialect = to if to in DIALECTS else None if meant(to, _OPTIONS) else meant(to, DIALECTS, ALSO_CALLED)
-        if dialect:
-            raise TableError(f"--to {to} is written --to sql --dialect {dialect}.")
+        refuse_if(dialect, "--to {to} is written --to sql --dialect {dialect}", to=to, dialect=dialect)
         check_option("to", to, _OPTIONS)
     for name in given:
-        if name not in _OPTIONS[to]:
-            forms = " or ".join(form for form, names in _OPTIONS.items() if name in names)
-            raise TableError(f"--{name.replace('_', '-')} is for --to {forms}, not for --to {to}; leave it out.")
-    if to == "sql" and "dialect" not in given:
-        raise TableError(f"--to sql needs --dialect: {', '.join(DIALECTS)}.")
-    for name in ("key_table", "key_column"):
-        if looks_like_key(given.get(name)):
-            raise TableError(
-                f"--{name.replace('_', '-')} is a name, and this looks like a key: put it into a one-row table. "
-                "It may now stand in the history of your shell."
-            )
-    table = given.get("key_table")
-    if isinstance(table, str) and (Path(table).is_file() or table.lower().endswith(".txt")):
-        raise TableError(
-            f"--key-table {table} is a file, and the key is read in the database: name a table there, with "
-            "one row that holds the key."
+        refuse_if(
+            name not in _OPTIONS[to],
+            "is for --to {forms}, not for --to {to}; leave it out",
+            argument=name,
+            forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
+            to=to,
         )
-    if to == "onnx" and "model" in given and "score_type" in given:
-        raise TableError("--score-type is for a rule alone; with --model the scores are the model's own.")
-    if to == "onnx" and "column" in given and "model" not in given:
-        raise TableError("--column needs --model, the classifier whose scores have several columns.")
-    ending = _ENDINGS.get(to)
-    if ending is not None and (output is None or not output.lower().endswith(ending)):
-        raise TableError(f"--to {to} writes a file that is no text: name it with -o FILE{ending}")
+        refuse_if(
+            name in ("key_table", "key_column") and looks_like_key(given[name]),
+            "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
+            "history of your shell",
+            argument=name,
+        )
+    table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
+    refusals = {
+        "--to sql needs --dialect: {dialects}": to == "sql" and "dialect" not in given,
+        "--key-table {table} is a file, and the key is read in the database: name a table there, with one row "
+        "that holds the key": Path(table).is_file() or table.lower().endswith(".txt"),
+        "--score-type is for a rule alone; with --model the scores are the model's own": {"model", "score_type"}
+        <= set(given),
+        "--column needs --model, the classifier whose scores have several columns": "column" in given
+        and "model" not in given,
+        "--to {to} writes a file that is no text: name it with -o FILE{ending}": ending
+        and not (output or "").lower().endswith(ending),
+    }
+    for sentence, wrong in refusals.items():
+        refuse_if(wrong, sentence, dialects=", ".join(DIALECTS), table=table, to=to, ending=ending)
     if output is None or is_stream(output):
         return
-    keep_inputs(output, STDIN, {"the rule": rule, "--model": given.get("model")})
+    check_output(output, STDIN, {"the rule": rule, "--model": given.get("model")})
     if to == "json":
         keep_others(output)
     else:
@@ -82,27 +80,28 @@ def _keep_others(path: Path, to: str) -> None:
     mark = _MARKS[to]
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
-    if not earlier:
-        raise TableError(
-            f"{path} exists and is no earlier export, so it is not overwritten; name another file or delete it."
-        )
+    refuse_if(
+        not earlier,
+        "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
+        path=path,
+    )
 
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
     if to == "sql":
-        _write(rule.to_sql(**given), output)
-        blank = Columns.of(rule, *map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+        write_text(output, rule.to_sql(**given), "the rule")
+        blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
         return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
     if to == "json":
-        _write(replace(rule, record=None, columns=rule.group_columns).to_json(), output)
-        return ["without the record of the fit: rows and rates of groups", *_forgotten(rule)]
+        write_text(output, replace(rule, record=None).to_json(), "the rule")
+        return ["without the record of the fit: rows and rates of groups"]
     if to == "onnx":
         return _onnx(rule, output, given)
     try:
         from fairramp.deploy.torch import save
     except ImportError as error:
-        raise FairrampError(f"{error}.") from None
+        raise FairrampError("{error}", error=error) from None
     save(rule, str(output), **given)
     drawn = given.get("decisions")
     return [
@@ -112,29 +111,18 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
     ]
 
 
-def _forgotten(rule: Rule) -> list[str]:
-    """Names of columns that only the record has, and how to pass them."""
-    score, strata = rule.record.score_column if rule.record else None, rule.strata_columns or ()
-    options = [("--score", score)] if score is not None else []
-    options += [("--strata", name) for name in strata]
-    if not options:
-        return []
-    shown = " ".join(f"{option} {shlex.quote(name)}" for option, name in options)
-    return [f"the record also had names of columns: to apply this rule, pass {shown}"]
-
-
 def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
     from fairramp.deploy.onnx import append_to, labels_by_input, to_onnx
 
     if "missing" in given:
         labels = labels_by_input(rule, given.get("group"), given.get("strata"))
-        if not any(None in column for column in labels.values()):
-            raise TableError(
-                "--missing stands for a group of missing values, and the rule has none; leave it out."
-            )
+        refuse_if(
+            not any(None in column for column in labels.values()),
+            "--missing stands for a group of missing values, and the rule has none; leave it out",
+        )
         text = given["missing"]
         given["missing"] = {
-            name: text if any(isinstance(label, str) for label in column) else _whole(text)
+            name: int(text) if is_whole(text) and not any(isinstance(label, str) for label in column) else text
             for name, column in labels.items()
         }
     own = given.pop("model", None)
@@ -145,22 +133,9 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
 
 
 def _gives(drawn: Any) -> list[str]:
-    found = ["gives: probability, NaN where there is none"]
-    if drawn:
-        found[0] += "; decision, 1 or 0, -1 where there is none"
-        found.append("u: fairramp.draws(ids, key), made where the key is; the file holds no key")
-    return found
-
-
-def _whole(text: str) -> int | str:
-    try:
-        return int(text)
-    except ValueError:
-        return text
-
-
-def _write(text: str, output: str | None) -> None:
-    if output is None or is_stream(output):
-        write_stream(output or STDOUT, text)
-    else:
-        write_text(Path(output), text, "the rule")
+    if not drawn:
+        return ["gives: probability, NaN where there is none"]
+    return [
+        "gives: probability, NaN where there is none; decision, 1 or 0, -1 where there is none",
+        "u: fairramp.draws(ids, key), made where the key is; the file holds no key",
+    ]

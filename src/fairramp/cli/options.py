@@ -4,31 +4,6 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-__all__ = [
-    "OUTPUT",
-    "All",
-    "Confidence",
-    "Cutoff",
-    "Data",
-    "Decimal",
-    "Delimiter",
-    "Group",
-    "Json",
-    "Label",
-    "Names",
-    "NeededGroup",
-    "NeededScore",
-    "Positive",
-    "Quiet",
-    "RampWidth",
-    "RuleFile",
-    "RuleScale",
-    "Scale",
-    "Score",
-    "Strata",
-    "Weight",
-]
-
 Data = Annotated[
     str, Parameter(help="CSV, TSV, JSON lines or Parquet: a file, a folder, a quoted glob, or - for stdin.")
 ]

@@ -4,6 +4,7 @@ Results go to stdout, notes and progress to stderr. Colour and bars are only for
 """
 
 import json
+import math
 import os
 import shlex
 import sys
@@ -11,31 +12,68 @@ import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from fairramp._version import __version__
+from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fairramp.core.table import Table
 
-__all__ = ["WIDTH", "Screen", "count", "for_stderr", "typed", "wrapped"]
+#: What a lone - stands for, as DATA and as an output.
+STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 
 #: Columns of a page that can be pasted into an e-mail.
 WIDTH = 80
 #: Seconds before a progress bar shows.
 _PATIENCE = 1.0
+#: Version of what --json prints.
+_JSON = 1
 
 
-def wrapped(text: str) -> str:
-    """A text in lines of at most 80 characters; words, such as file names, stay whole."""
-    return "\n".join(
-        textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in text.split("\n")
+def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
+    """Refuse what is wrong, in a sentence that has the parts of `FairrampError`."""
+    if wrong:
+        raise FairrampError(rule, **parts)
+
+
+def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Lines of a text; words, such as file names, stay whole."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
+
+
+def wrapped(text: str, first: str = "") -> str:
+    """A text in lines of at most 80 characters, all but the first as far in as what that begins with."""
+    return "\n".join("\n".join(_lines(part, WIDTH, first, " " * len(first))) for part in text.split("\n"))
 
 
 def count(n: int, what: str) -> str:
     """So many of something."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def spoken(path: str) -> str:
+    """A file as sentences call it."""
+    return {STDIN: "stdin", STDOUT: "stdout"}.get(path, path)
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON, which knows no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def for_stderr(text: str) -> str:
@@ -45,19 +83,13 @@ def for_stderr(text: str) -> str:
 
 def typed(arguments: Sequence[str], before: str = "  ") -> str:
     """A command as it is typed, on as many lines as the page needs."""
-    words: list[str] = []
-    for word in map(shlex.quote, arguments):
-        if words and words[-1].startswith("-") and " " not in words[-1]:
-            words[-1] += f" {word}"  # an option and its value stay together
-        else:
-            words.append(word)
-    lines = [f"{before}fairramp"]
-    for word in words:
-        if len(lines[-1]) + len(word) > WIDTH - 3:
-            lines[-1] += " \\"
-            lines.append("     ")
-        lines[-1] += f" {word}"
-    return "\n".join(lines)
+    # Blanks inside a word, and between an option and its value, must not become line ends.
+    kept = {ord(blank): 0xE000 + ord(blank) for blank in " \t\n\r\v\f"}
+    words = [shlex.quote(word).translate(kept) for word in arguments]
+    pairs = pairwise(["fairramp", *words])
+    text = "fairramp" + "".join(f"{chr(0xE020) if last.startswith('-') else ' '}{word}" for last, word in pairs)
+    lines = _lines(text, WIDTH - 2, before, " " * 6)
+    return " \\\n".join(lines).translate({new: old for old, new in kept.items()})
 
 
 class Screen:
@@ -83,20 +115,20 @@ class Screen:
         bold = self._file.isatty() and not os.environ.get("NO_COLOR")
         self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
 
-    def text(self, text: str = "") -> None:
+    def text(self, *lines: str) -> None:
         """Text as it is."""
         if not (self._json or self.is_quiet):
-            self._file.write(f"{text}\n")
+            self._file.write("".join(f"{line}\n" for line in lines or [""]))
 
-    def say(self, text: str) -> None:
-        """A sentence, wrapped."""
-        self.text(wrapped(text))
+    def say(self, *sentences: str) -> None:
+        """Sentences, wrapped, each on a line of its own."""
+        self.text(*map(wrapped, sentences))
 
-    def table(self, table: "Table", *, every: bool = False, more: str | None = None) -> None:
+    def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
         """A table that fits the page, and how to see the middle of one that is cut."""
         self.text(table.text(WIDTH, every=every))
         if table.is_cut and not every and more is not None:
-            self.say(f"\nThe first and last of {len(table):,} lines; all of them {more}")
+            self.say(f"\nThe first and last of {count(len(table), what)}; all of them {more}")
 
     def warn(self, text: str) -> None:
         """A warning, which also the quiet want to see."""
@@ -107,10 +139,13 @@ class Screen:
         if not self.is_quiet:
             sys.stderr.write(for_stderr(text) + "\n")
 
-    def result(self, content: dict[str, Any]) -> None:
-        """The same for machines."""
+    def result(self, command: str, **content: Any) -> None:
+        """The same for machines; stdin and stdout are called - as they are typed."""
         if self._json:
-            self._file.write(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+            stamp = {"command": command, "format": _JSON, "fairramp": __version__}
+            named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
+            text = json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False)
+            self._file.write(f"{text}\n")
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:
@@ -123,10 +158,9 @@ class Screen:
         def watch() -> None:
             if done.wait(_PATIENCE):
                 return
-            from rich.console import Console
-            from rich.progress import Progress
+            from rich import console, progress
 
-            with Progress(console=Console(stderr=True), transient=True) as bars:
+            with progress.Progress(console=console.Console(stderr=True), transient=True) as bars:
                 task = bars.add_task(what, total=100)
                 while not done.wait(0.2):
                     share = connection.query_progress()

@@ -1,4 +1,8 @@
-"""From arguments to an exit code: 0 fine, 1 the audit's gate, 2 the user can mend it, 70 we must, 130 Ctrl-C."""
+"""From arguments to an exit code.
+
+0 fine    1 a gate or a check failed    2 the user can mend it    3 a gate could not be decided
+70 a bug    130, 143, 141 stopped
+"""
 
 import contextlib
 import os
@@ -11,48 +15,23 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from fairramp.errors import FairrampError
+from cyclopts import CoercionError, CycloptsError, MissingArgumentError, UnusedCliTokensError
 
-__all__ = ["run"]
+from fairramp.cli.app import app, spelled
+from fairramp.cli.render import STDIN, STDOUT, for_stderr
+from fairramp.cli.secret import redacted
+from fairramp.errors import FairrampError, FairrampWarning
 
 _ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEBUG=1 shows more"
-#: Python's names of arguments, where the command line has others.
-_OPTIONS = {"scores": "--score", "groups": "--group", "labels": "--label", "sample_weight": "--weight"}
-_OPTIONS |= {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        "max_gap",
-        "ramp_width",
-        "ramp",
-        "target_rate",
-        "cutoff",
-        "scale",
-        "unseen_group",
-        "fail_above",
-        "fail_unless_below",
-        "to",
-        "dialect",
-        "table",
-        "view",
-        "replace",
-        "key_table",
-        "key_column",
-        "missing",
-        "column",
-        "prefix",
-        "decisions",
-    )
-}
-_OPTIONS |= {"strata": "--strata", "confidence": "--confidence", "ids": "--id", "max_gaps": "--max-gap"}
-_OPTIONS |= {"score": "--score", "group": "--group", "label": "--label", "weight": "--weight", "id": "--id"}
+_HALF = "Stopped; nothing is half-written."
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command."""
     debug = "--debug" in arguments or bool(os.environ.get("FAIRRAMP_DEBUG"))
-    arguments = [a for a in arguments if a != "--debug"]
+    pairs = pairwise(["", *(a for a in arguments if a != "--debug")])
     # A lone - is no value for the parser.
-    arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairwise(["", *arguments])]
+    arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairs]
     warnings.showwarning = _show_warning
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
@@ -68,15 +47,13 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except _Stopped as stopped:
-        return _fail("Stopped; nothing is half-written.", 128 + stopped.number)
+        return _fail(_HALF, 128 + stopped.number)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as error:
         if isinstance(error.__cause__ or error.__context__, _Stopped) or "Query interrupted" in str(error):
-            return _fail("Stopped; nothing is half-written.", 128 + _Stopped.last)
+            return _fail(_HALF, 128 + _Stopped.last)
         if debug:
-            from fairramp.cli.secret import redacted
-
             sys.stderr.write(redacted(traceback.format_exc()))
         return _explain(error)
     return code
@@ -85,48 +62,44 @@ def run(arguments: Sequence[str]) -> int:
 def _stream(before: str, dash: str) -> str:
     if before in ("--delimiter", "--decimal"):
         return dash
-    return "/dev/stdout" if before in ("-o", "--output") else "/dev/stdin"
+    return STDOUT if before in ("-o", "--output") else STDIN
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    from cyclopts import CycloptsError
-
-    from fairramp.cli.app import app
-
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         command = next((a for a in arguments if a in app and not a.startswith("-")), None)
         see = f"fairramp {command} --help" if command else "fairramp --help"
         return _fail(f"{_usage(error, arguments)} See: {see}", 2)
-    return result if isinstance(result, int) else 0
+    # A command answers with its exit code, or with what runs other commands, as the demo does.
+    return result(run) if callable(result) else result or 0
 
 
 def _usage(error: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and what was probably meant."""
-    from cyclopts import CoercionError, MissingArgumentError, UnusedCliTokensError
-
-    text = " ".join(str(error).split())
     if isinstance(error, UnusedCliTokensError):
         left = " ".join(error.unused_tokens or [])
         return f"{left!r} is one word too many; put names with spaces in quotes, like 'my score'."
-    if isinstance(error, MissingArgumentError):
-        name = re.search(r'parameter "?([^\s"]+)"? requires an argument', text)  # older ones quote it
-        if name is not None:
-            return f"{name[1]} {'has no value' if name[1] in arguments else 'is missing'}."
-    comma = re.search(r'for (\S+): unable to convert "(-?\d*),(\d+)" into float', text)
-    if isinstance(error, CoercionError) and comma:
-        return f"{comma[1]} {comma[2]},{comma[3]} is not a number; write {comma[2] or 0}.{comma[3]} with a point."
-    percent = re.search(r'for (\S+): unable to convert "(-?[\d.]+) ?%" into float', text)
-    if isinstance(error, CoercionError) and percent:
-        return f"{percent[1]} {percent[2]}% is not a number; write {float(percent[2]) / 100:.12g}."
-    return text
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        names = error.argument.names
+        typed = next((a for a in reversed(arguments) if a in names), None)
+        return f"{typed} has no value." if typed else f"{error.argument.name} is missing."
+    if isinstance(error, CoercionError) and error.target_type is float and error.token is not None:
+        name, value = error.token.keyword, error.token.value
+        comma = re.fullmatch(r"(-?\d*),(\d+)", value)
+        if comma:
+            return f"{name} {value} is not a number; write {comma[1] or 0}.{comma[2]} with a point."
+        percent = re.fullmatch(r"(-?[\d.]+) ?%", value)
+        if percent:
+            return f"{name} {percent[1]}% is not a number; write {float(percent[1]) / 100:.12g}."
+    return " ".join(str(error).split())
 
 
 def _explain(error: Exception) -> int:
     """One sentence and an exit code for whatever went wrong."""
     if isinstance(error, FairrampError):
-        return _fail(_in_options(str(error)), 2)
+        return _fail(_told(error), 2)
     if isinstance(error, OSError):
         return _fail(f"Cannot use {error.filename or 'the output'}: {error.strerror or error}.", 2)
     if isinstance(error, MemoryError):
@@ -134,47 +107,37 @@ def _explain(error: Exception) -> int:
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from fairramp.cli.tables import first_sentence
 
-        kind = type(error).__name__
-        if kind == "OutOfMemoryException":
-            return _fail(
-                "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for temporary files.", 2
-            )
-        if kind in ("InvalidInputException", "IOException", "ConversionException", "Error"):  # the last of Thrift
-            return _fail(f"The data cannot be read: {first_sentence(error)}", 2)
-        if kind == "InternalException":  # what DuckDB makes of some damaged Parquet files
-            return _fail(
-                f"The data cannot be read, probably because a file is damaged: {first_sentence(error)} "
-                "Write the file again, or as CSV.",
-                2,
-            )
+        why, kind = first_sentence(error), type(error).__name__
+        unread = f"The data cannot be read: {why}"
+        known = {
+            "OutOfMemoryException": "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for "
+            "temporary files.",
+            "InvalidInputException": unread,
+            "IOException": unread,
+            "ConversionException": unread,
+            "Error": unread,  # of Thrift
+            # What DuckDB makes of some damaged Parquet files.
+            "InternalException": f"The data cannot be read, probably because a file is damaged: {why} "
+            "Write the file again, or as CSV.",
+        }
+        if kind in known:
+            return _fail(known[kind], 2)
     return _fail(f"Unexpected {type(error).__name__}: {' '.join(str(error).split())[:200]}; {_ISSUES}.", 70)
 
 
-def _in_options(text: str) -> str:
-    """Python's argument names as the options they are here."""
-    text = text.replace("`criterion=Covariance(…)`", "--strata")
-    text = re.sub(r"`(\w+)(=[^`]*)?`", lambda m: _option(m[1], m[2]) or m[0], text)
-    return text.replace("unseen_group='pooled'", "--unseen-group pooled")
-
-
-def _option(name: str, value: str | None) -> str | None:
-    option = _OPTIONS.get(name)
-    return option and option + (f" {value[1:]}".replace("'", "") if value else "")
+def _told(message: Any) -> str:
+    """A sentence with Python's arguments as the options they are here."""
+    return message.told(spelled) if isinstance(message, FairrampError | FairrampWarning) else str(message)
 
 
 def _fail(text: str, code: int) -> int:
-    from fairramp.cli.render import for_stderr
-    from fairramp.cli.secret import redacted
-
     with contextlib.suppress(OSError):
         sys.stderr.write(for_stderr(redacted(f"fairramp: {text}")) + "\n")
     return code
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    from fairramp.cli.render import for_stderr
-
-    sys.stderr.write(for_stderr(f"warning: {_in_options(str(message))}") + "\n")
+    sys.stderr.write(for_stderr(f"warning: {_told(message)}") + "\n")
 
 
 class _Stopped(BaseException):

@@ -5,9 +5,8 @@ import secrets
 import stat
 from pathlib import Path
 
-from fairramp.cli.tables import TableError
-
-__all__ = ["ENVIRONMENT", "make_key", "read_key", "redacted"]
+from fairramp.cli.render import refuse_if
+from fairramp.errors import FairrampError
 
 #: The variable that may hold the key.
 ENVIRONMENT = "FAIRRAMP_KEY"
@@ -17,40 +16,37 @@ _known: set[str] = set()
 
 def read_key(path: str | None) -> tuple[str | None, str | None]:
     """The key, from the file or else the environment, and a warning if others can read the file."""
-    warning = None
+    text, where, warning = os.environ.get(ENVIRONMENT), f"The variable {ENVIRONMENT}", None
     if path is not None:
+        where = f"The key file {path}"
         try:
             with open(path, encoding="ascii") as file:
-                text = file.read(4096)
-                mode = os.fstat(file.fileno()).st_mode
+                text, mode = file.read(4096), os.fstat(file.fileno()).st_mode
         except UnicodeDecodeError:
             text, mode = "", 0
         except OSError as error:
             advice = _advice(path) if isinstance(error, FileNotFoundError) else ""
-            raise TableError(f"Cannot read the key file {path}: {error.strerror}{advice}.") from None
-        where = f"The key file {path}"
+            raise FairrampError(
+                "Cannot read the key file {path}: {why}{advice}", path=path, why=error.strerror, advice=advice
+            ) from None
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
             warning = f"others can read the key file {path}; close it with: chmod 600 {path}"
-    elif ENVIRONMENT in os.environ:
-        text, where = os.environ[ENVIRONMENT], f"The variable {ENVIRONMENT}"
-    else:
+    if text is None:
         return None, None
     key = text.strip("\r\n")
-    if len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"):
-        raise TableError(
-            f"{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen"
-        )
+    refuse_if(
+        len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"),
+        "{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen",
+        where=where,
+    )
     _known.add(key)
     return key, warning
 
 
 def _advice(path: str) -> str:
     """What to do about a key file that does not exist: a new key would give other answers than an old one."""
-    folder = Path(path).parent
-    try:
-        others = sorted(p for p in folder.iterdir() if p.is_file() and p.stat().st_size in range(64, 67))
-    except OSError:
-        others = []
+    # A glob of a folder that cannot be read is empty.
+    others = sorted(p for p in Path(path).parent.glob("*") if p.is_file() and p.stat().st_size in range(64, 67))
     if others:
         shown = ", ".join(str(p) for p in others[:3])
         return f"; check its name, because the key you used before must be used again (is it {shown}?)"
@@ -66,19 +62,20 @@ def redacted(text: str) -> str:
 
 def make_key(path: str) -> None:
     """Write a new key that only its owner can read; never over another file."""
+    made = False
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        raise TableError(
-            f"{path} exists and is not overwritten: with another key the same people would get other answers."
-        ) from None
-    except OSError as error:
-        raise TableError(f"Cannot write {path}: {error.strerror}.") from None
-    try:
+        made = True
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(secrets.token_hex(_KEY_LENGTH // 2) + "\n")
             file.flush()
             os.fsync(file.fileno())
+    except FileExistsError:
+        raise FairrampError(
+            "{path} exists and is not overwritten: with another key the same people would get other answers",
+            path=path,
+        ) from None
     except OSError as error:
-        Path(path).unlink(missing_ok=True)
-        raise TableError(f"Cannot write {path}: {error.strerror}.") from None
+        if made:
+            Path(path).unlink(missing_ok=True)
+        raise FairrampError("Cannot write {path}: {why}", path=path, why=error.strerror) from None

@@ -1,26 +1,27 @@
-"""A saved rule in words: what was asked for, what decides, what the fit saw, and what that guarantees.
+"""Rules, audits and checks in words and for machines.
 
-All of it is in the rule's file, and no rows are read. What a rule without its record does not know is said.
+A saved rule is shown with what was asked for, what decides, what the fit saw, and what that guarantees. All of it
+is in the rule's file, and no rows are read. What a rule without its record does not know is said.
 """
 
-import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairramp.cli import steps
-from fairramp.cli.render import WIDTH, Screen, count
+from fairramp.cli.render import Screen, count, spoken, wrapped
+from fairramp.core.cells import stratum_index
+from fairramp.core.checks import check_number
+from fairramp.core.labels import show_label
 from fairramp.core.scales import SCALES
-from fairramp.core.table import one_line, percentage, with_rows
+from fairramp.core.table import Table, one_line, percentage, with_rows
+from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
-from fairramp.rule.rule import Ramp, Rule
-
-if TYPE_CHECKING:
-    from fairramp.measure.certificate import Certificate
-    from fairramp.measure.drift import Check
-
-__all__ = ["certificate_of", "certified", "checked", "content", "show", "show_way_out"]
+from fairramp.measure.audit import Audit
+from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.drift import Check
+from fairramp.rule.rule import Rule
+from fairramp.show.sentences import comparison
+from fairramp.show.words import plain_name
 
 _SCALES = {
     "probability": "a probability from 0 to 1",
@@ -30,7 +31,7 @@ _SCALES = {
 }
 _UNSEEN = {
     "error": "is refused",
-    "pooled": "gets the threshold {pooled}",
+    "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
 #: What no certificate is about.
@@ -41,54 +42,69 @@ _NOT_PROMISED = (
 )
 
 
-def show(screen: Screen, rule: Rule, found: "Certificate | str", *, every: bool) -> None:
+def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str) -> None:
+    """Say which rows a table is about."""
+    screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}\n")
+
+
+def show_audit(
+    screen: Screen, found: Audit, columns: Columns, data: str, *, decided: bool, every: bool = False
+) -> None:
+    """Show what was measured."""
+    show_heading(screen, found.rows, columns, data)
+    screen.table(found.table(), every=every, more="with --all")
+    if found.selection.accuracy is not None:
+        screen.text("\nerrors after the rule:" if found.after else "")
+        screen.table(found.errors(), every=every)
+    screen.text()
+    gaps = found.gaps().to_dict()
+    screen.table(Table(gaps | {"decisions": ["as given"]} if decided else gaps))
+    screen.text()
+    names = tuple(plain_name(show_label(label)) for label in found.groups)
+    strata = stratum_index(found.groups) if found.within_strata else None
+    own = f"before, yes from {found.cutoff:g} on ({'as in the rule' if found.after else '--cutoff'})"
+    for word, chosen in (("as given" if decided else own, found.before), ("after", found.after)):
+        if chosen:
+            screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
+    drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
+    screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
+
+
+def plain(text: str) -> str:
+    """Without the marks that keep names apart from the words around them."""
+    return "".join(c for c in text if c not in "\u2068\u2069").replace("\u00a0", " ")
+
+
+def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print it; `found` is the rule's certificate, or why it has none."""
-    screen.heading(repr(rule).split("\n", 1)[0])
+    screen.heading(f"{rule.heading}\n")
+    screen.text(*(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
+    screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()
-    for name, text in _facts(rule):
-        screen.text(
-            textwrap.fill(
-                one_line(text),
-                WIDTH,
-                initial_indent=f"{name:8}",
-                subsequent_indent=" " * 8,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        )
-    screen.text()
-    table = rule.table()
-    screen.text(table.text(WIDTH, every=every))
-    if table.is_cut and not every:
-        screen.say(f"\nThe first and last of {count(len(rule.groups), 'group')}; all of them with --all.")
-    record = rule.record
-    screen.text()
-    if record:
-        most = "at most " if any(record.rate_error) else ""
+    if record := rule.record:
+        most = "" if record.rates["selection"].is_exact else "at most "
         screen.say(
             f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
             "expectation"
         )
         small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
-        if small:
-            screen.say(f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}.")
-        screen.text()
-    if isinstance(found, str):
-        screen.say(found)
+        rare = f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}."
+        screen.say(*([rare] if small else []), "")
+    if isinstance(found, str) or len(rule.groups) == 1:
+        alone = "There is one single group, so there is no gap to bound."
+        screen.say(found if isinstance(found, str) else alone)
         return
-    if len(rule.groups) == 1:
-        screen.say("There is one single group, so there is no gap to bound.")
-        return
-    screen.text(repr(found))
-    show_way_out(screen, rule, found)
-    screen.text()
+    show_certificate(screen, rule, found)
     often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
-    screen.say(f"Confidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n")
-    screen.say(_NOT_PROMISED)
+    screen.say(
+        f"\nConfidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n",
+        _NOT_PROMISED,
+    )
 
 
-def show_way_out(screen: Screen, rule: Rule, found: "Certificate") -> None:
-    """What helps where less is certified than was asked for."""
+def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
+    """What is certified, and what helps where that is less than was asked for."""
+    screen.text(repr(found))
     if 0 < rule.max_gap < found.gap and len(rule.groups) > 1:
         screen.say(
             f"The certified gap is larger than the {rule.max_gap:g} asked for: a smaller --max-gap or more rows "
@@ -96,11 +112,8 @@ def show_way_out(screen: Screen, rule: Rule, found: "Certificate") -> None:
         )
 
 
-def certificate_of(rule: Rule, confidence: float) -> "Certificate | str":
+def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
     """The certificate of a rule, or why it has none."""
-    from fairramp.core.checks import check_number
-    from fairramp.measure.certificate import certify
-
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     try:
         return certify(rule, confidence)
@@ -110,60 +123,51 @@ def certificate_of(rule: Rule, confidence: float) -> "Certificate | str":
 
 def _facts(rule: Rule) -> list[tuple[str, str]]:
     record, unit = rule.record, SCALES[rule.scale].shown_per_unit
-    score = record.score_column if record else None
-    columns = {"score": score and [score], "groups": rule.group_columns}
-    if rule.criterion == "covariance":
-        columns["strata"] = rule.strata_columns
-    named = {role: _columns(names) for role, names in columns.items()}
-    pooled = f"{rule.pooled.threshold * unit:.4f}" if rule.pooled else ""
-    unseen = _UNSEEN[rule.unseen_group].format(pooled=pooled)
-    facts = [
-        ("score", f"{named['score']}, {_SCALES[rule.scale]}; the classifier says yes from {rule.cutoff:g} on"),
-        ("groups", f"{named['groups']}; one that the fit did not see {unseen}"),
-    ]
-    if "strata" in named:
-        facts.append(("strata", f"{named['strata']}; groups are compared within each"))
+    columns = rule.columns
+    score = _columns(columns.score and [columns.score])
+    unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
     goal = f"selection rates at most {rule.max_gap:g} apart" if rule.max_gap else "equal selection rates"
     if record:
         target = record.target if isinstance(record.target, str) else f"{record.target:g}"
         goal += f", target rate {target}"
-    facts.append(("goal", goal))
-    if rule.ramp_width > 0:
-        place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
-        width = f"{rule.ramp_width * unit:g}"
-        lot = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
-    else:
-        lot = "only for a score equal to the threshold"
-    facts.append(("by lot", lot))
-    facts.append(("fitted", _fitted(rule)))
-    facts.append(("rule", f"fingerprint {rule.fingerprint}"))
-    if record:
-        facts.append(("data", f"fingerprint {record.fingerprint}"))
-    return facts
+    place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
+    widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
+    width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
+    ramp = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
+    facts = {
+        "score": f"{score}, {_SCALES[rule.scale]}; the classifier says yes from {rule.cutoff:g} on",
+        "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
+        "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
+        "goal": goal,
+        "by lot": "only for a score equal to the threshold" if rule.is_hard else ramp,
+        "fitted": _fitted(rule),
+        "rule": f"fingerprint {rule.fingerprint}",
+        "data": f"fingerprint {record.fingerprint}" if record else None,
+    }
+    return [(name, text) for name, text in facts.items() if text]
 
 
 def _columns(names: Any) -> str:
-    if not names:
-        return "name of the column not known"
-    return f"column{'' if len(names) == 1 else 's'} {', '.join(names)}"
+    several = "s" if names and len(names) > 1 else ""
+    return f"column{several} {', '.join(names)}" if names else "name of the column not known"
 
 
 def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
         return "not known: there is no record of the fit, its rows and its rates"
-    rows = count(sum(record.rows), "row")
-    text = f"to {rows}{' with weights' if record.weighted else ''}"
-    if any(record.rate_error):
-        text += f", in bins: a rate after is right to {max(record.rate_error):.1e}"
-    if record.cross_fitted:
-        text += ", on cross-fitted scores"
-    if record.solver == "sgd":
-        text += ", by stochastic gradient descent"
-    return f"{text}, by fairramp {record.version}; date: {record.date or 'not given'}"
+    rows, rates = count(sum(record.rows), "row"), record.rates["selection"]
+    how = {
+        f"to {rows}{' with weights' if record.weighted else ''}": True,
+        f"in bins: a rate after is right to {max(rates.error):.1e}": not rates.is_exact,
+        "on cross-fitted scores": record.cross_fitted,
+        "by stochastic gradient descent": record.solver == "sgd",
+        f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
+    }
+    return ", ".join(text for text, holds in how.items() if holds)
 
 
-def certified(certificate: "Certificate") -> dict[str, Any]:
+def certified(certificate: Certificate) -> dict[str, Any]:
     """A certificate for machines."""
     return {
         "gap": certificate.gap,
@@ -172,72 +176,68 @@ def certified(certificate: "Certificate") -> dict[str, Any]:
         "confidence": certificate.confidence,
         "proven_gap": certificate.proven.gap if certificate.proven else None,
         "assumptions": certificate.assumptions,
-        "widest_for": _sizes([certificate.widest_for])[0] if certificate.widest_for else None,
-        "left_out": _sizes(certificate.left_out),
+        **_small_groups(certificate),
         "rest": certified(certificate.rest) if certificate.rest else None,
     }
 
 
-def _sizes(groups: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
-    return [{"group": _plain(label), "rows": rows} for label, rows in groups]
+def _small_groups(found: Certificate | Check) -> dict[str, Any]:
+    """The groups that make a promise wide, and their rows."""
+
+    def sizes(groups: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
+        return [{"group": label, "rows": rows} for label, rows in groups]
+
+    return {
+        "widest_for": sizes([found.widest_for])[0] if found.widest_for else None,
+        "left_out": sizes(found.left_out),
+    }
 
 
-def _plain(label: Any) -> Any:
-    return list(label) if isinstance(label, tuple) else label
-
-
-def checked(found: "Check") -> dict[str, Any]:
+def checked(found: Check) -> dict[str, Any]:
     """A check for machines."""
     return {
+        "verdict": found.verdict,
         "has_drifted": found.has_drifted,
         "is_kept": found.is_kept,
         "gap": found.gap,
         "gap_interval": found.gap_interval,
         "promised": found.promised,
-        "groups": [{k: _plain(v) for k, v in row.items()} for row in found.table().rows()],
-        "pair": found.pair and [_plain(label) for label in found.pair],
-        "stratum": _plain(found.stratum),
+        "groups": list(found.table().rows()),
+        "pair": found.pair,
+        "stratum": found.stratum,
         "false_alarm_rate": found.false_alarm_rate,
         "detectable_gap": found.detectable_gap,
-        "widest_for": _sizes([found.widest_for])[0] if found.widest_for else None,
-        "left_out": _sizes(found.left_out),
+        **_small_groups(found),
         "rest": checked(found.rest) if found.rest else None,
     }
 
 
-def content(rule: Rule, found: "Certificate | str") -> dict[str, Any]:
+def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
     """All of it for machines."""
-    record, unit = rule.record, SCALES[rule.scale].shown_per_unit
-
-    def recorded(name: str) -> Any:
-        return getattr(record, name) if record else None
-
-    pooled = None if rule.pooled is None else asdict(Ramp(rule.pooled.threshold * unit, rule.pooled.tie_chance))
+    unit, record = SCALES[rule.scale].shown_per_unit, rule.record
+    names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
+    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
+    widths = {ramp.width * unit for ramp in rule.ramps}
     return {
-        "score_column": recorded("score_column"),
-        "group_columns": rule.group_columns,
-        "strata_columns": rule.strata_columns,
-        "rows": sum(record.rows) if record else None,
-        "groups": steps.rows_of(rule),
+        "score_column": rule.columns.score,
+        "group_columns": rule.columns.groups,
+        "strata_columns": rule.columns.strata,
+        "rows": record and sum(record.rows),
+        "groups": list(rule.table().rows()),
         "criterion": rule.criterion,
+        "stratified": rule.stratified,
         "max_gap": rule.max_gap,
-        "target": recorded("target"),
         "target_rate": rule.target_rate,
-        "ramp_width": rule.ramp_width * unit,
+        "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has each
         "ramp": rule.ramp,
         "scale": rule.scale,
         "cutoff": rule.cutoff,
         "unseen_group": rule.unseen_group,
         "pooled": pooled,
-        "gap_before": recorded("gap_before"),
-        "gap_after": recorded("gap_after"),
-        "weighted": recorded("weighted"),
-        "cross_fitted": recorded("cross_fitted"),
-        "solver": recorded("solver"),
-        "date": recorded("date"),
-        "fitted_with": recorded("version"),
+        **{name: record and getattr(record, name) for name in names},
+        "fitted_with": record and record.version,
         "certificate": None if isinstance(found, str) else certified(found),
         "why_no_certificate": found if isinstance(found, str) else None,
         "rule_fingerprint": rule.fingerprint,
-        "data_fingerprint": recorded("fingerprint"),
+        "data_fingerprint": record and record.fingerprint,
     }

@@ -26,11 +26,17 @@ from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.measure.audit import MeanChances, mean_chances
 from fairramp.measure.certificate import PLAIN, Spelling, certify, promised_gaps, without
+from fairramp.measure.verdict import Verdict, verdict_on, worst
 from fairramp.rule.rule import Rule
 
 __all__ = ["Check", "check"]
 
 _NO_SIGN = "Nothing shows that the gap has left what was promised"
+_SAID = {
+    Verdict.WITHIN: "is within",
+    Verdict.EXCEEDED: "has left",
+    Verdict.UNDECIDED: "is not shown to have left",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,8 +45,8 @@ class Check:
 
     Attributes
     ----------
-    has_drifted : bool
-        Whether the gap has left what was promised.
+    shown : Verdict
+        What the rows show about all groups: the gap is within what was promised, has exceeded it, or neither.
     gap : float
         Gap on the new rows, in expectation over draws.
     gap_interval : tuple of float
@@ -78,7 +84,7 @@ class Check:
     False
     """
 
-    has_drifted: bool
+    shown: Verdict
     gap: float
     gap_interval: tuple[float, float]
     promised: float
@@ -98,9 +104,24 @@ class Check:
     rest: "Check | None" = None
 
     @property
+    def has_drifted(self) -> bool:
+        """Whether the gap has left what was promised."""
+        return self.shown is Verdict.EXCEEDED
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the rows show about all groups and about the `rest`: exceeded if one is, within if both are."""
+        return worst([self.shown] if self.rest is None else [self.shown, self.rest.shown])
+
+    @property
     def is_kept(self) -> bool:
         """Whether nothing that was promised is left, neither of all groups nor of the `rest`."""
-        return not (self.has_drifted or (self.rest is not None and self.rest.has_drifted))
+        return self.verdict is not Verdict.EXCEEDED
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all limits are numbers; nothing is decided otherwise."""
+        return bool(np.isfinite([*self.gap_interval, *self.lower, *self.upper]).all())
 
     def table(self) -> Table:
         """One row per group: its rows, and its expected rate on the fit rows and on these.
@@ -128,14 +149,11 @@ class Check:
             }
         )
 
-    @property
-    def verdict(self) -> str:
-        """What is left of the promise, in a sentence."""
-        return f"{_NO_SIGN}." if self.is_kept else self.sentence()
-
     def sentence(self, spelled: Spelling = PLAIN) -> str:
         """The verdict with its numbers: of all groups, or of the others where only theirs says so."""
         if self.is_kept:
+            if not self.is_sound:
+                return "The limits of the gap are no numbers, so nothing is decided."
             return f"{_NO_SIGN}: {self._numbers(spelled)}"
         if self.has_drifted or self.rest is None:
             return f"The gap has left what was promised: {self._numbers(spelled)}"
@@ -162,7 +180,7 @@ class Check:
 
     def _finding(self) -> str:
         """The same in a sentence, and whose gap it is."""
-        text = f"gap {'has left' if self.has_drifted else 'is within'} what was promised: {self._numbers()}"
+        text = f"gap {_SAID[self.shown]} what was promised: {self._numbers()}"
         if self.within_strata:
             text += f" It is that of stratum {one_line(show_label(self.stratum))}."
         if self.pair is None:
@@ -202,19 +220,23 @@ def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: 
     assert record is not None
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = [places[label_key(label)] for label in seen.groups]
-    lower, upper = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    limits = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    # Rows that no number counts show nothing.
+    lower, upper = np.where(np.isfinite(seen.effective_rows), limits, np.nan)
     # Each stratum that was seen beside its own promise; all groups at once for parity.
     strata = stratum_index(rule.groups)[seats] if stratified else np.zeros(len(seats), dtype=np.intp)
-    parts = strata_slices(strata, len(seats))
-    # One group's lower limit less another's upper is `widest` with the limits exchanged.
-    lows = [max(widest(upper[part], lower[part]), 0.0) for part in parts]
-    found = [(low, promises[strata[part.start]], part) for low, part in zip(lows, parts, strict=True)]
-    low, promised, part = max(found, key=lambda one: one[0] - one[1])
+    found = []
+    for part in strata_slices(strata, len(seats)):
+        # One group's lower limit less another's upper is `widest` with the limits exchanged.
+        ends = max(widest(upper[part], lower[part]), 0.0), widest(lower[part], upper[part])
+        promised = promises[strata[part.start]]
+        found.append((part, promised, ends, verdict_on(largest_gap(seen.rates[part]), ends, promised)))
+    part, promised, ends, _ = max(found, key=lambda one: one[2][0] - one[1])
     rates, groups = seen.rates[part], seen.groups[part]
     return Check(
-        has_drifted=low > promised,
+        shown=worst(verdict for *_, verdict in found),
         gap=largest_gap(rates),
-        gap_interval=(low, widest(lower[part], upper[part])),
+        gap_interval=ends,
         promised=promised,
         groups=seen.groups,
         rows=seen.rows,

@@ -98,12 +98,19 @@ class Frontier(Drawn):
             }
         )
 
-    def __repr__(self) -> str:
+    @property
+    def heading(self) -> str:
+        """What its table is about, in a line."""
         where = "in-sample: on the fit rows themselves" if self.is_in_sample else "on validation rows"
-        return (
-            f"Accuracy against gap, {where}; {percentage(self.confidence)} bands\n\n{self.table()}\n\n"
-            f"the classifier's own decisions: gap {self.own_gap:.4f}, accuracy {self.own_accuracy:.4f}"
-        )
+        return f"Accuracy against gap, {where}; {percentage(self.confidence)} bands"
+
+    @property
+    def own(self) -> str:
+        """The classifier's own decisions, in a line."""
+        return f"the classifier's own decisions: gap {self.own_gap:.4f}, accuracy {self.own_accuracy:.4f}"
+
+    def __repr__(self) -> str:
+        return f"{self.heading}\n\n{self.table()}\n\n{self.own}"
 
 
 def frontier(

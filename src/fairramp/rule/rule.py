@@ -428,8 +428,9 @@ class Rule(Verbs):
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         return Table(columns, max(4, 2 - math.floor(math.log10(narrowest))), headings)
 
-    def _sentences(self) -> tuple[str, list[str]]:
-        """What the rule does, said above its table and below it."""
+    @property
+    def heading(self) -> str:
+        """How many groups it has and what it aims at, in a line."""
         n = len(self.groups)
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
@@ -441,29 +442,37 @@ class Rule(Verbs):
             goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
             goal = "the classifier's own decisions already comply"
-        lines = []
+        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the thresholds in its table, in lines."""
+        notes = []
         if self.pooled:
             threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
-            lines.append(f"groups not seen in the fit: threshold {threshold:.4f}")
+            notes.append(f"groups not seen in the fit: threshold {threshold:.4f}")
         if self.scale == "logit":
-            lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
+            notes.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
         if self.scale == "percent":
-            lines.append("thresholds and ramps are in percent, like the scores")
+            notes.append("thresholds and ramps are in percent, like the scores")
+        return notes
+
+    def _below(self) -> list[str]:
+        """What is said below the table."""
+        lines = self.notes
         if self.record:
             before, after, rates = self.record.gap_before, self.record.gap_after, self.record.rates["selection"]
             most = "" if rates.is_exact else "at most "
             lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {most}{after:.4f} after")
             if not rates.is_exact:
                 lines.append(f"fitted to bins: a selection rate after is right to {max(rates.error):.1e}")
-        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", lines
+        return lines
 
     def __repr__(self) -> str:
-        first, rest = self._sentences()
-        return "\n\n".join([first, str(self.table()), *rest])
+        return "\n\n".join([self.heading, str(self.table()), *self._below()])
 
     def _repr_html_(self) -> str:
-        first, rest = self._sentences()
-        return notebook_html(first, self.table(), *rest)
+        return notebook_html(self.heading, self.table(), *self._below())
 
 
 #: Refused where a rule without strata is given some.

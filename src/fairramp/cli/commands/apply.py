@@ -4,7 +4,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli import steps
 from fairramp.cli.options import (
     OUTPUT,
     All,
@@ -19,8 +18,7 @@ from fairramp.cli.options import (
     Score,
     Strata,
 )
-
-__all__ = ["apply"]
+from fairramp.cli.render import STDOUT, Screen, count, refuse_if, spoken
 
 
 def apply(
@@ -63,34 +61,35 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import engine, guards
-    from fairramp.cli.render import Screen, count
-    from fairramp.cli.tables import STDOUT, TableError, write
+    from fairramp.cli import engine, guards, outputs, steps
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = steps.load_rule(rule, "apply")
-    steps.check_output(output)
-    guards.keep_inputs(output, data, {"the rule": rule, "the key file": key_file})
+    guards.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
     key, seeded = steps.drawing(screen, id, key_file, random_seed, probability_only)
-    columns = steps.columns_of(known, score, group, strata=strata, id=id if key and not seeded else None)
+    columns = steps.columns_of(known, score, group, strata, id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
-    with steps.opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
-        taken = [name for name in added if name in job.source.names]
-        if taken:
-            raise TableError(
-                f"{job.source.shown} has a column {taken[0]!r} already; pass --prefix new_ or rename it."
+    how = {"scale": scale, "decimal": decimal, "delimiter": delimiter}
+    with steps.opened(screen, data, columns, **how, rule=known, may_be_empty=True) as job:
+        for name in added:
+            refuse_if(
+                name in job.source.names,
+                "{where} has a column {name!r} already; pass --prefix new_ or rename it",
+                where=job.source.shown,
+                name=name,
             )
         if job.rows:
             guards.warn_groups(screen, job, known)
         else:
             screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
+        connection = job.source.connection
         if columns.id is not None:
             with screen.progress(connection, "Looking for duplicate ids"):
                 guards.warn_duplicates(screen, job)
         with screen.progress(connection, "Deciding"):
-            summary = engine.decide_all(job, known, key, seeded=seeded)
+            groups = engine.decide_all(job, known, key, seeded=seeded)
         with screen.progress(connection, "Writing"):
-            write(
+            outputs.write(
                 connection,
                 engine.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
@@ -99,11 +98,10 @@ def apply(
                 mark=job.source.mark,
                 empty=not job.rows,
             )
-    what = f"{' and '.join(added)} added to {count(job.rows, 'row')}"
-    screen.say(f"{what}, written to {'stdout' if output == STDOUT else output}.")
+    end = "\n" if job.rows else ""
+    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.{end}")
     if job.rows:
-        screen.text()
-        screen.table(summary.table(known), every=every, more="with --all")
+        screen.table(engine.decided_table(known, groups, decided=key is not None), every=every, more="with --all")
     if key is None and not probability_only:
         screen.say(
             f"\nNo decisions were drawn: {added[0]} is the chance of a yes. For decisions pass --id COLUMN "
@@ -113,14 +111,4 @@ def apply(
         screen.say(
             "\nDrawn by row number: the same file gives the same answers, but a person in another row may not."
         )
-    screen.result(
-        steps.stamp("apply")
-        | {
-            "rule": rule,
-            "data": steps.dash(data),
-            "output": steps.dash(output),
-            "columns": added,
-            "rows": job.rows,
-            **summary.to_dict(),
-        }
-    )
+    screen.result("apply", rule=rule, data=data, output=output, columns=added, rows=job.rows, groups=groups)

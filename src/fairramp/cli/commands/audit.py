@@ -4,7 +4,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli import steps
 from fairramp.cli.options import (
     All,
     Confidence,
@@ -22,8 +21,7 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-
-__all__ = ["audit"]
+from fairramp.cli.render import Screen
 
 
 def audit(
@@ -39,11 +37,14 @@ def audit(
     rule: Annotated[str | None, Parameter(help="Audit what this rule makes of the scores, too.")] = None,
     fail_above: Annotated[
         float | None,
-        Parameter(help="Exit with 1 if the lower confidence limit of the gap is above this."),
+        Parameter(help="Exit with 1 if the gap is shown to be above this: its lower confidence limit is."),
     ] = None,
     fail_unless_below: Annotated[
         float | None,
-        Parameter(help="Exit with 1 unless the upper confidence limit of the gap is at most this."),
+        Parameter(
+            help="Exit with 0 only if the gap is shown to be at most this: its upper confidence limit is; with 3 "
+            "if neither that nor the contrary is shown."
+        ),
     ] = None,
     every: All = False,
     cutoff: Cutoff = None,
@@ -66,31 +67,35 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import guards
-    from fairramp.cli.render import Screen
+    from fairramp.cli import guards, showing, steps
     from fairramp.core.checks import check_number
     from fairramp.measure.audit import audit as measure
 
     screen = Screen(json=json, quiet=quiet)
-    if fail_above is not None:
-        check_number("fail_above", fail_above, 0.0, 1.0)
-    if fail_unless_below is not None:
-        check_number("fail_unless_below", fail_unless_below, 0.0, 1.0)
+    for name, limit in (("fail_above", fail_above), ("fail_unless_below", fail_unless_below)):
+        if limit is not None:
+            check_number(name, limit, 0.0, 1.0)
     known = steps.load_rule(rule) if rule is not None else None
-    columns = steps.columns_of(known, score, group, label=label, weight=weight, strata=strata)
-    with steps.opened(screen, data, columns, scale, decimal, delimiter, known, positive=positive) as (_, job):
-        steps.need_rows(job)
-        guards.warn_groups(screen, job, known, compared=True)
-        guards.warn_direction(screen, job, known.scale if known else scale)
-        with screen.progress(job.source.connection, "Reading"):
-            arrays = job.arrays()
-    found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
-    decided = known is None and guards.is_decided(arrays["scores"])
-    steps.show_audit(screen, found, columns, data, decided=decided, every=every)
-    gate = None
-    if fail_above is not None or fail_unless_below is not None:
-        gate = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)
-    screen.result(
-        steps.stamp("audit") | {"data": steps.dash(data), **steps.named(columns), **found.to_dict(), "gate": gate}
+    columns = steps.columns_of(known, score, group, strata)
+    _, arrays = steps.read(
+        screen,
+        data,
+        columns,
+        lambda job: guards.warn_groups(screen, job, known, compared=True),
+        lambda job: guards.warn_direction(screen, job, known.scale if known else scale),
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        label=label,
+        positive=positive,
+        weight=weight,
     )
-    return 1 if gate and gate["failed"] else 0
+    found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
+    decided = known is None and bool(((arrays["scores"] == 0) | (arrays["scores"] == 1)).all())
+    showing.show_audit(screen, found, columns, data, decided=decided, every=every)
+    gate, code = None, 0
+    if fail_above is not None or fail_unless_below is not None:
+        gate, code = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)
+    screen.result("audit", data=data, **steps.named(columns), **found.to_dict(), gate=gate)
+    return code

@@ -1,6 +1,5 @@
 """`fairramp check`."""
 
-from fairramp.cli import steps
 from fairramp.cli.options import (
     Confidence,
     Data,
@@ -15,8 +14,7 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-
-__all__ = ["check"]
+from fairramp.cli.render import Screen, count
 
 
 def check(
@@ -37,40 +35,51 @@ def check(
 ) -> int:
     """Ask new rows whether the gap has left what a rule's certificate promised.
 
-    The exit code is 1 if it has. Labels are not needed.
+    The exit code is 1 if it has, and 0 if it has not or if the rows do not tell. Labels are not needed.
 
     For example:
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import guards, showing
-    from fairramp.cli.render import Screen, count
+    from fairramp.cli import guards, showing, steps
     from fairramp.measure.certificate import certifiable
     from fairramp.measure.drift import check as compare
 
     screen = Screen(json=json, quiet=quiet)
     known = steps.load_rule(rule, "check")
     certifiable(known)
-    columns = steps.columns_of(known, score, group, weight=weight, strata=strata)
-    with steps.opened(screen, data, columns, scale, decimal, delimiter, known) as (connection, job):
-        steps.need_rows(job)
-        guards.warn_groups(screen, job, known, compared=True)
-        with screen.progress(connection, "Reading"):
-            arrays = steps.in_order(job.arrays())
-    del arrays["labels"]
-    found = compare(known, **arrays, confidence=confidence)
-    steps.show_heading(screen, found.rows, columns, data)
+    columns = steps.columns_of(known, score, group, strata)
+    job, arrays = steps.read(
+        screen,
+        data,
+        columns,
+        lambda job: guards.warn_groups(screen, job, known, compared=True),
+        ordered=True,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        weight=weight,
+    )
+    found = compare(
+        known,
+        arrays["scores"],
+        arrays["groups"],
+        strata=arrays["strata"],
+        sample_weight=arrays["sample_weight"],
+        confidence=confidence,
+    )
+    code = guards.exit_code(found.verdict, sound=found.is_sound)
+    showing.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
     left_out = job.rows - sum(found.rows)
     if left_out:
         screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     screen.text(f"\n{found!r}\n")
-    if quiet and not found.is_kept:  # the reason for an exit code of 1
-        screen.warn(f"check failed: {found.verdict}")
+    word = guards.WORDS[found.verdict]
+    if quiet and code:  # the reason for the exit code
+        screen.warn(f"check {word.lower()}: {found.sentence()}")
     else:
-        screen.say(f"Check {'passed' if found.is_kept else 'FAILED'}: {found.verdict}")
-    screen.result(
-        steps.stamp("check")
-        | {"rule": rule, "data": steps.dash(data), **steps.named(columns), **showing.checked(found)}
-    )
-    return 0 if found.is_kept else 1
+        screen.say(f"Check {word}: {found.sentence()}")
+    screen.result("check", rule=rule, data=data, **steps.named(columns), **showing.checked(found))
+    return code

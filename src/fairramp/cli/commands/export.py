@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from fairramp.cli import steps
 from fairramp.cli.options import OUTPUT, Json, Names, Quiet, RuleFile
-
-__all__ = ["export"]
+from fairramp.cli.render import STDOUT, Screen, count, spoken
 
 
 def export(
@@ -65,12 +63,10 @@ def export(
 
     fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
     """
-    from fairramp.cli import exporting
-    from fairramp.cli.render import Screen, count
-    from fairramp.cli.tables import STDOUT, check_target, is_stream
+    from fairramp.cli import exporting, steps
 
-    piped = output is None or output == STDOUT
-    screen = Screen(json=json, quiet=quiet, to_stderr=piped)
+    target = output or STDOUT
+    screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
     options = {
         "dialect": dialect,
         "table": table,
@@ -92,23 +88,11 @@ def export(
     given = {name: value for name, value in options.items() if value is not None}
     known = steps.load_rule(rule)
     exporting.check(to, output, rule, given)
-    if output is not None and not is_stream(output):
-        check_target(output)
     notes = exporting.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
-    where = "stdout" if piped else output
-    screen.say(f"The rule for {count(len(known.groups), 'group')} as {form}, written to {where}.")
-    screen.text()
-    screen.text(f"fingerprint {known.fingerprint}")
-    for note in notes:
-        screen.say(note)
-    screen.result(
-        steps.stamp("export")
-        | {
-            "rule": rule,
-            "to": to,
-            "dialect": dialect,
-            "output": "-" if output is None else steps.dash(output),
-            "rule_fingerprint": known.fingerprint,
-        }
+    screen.say(
+        f"The rule for {count(len(known.groups), 'group')} as {form}, written to {spoken(target)}.\n",
+        f"fingerprint {known.fingerprint}",
+        *notes,
     )
+    screen.result("export", rule=rule, to=to, dialect=dialect, output=target, rule_fingerprint=known.fingerprint)

@@ -1,10 +1,9 @@
 """`fairramp frontier`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli import steps
 from fairramp.cli.options import (
     OUTPUT,
     Confidence,
@@ -21,8 +20,7 @@ from fairramp.cli.options import (
     Scale,
     Weight,
 )
-
-__all__ = ["frontier"]
+from fairramp.cli.render import STDOUT, Screen
 
 
 def frontier(
@@ -66,34 +64,38 @@ def frontier(
 
     fairramp frontier scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import guards
-    from fairramp.cli.render import Screen
-    from fairramp.cli.tables import STDOUT
+    from fairramp.cli import guards, outputs, steps
     from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
-        steps.check_output(output, pictures=True)
-        guards.keep_inputs(output, data, {"--validation": validation})
-    columns = steps.columns_of(None, score, group, label=label, weight=weight)
-
-    def rows(file: str) -> tuple[Any, Any, Any, Any]:
-        with steps.opened(screen, file, columns, scale, decimal, delimiter, positive=positive) as (
-            connection,
-            job,
-        ):
-            steps.need_rows(job)
-            guards.warn_direction(screen, job, scale)
-            with screen.progress(connection, "Reading"):
-                arrays = job.arrays()
-        return arrays["scores"], arrays["groups"], arrays["labels"], arrays["sample_weight"]
-
-    scores, groups, labels, weights = rows(data)
+        guards.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
+    columns = steps.columns_of(None, score, group)
+    # The rows to fit, then those to measure on.
+    (scores, groups, labels, weights), *others = [
+        [arrays[name] for name in ("scores", "groups", "labels", "sample_weight")]
+        for _, arrays in (
+            steps.read(
+                screen,
+                file,
+                columns,
+                lambda job: guards.warn_direction(screen, job, scale),
+                scale=scale,
+                decimal=decimal,
+                delimiter=delimiter,
+                label=label,
+                positive=positive,
+                weight=weight,
+            )
+            for file in (data, validation)
+            if file is not None
+        )
+    ]
     curve = trace(
         scores,
         groups,
         labels,
-        validation=None if validation is None else rows(validation),
+        validation=tuple(others[0]) if others else None,
         max_gaps=max_gap,
         ramp_width=steps.width_of(ramp_width, scale),
         cutoff=cutoff,
@@ -102,29 +104,25 @@ def frontier(
         confidence=confidence,
     )
     table = curve.table()
-    if output is not None and output.lower().endswith(steps.PICTURES):
-        steps.write_picture(curve.plot(), output)
+    if output is not None and output.lower().endswith(outputs.PICTURES):
+        outputs.write_picture(curve.plot(), output)
     elif output is not None:
-        steps.write_table(table, output)
-    head, _, last = repr(curve).split("\n\n")
-    screen.heading(head)
-    screen.text()
+        outputs.write_table(table, output)
+    screen.heading(f"{curve.heading}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
-    screen.text()
-    screen.text(last)
-    screen.say("each point has the most accurate rates (fit with --target-rate accuracy)")
-    if output not in (None, STDOUT):
-        screen.say(f"Saved to {output}.")
+    screen.say(
+        f"\n{curve.own}",
+        "each point has the most accurate rates (fit with --target-rate accuracy)",
+        *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
+    )
     screen.result(
-        steps.stamp("frontier")
-        | {
-            "data": steps.dash(data),
-            **steps.named(columns),
-            "output": output and steps.dash(output),
-            "in_sample": curve.is_in_sample,
-            "own_gap": curve.own_gap,
-            "own_accuracy": curve.own_accuracy,
-            "confidence": curve.confidence,
-            "points": list(table.rows()),
-        }
+        "frontier",
+        data=data,
+        **steps.named(columns),
+        output=output,
+        in_sample=curve.is_in_sample,
+        own_gap=curve.own_gap,
+        own_accuracy=curve.own_accuracy,
+        confidence=curve.confidence,
+        points=list(table.rows()),
     )

@@ -5,8 +5,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairramp.cli.options import Quiet
-
-__all__ = ["keygen"]
+from fairramp.cli.render import Screen
 
 
 def keygen(
@@ -21,7 +20,6 @@ def keygen(
 
     fairramp keygen key.txt
     """
-    from fairramp.cli.render import Screen
     from fairramp.cli.secret import make_key
 
     make_key(file)

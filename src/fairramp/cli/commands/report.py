@@ -4,7 +4,6 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli import steps
 from fairramp.cli.options import (
     OUTPUT,
     Confidence,
@@ -22,8 +21,7 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-
-__all__ = ["report"]
+from fairramp.cli.render import STDOUT, Screen, refuse_if, spoken
 
 
 def report(
@@ -54,51 +52,38 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
-    from fairramp.cli import guards
-    from fairramp.cli.render import Screen
-    from fairramp.cli.tables import STDOUT, TableError, check_target, is_stream
+    from fairramp.cli import guards, outputs, showing, steps
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = steps.load_rule(rule, "report")
-    if not is_stream(output):
-        if not output.lower().endswith((".html", ".htm")):
-            raise TableError(f"A report is a web page: end {output} in .html.")
-        check_target(output)
-        guards.keep_inputs(output, data, {"the rule": rule})
-    columns = steps.columns_of(known, score, group, label=label, weight=weight, strata=strata)
-    with steps.opened(screen, data, columns, scale, decimal, delimiter, known, positive=positive) as (
-        connection,
-        job,
-    ):
-        steps.need_rows(job)
-        guards.warn_groups(screen, job, known)
-        with screen.progress(connection, "Reading"):
-            arrays = steps.in_order(job.arrays())
+    refuse_if(
+        not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
+        "A report is a web page: end {output} in .html",
+        output=output,
+    )
+    guards.check_output(output, data, {"the rule": rule})
+    columns = steps.columns_of(known, score, group, strata)
+    _, arrays = steps.read(
+        screen,
+        data,
+        columns,
+        lambda job: guards.warn_groups(screen, job, known),
+        ordered=True,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        label=label,
+        positive=positive,
+        weight=weight,
+    )
     made = known.report(**arrays, title=title, confidence=confidence)
-    page = made.html
-    if is_stream(output):
-        steps.write_stream(output, page)
-    else:
-        made.save(output)
+    outputs.write_text(output, made.html, "the report")
     content = made.content
     before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
-    for word, text in (("Before", before), ("After", after)):
-        screen.say(f"{word}: {steps.plain(text)}")
-    screen.text()
-    for note in filter(None, (content.drift, *content.notes)):
-        screen.say(steps.plain(note))
+    notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
+    screen.say(*(showing.plain(note) for note in notes if note))
     if quiet and content.is_kept is False:
-        screen.warn(steps.plain(content.drift or ""))
-    screen.say(
-        f"\nSaved to {'stdout' if output == STDOUT else output}; open it in a browser, no network is needed."
-    )
-    screen.result(
-        steps.stamp("report")
-        | {
-            "data": steps.dash(data),
-            "rule": rule,
-            **steps.named(columns),
-            "output": steps.dash(output),
-            "report": content.to_dict(),
-        }
-    )
+        screen.warn(showing.plain(content.drift or ""))
+    screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
+    screen.result("report", data=data, rule=rule, **steps.named(columns), output=output, report=content.to_dict())

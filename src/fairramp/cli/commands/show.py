@@ -1,9 +1,7 @@
 """`fairramp show`."""
 
-from fairramp.cli import steps
 from fairramp.cli.options import All, Confidence, Json, Quiet, RuleFile
-
-__all__ = ["show"]
+from fairramp.cli.render import Screen
 
 
 def show(
@@ -21,11 +19,10 @@ def show(
 
     fairramp show rule.json
     """
-    from fairramp.cli import showing
-    from fairramp.cli.render import Screen
+    from fairramp.cli import showing, steps
 
     screen = Screen(json=json, quiet=quiet)
     known = steps.load_rule(rule)
     found = showing.certificate_of(known, confidence)
     showing.show(screen, known, found, every=every)
-    screen.result(steps.stamp("show") | {"rule": steps.dash(rule), **showing.content(known, found)})
+    screen.result("show", rule=rule, **showing.content(known, found))

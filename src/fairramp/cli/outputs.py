@@ -1,0 +1,182 @@
+"""Files out: larger than memory, whole or not at all.
+
+An output is written to a hidden file in the same folder, flushed to the disk and renamed: whoever looks sees
+the old file or the new one, whatever happens in between. What cannot be replaced (stdout, a device, a pipe) is
+written to when all is there.
+"""
+
+import contextlib
+import csv
+import gzip
+import io
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from fairramp.cli.render import STDOUT, refuse_if
+from fairramp.cli.tables import connect, first_sentence, format_of, literal
+from fairramp.core.table import Table
+from fairramp.data import files
+from fairramp.deploy.dialects import identifier
+from fairramp.errors import FairrampError
+
+#: Pictures that a frontier can be written as.
+PICTURES = (".svg", ".png", ".html")
+#: Endings that tables may have.
+_WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
+_UNWRITABLE = "Cannot write {path}: {why}"
+
+
+def check_target(path: str, *, table: bool = False, pictures: bool = False) -> None:
+    """Refuse an output that cannot be written; before the work, not after it.
+
+    A table must have an ending that says its format; so may pictures, if they are allowed.
+    """
+    if is_stream(path):
+        return
+    if table and not (pictures and path.lower().endswith(PICTURES)):
+        _format(path)
+    target, folder = Path(path).resolve(), Path(path).resolve().parent
+    refusals = {
+        "it is a folder": target.is_dir(),
+        f"the folder {folder} does not exist": not folder.is_dir(),
+        f"the folder {folder} is write-protected": not os.access(folder, os.W_OK),
+        "it is write-protected": target.exists() and not os.access(target, os.W_OK),
+    }
+    for why, holds in refusals.items():
+        refuse_if(holds, _UNWRITABLE, path=path, why=why)
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+    check_target(path)
+    try:
+        with files.replacing(Path(path).resolve()) as temporary:
+            yield str(temporary)
+    except OSError as error:
+        raise FairrampError(_UNWRITABLE, path=path, why=error.strerror or error) from None
+
+
+def write(
+    connection: duckdb.DuckDBPyConnection,
+    query: str,
+    names: Sequence[str],
+    path: str,
+    *,
+    delimiter: str = ",",
+    mark: str = "",
+    empty: bool = False,
+) -> None:
+    """Write a query's rows, in their order, in the format that the name of the output says.
+
+    Parameters
+    ----------
+    query : str
+        Its columns are called in the file as `names` says.
+    delimiter, mark : str
+        Of CSV; a byte-order mark stands before the header.
+    empty : bool
+        Whether it has no rows; CSV is then only a header.
+    """
+    special, packed = is_stream(path), path.lower().endswith(".gz")
+    kind = format_of(path) or "csv" if special else _format(path)
+    between = "\t" if kind == "tsv" else delimiter
+    header = mark + _header(names, between)
+    options = {
+        "parquet": "FORMAT parquet",
+        "jsonl": "FORMAT json",
+        "json": "FORMAT json, ARRAY true",
+    }.get(kind, f"FORMAT csv, HEADER false, DELIMITER {literal(between)}, PREFIX {literal(header)}, SUFFIX '\n'")
+    if kind not in ("csv", "tsv"):
+        why = "two columns have the same name or differ only in case; write CSV"
+        refuse_if(len({name.lower() for name in names}) < len(names), _UNWRITABLE, path=path, why=why)
+        query = f"SELECT * FROM ({query}) AS t({', '.join(map(identifier, names))})"
+    with contextlib.ExitStack() as stack:
+        if special:
+            temporary = stack.enter_context(tempfile.NamedTemporaryFile(prefix="fairramp-out-")).name
+        else:
+            temporary = stack.enter_context(replacing(path))
+        if empty and kind in ("csv", "tsv"):
+            with (gzip.open if packed else open)(temporary, "wt", encoding="utf-8", newline="") as text:
+                text.write(header)
+        else:
+            options += ", COMPRESSION gzip" if packed else ""
+            try:
+                connection.execute(f"COPY ({query}) TO {literal(temporary)} ({options}, USE_TMP_FILE false)")
+            except duckdb.IOException as error:
+                raise FairrampError(_UNWRITABLE, path=path, why=_reason(error)) from None
+        if special:
+            stdout = contextlib.nullcontext(sys.stdout.buffer)  # stays open
+            with open(temporary, "rb") as start, stdout if path == STDOUT else open(path, "wb") as end:
+                shutil.copyfileobj(start, end)
+                end.flush()
+
+
+def write_text(path: str | None, text: str, what: str) -> None:
+    """Write text whole to a file, or straight to stdout, a device or a pipe."""
+    if path is None or path == STDOUT:
+        sys.stdout.write(text)
+    else:
+        files.write_text(Path(path), text, what)
+
+
+def _header(names: Sequence[str], delimiter: str) -> str:
+    text = io.StringIO()
+    # Only characters of its own line end does Python's writer quote; both may stand in a name.
+    csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(names)
+    return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).lower()
+    signs = ("no space left on device", "permission denied", "disk quota exceeded", "file too large")
+    known = next((sign for sign in signs if sign in text), None)
+    return f"{known}; nothing was changed" if known else first_sentence(error)
+
+
+def is_stream(path: str) -> bool:
+    """Whether an output is stdout, a device or a pipe, which cannot be replaced."""
+    return path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
+
+
+def _format(path: str) -> str:
+    """The format to write, or a clear refusal."""
+    kind = format_of(path) or ""
+    refuse_if(
+        not path.lower().removesuffix(".gz").endswith(_WRITABLE),
+        "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet",
+        path=path,
+    )
+    refuse_if(
+        path.lower().endswith(".gz") and kind == "parquet",
+        _UNWRITABLE,
+        path=path,
+        why="Parquet is packed already; drop the .gz",
+    )
+    return kind
+
+
+def write_picture(chart: Any, path: str) -> None:
+    """Write a chart to a file."""
+    from fairramp.show.pieces import missing_extra
+
+    kind = path.lower().rpartition(".")[2]
+    if find_spec("vl_convert") is None:
+        raise missing_extra("vl-convert-python")
+    with replacing(path) as temporary:
+        chart.save(temporary, format=kind, **({"inline": True} if kind == "html" else {}))
+
+
+def write_table(table: Table, path: str) -> None:
+    """A small table of numbers as a file, in the same way as the large ones."""
+    rows = (", ".join(f"CAST('{value!r}' AS DOUBLE)" for value in row.values()) for row in table.rows())
+    with connect() as connection:
+        write(connection, f"SELECT * FROM (VALUES ({'), ('.join(rows)}))", table.columns, path)

@@ -1,0 +1,368 @@
+"""The columns that play a part: checked in one pass over the rows, in one clear sentence if they cannot serve.
+
+Numbers that came as text are read with a decimal point, or with a decimal comma if that reads all of them. Groups
+are text, whole numbers or booleans; a missing value of Parquet or JSON is a group of its own, and so is an
+empty cell of CSV.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from fairramp.cli.render import refuse_if
+from fairramp.cli.tables import Source, literal
+from fairramp.core.labels import Label, label_key, label_of
+from fairramp.data.columns import Columns
+from fairramp.data.groups import Codes
+from fairramp.errors import FairrampError
+
+_TEXT = "VARCHAR"
+#: Words for yes and no in columns of labels, whatever their case.
+_YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
+_NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
+#: What programs write for a number that is not there.
+_MISSING = ("na", "nan", "null", "none")
+#: More groups than anyone can look at: an id column taken for a group.
+_MAX_GROUPS = 100_000
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column that must hold numbers.
+
+    Attributes
+    ----------
+    option : str
+        The option that named it, for messages.
+    name, column : str
+        What the user and what the query call it.
+    expression : str
+        SQL that makes it a double; NULL where it is none.
+    comma : bool
+        Whether its decimals are written with a comma.
+    lowest, highest : float
+        Over all rows; None if there are none.
+    """
+
+    option: str
+    name: str
+    column: str
+    expression: str
+    comma: bool
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """Rows that were looked at once and found sound.
+
+    Attributes
+    ----------
+    source : Source
+        Where the rows are.
+    columns : Columns
+        The columns that play a part, by the names people gave them.
+    table : str
+        A temporary table with the distinct values of strata and group columns, k0, k1, …, and their `code`.
+    rows : int
+        How many.
+    numbers : dict of str to Number
+        By option.
+    cells : tuple of tuple
+        Distinct values of strata and group columns, by code.
+    counts : tuple of int
+        Rows of each.
+    keys : tuple of str
+        SQL of these columns.
+    typed_keys : tuple of str
+        The same, in the types of a rule's labels if there is a rule.
+    """
+
+    source: Source
+    columns: Columns
+    table: str
+    rows: int
+    numbers: dict[str, Number]
+    cells: tuple[tuple[Any, ...], ...]
+    counts: tuple[int, ...]
+    keys: tuple[str, ...]
+    typed_keys: tuple[str, ...]
+
+    @property
+    def score(self) -> Number:
+        """The score column."""
+        return self.numbers["--score"]
+
+    @property
+    def inner(self) -> Columns:
+        """The names of the columns of `relation`."""
+        n, names = len(self.columns.strata or ()), tuple(f"g{i}" for i in range(len(self.keys)))
+        return Columns("score", names[n:], names[:n] or None, "id")
+
+    @property
+    def groups(self) -> list[tuple[Label, int]]:
+        """The groups, or cells, in order, and the rows of each."""
+        labels = (label_of(parts, len(self.columns.strata or ())) for parts in self.cells)
+        return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
+
+    def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
+        """The columns that play a part, under names of our own: score, label, weight, g0, g1, …, id.
+
+        With `extra`, all columns of the file stand before them.
+        """
+        parts = [f"c{i}" for i in range(len(self.source.names))] if extra else []
+        parts += [f"({number.expression}) AS {option[2:]}" for option, number in self.numbers.items()]
+        parts += [f"{key} AS g{i}" for i, key in enumerate(self.typed_keys)]
+        if self.columns.id is not None:
+            parts.append(f"CAST({self.source.find(self.columns.id, '--id')} AS VARCHAR) AS id")
+        return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
+
+    def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
+        """Arguments for the functions that work in memory: scores, groups, labels, sample_weight, strata.
+
+        Ordered, the same file gives the same bytes whatever order the threads read it in.
+        """
+        expressions = [number.expression for number in self.numbers.values()]
+        inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
+        inner += [f"({expression}) AS x{i}" for i, expression in enumerate(expressions)]
+        match = " AND ".join(f"d.k{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
+        outer = ", ".join(["CAST(s.code AS INTEGER) AS code", *(f"d.x{i}" for i in range(len(expressions)))])
+        columns = self.source.connection.sql(
+            f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM ({self.source.query})) AS d "
+            f"JOIN {self.table} AS s ON {match}{' ORDER BY ALL' if ordered else ''}"
+        ).fetchnumpy()
+        found = {option: columns[f"x{i}"] for i, option in enumerate(self.numbers)}
+        n = len(self.columns.strata or ())
+        return {
+            "scores": found["--score"],
+            "groups": _codes(columns["code"], [parts[n:] for parts in self.cells], self.columns.groups),
+            "labels": found.get("--label"),
+            "sample_weight": found.get("--weight"),
+            "strata": (
+                _codes(columns["code"], [parts[:n] for parts in self.cells], self.columns.strata) if n else None
+            ),
+        }
+
+
+def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
+    """Codes of some of the columns, from codes of all of them."""
+    labels = list(map(label_of, parts))
+    ordered = dict(sorted({label_key(label): label for label in labels}.items()))
+    place = {key: i for i, key in enumerate(ordered)}
+    seats = np.array([place[label_key(label)] for label in labels], dtype=np.int32)
+    return Codes(seats[np.asarray(code)], 0, tuple(ordered.values()), names)
+
+
+def scan(
+    source: Source,
+    columns: Columns,
+    numbers: dict[str, str],
+    *,
+    decimal: str | None = None,
+    percent: bool = False,
+    positive: str | None = None,
+) -> Job:
+    """Look at every row once: numbers must be numbers, and everybody must have an id.
+
+    Parameters
+    ----------
+    columns : Columns
+        Whose groups and strata are coded, and whose ids are looked for.
+    numbers : dict
+        Column names by option, such as ``{"--score": "p"}``.
+    percent : bool
+        Whether scores may end in a percent sign.
+    positive : str, optional
+        The label that means yes; all others then mean no.
+    """
+    found = {option: source.find(name, option) for option, name in numbers.items()}
+    options = ["--strata"] * len(columns.strata or ()) + ["--group"] * len(columns.groups or ())
+    keys = tuple(
+        _label_sql(source, source.find(name, option), name)
+        for option, name in zip(options, columns.grouped, strict=True)
+    )
+    readings = {
+        option: _readings(source, column, option, percent and option == "--score", decimal, positive)
+        for option, column in found.items()
+    }
+    no_id = "false" if columns.id is None else _no_id(source, columns.id)
+    sums = [("sum", f"count(*) FILTER ({no_id})")]
+    for reading in chain.from_iterable(readings.values()):
+        wrong = f"count(*) FILTER (({reading}) IS NULL OR NOT isfinite({reading}))"
+        sums += [("sum", wrong), ("min", f"min({reading})"), ("max", f"max({reading})")]
+    table, by = f"scan_{secrets.token_hex(8)}", ", ".join(f"k{i}" for i in range(len(keys)))
+    source.connection.execute(
+        f"CREATE TEMP TABLE {table} AS SELECT *, row_number() OVER (ORDER BY {by}) - 1 AS code FROM "
+        f"(SELECT {', '.join([*keys, 'count(*)', *(part for _, part in sums)])} FROM ({source.query}) "
+        f"GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))} LIMIT {_MAX_GROUPS + 1}) "
+        f"AS t({', '.join([by, 'n', *(f'x{i}' for i in range(len(sums)))])})"
+    )
+    cells = source.connection.execute(f"SELECT {by}, n FROM {table} ORDER BY code").fetchall()
+    refuse_if(
+        len(cells) > _MAX_GROUPS,
+        "{names} of {where} makes more than {most:,} groups; is it an id?",
+        names=" and ".join(map(repr, columns.grouped)),
+        where=source.shown,
+        most=_MAX_GROUPS,
+    )
+    totals = ", ".join(f"{how}(x{i})" for i, (how, _) in enumerate(sums))
+    nobody, *stats = source.connection.execute(f"SELECT {totals} FROM {table}").fetchall()[0]
+    if nobody:
+        raise FairrampError(
+            "{n:,} row{have} no id in {id!r} of {where}, the first is {place}",
+            remedy="give every row an id of its own",
+            n=nobody,
+            have=" has" if nobody == 1 else "s have",
+            id=columns.id,
+            where=source.shown,
+            place=_first(source, no_id)[0],
+        )
+    resolved = {}
+    for i, (option, column) in enumerate(found.items()):
+        dot, comma = stats[6 * i : 6 * i + 3], stats[6 * i + 3 : 6 * i + 6]
+        # A blank cell is no number either way, and decides nothing.
+        use = 1 if (comma[0] or 0) < (dot[0] or 0) else 0
+        wrong, lowest, highest = (dot, comma)[use]
+        written = use == 1 or (decimal == "," and source.type_of(column) == _TEXT)
+        number = Number(option, numbers[option], column, readings[option][use], written, lowest, highest)
+        if wrong:
+            _refuse_number(source, number)
+        if option == "--label" and positive is not None and highest == 0:
+            there = source.ask(f"DISTINCT CAST({column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
+            values = [repr(value) for (value,) in there]
+            raise FairrampError(
+                "--positive {positive!r} stands in no row of --label {name!r} of {where}, which has {values}"
+                "{more}",
+                positive=positive,
+                name=number.name,
+                where=source.shown,
+                values=", ".join(values[:5]),
+                more=", …" if len(values) > 5 else "",
+            )
+        resolved[option] = number
+    parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
+    return Job(source, columns, table, sum(counts), resolved, parts, counts, keys, keys)
+
+
+def _readings(
+    source: Source, column: str, option: str, percent: bool, decimal: str | None, positive: str | None
+) -> tuple[str, str]:
+    """A column as doubles, with a decimal point and with a decimal comma."""
+    kind = source.type_of(column)
+    if option == "--label" and positive is not None:
+        text = f"lower(trim(CAST({column} AS VARCHAR)))"
+        yes = literal(positive.strip().lower())
+        return (f"CASE WHEN {text} <> '' THEN CAST({text} = {yes} AS DOUBLE) END",) * 2
+    if kind != _TEXT:
+        refuse_if(
+            not kind.startswith(("DECIMAL", "BOOLEAN"))
+            and not kind.endswith(("INT", "INTEGER", "FLOAT", "DOUBLE")),
+            "{option} {name!r} of {where} holds {kind}, not numbers",
+            option=option,
+            name=source.names[int(column[1:])],
+            where=source.shown,
+            kind=kind,
+        )
+        return (f"CAST({column} AS DOUBLE)",) * 2
+    text = f"trim({column})"
+    if option == "--label":
+        yes, no = (", ".join(map(literal, words)) for words in (_YES, _NO))
+        lowered = f"lower({text})"
+        text = f"CASE WHEN {lowered} IN ({yes}) THEN '1' WHEN {lowered} IN ({no}) THEN '0' ELSE {text} END"
+    if percent:
+        text = f"rtrim(rtrim({text}, '%'))"
+    dot = f"TRY_CAST({text} AS DOUBLE)"
+    comma = f"CASE WHEN NOT contains({column}, '.') THEN TRY_CAST(replace({text}, ',', '.') AS DOUBLE) END"
+    return {None: (dot, comma), ",": (comma, comma), ".": (dot, dot)}[decimal]
+
+
+def _refuse_number(source: Source, number: Number) -> None:
+    e = number.expression
+    place, value = _first(source, f"({e}) IS NULL OR NOT isfinite({e})", number.column)
+    text = "" if value is None else str(value).strip()
+    told = {"option": number.option, "name": number.name, "where": source.shown, "place": place}
+    if text == "" or text.lower() in _MISSING:
+        blank = f"lower(trim(CAST({number.column} AS VARCHAR))) IN ('', {', '.join(map(literal, _MISSING))})"
+        ((n,),) = source.ask("count(*)", f"WHERE {number.column} IS NULL OR {blank}")
+        what = repr(value) if text else "nothing"
+        raise FairrampError(
+            "{option} {name!r} of {where} has {many} {place}; every row needs a number: {remedy_}",
+            many=f"{'no number' if text else 'nothing'} in {n:,} rows, the first is" if n > 1 else f"{what} in",
+            remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
+            **told,
+        )
+    refuse_if(
+        text.endswith("%") and number.option == "--score",
+        "{option} {name!r} of {where} is in percent ({text!r} in {place}); pass --scale percent",
+        text=text,
+        **told,
+    )
+    remedies = {
+        "write decimals one way, and no mark between thousands": "," in text and "." in text,
+        "write 1 for yes and 0 for no, or pass --positive VALUE, the one that means yes": number.option
+        == "--label",
+        "decimals are written with a comma in other rows: write them one way": number.comma and "." in text,
+        "write all decimals one way, or pass --decimal , if it is a comma": "," in text,
+        "write it as a number": True,
+    }
+    raise FairrampError(
+        "{option} {name!r} of {where} has {text!r} in {place}, which is not a number",
+        remedy=next(remedy for remedy, helps in remedies.items() if helps),
+        text=text[:40],
+        **told,
+    )
+
+
+def _first(source: Source, condition: str, column: str = "NULL") -> tuple[str, Any]:
+    """How messages name the first row where a condition holds, counted from 1, and what stands there.
+
+    Lines of a CSV file are one more, where no cell has a line end.
+    """
+    inner = f"SELECT *, row_number() OVER () AS position FROM ({source.query})"
+    ((row, value),) = source.connection.execute(
+        f"SELECT position, {column} FROM ({inner}) WHERE {condition} ORDER BY position LIMIT 1"
+    ).fetchall()
+    return f"row {row:,}{' (the header not counted)' if source.format == 'csv' else ''}", value
+
+
+def _label_sql(source: Source, column: str, name: str) -> str:
+    """A group column as text, whole numbers or booleans."""
+    kind = source.type_of(column)
+    if kind in (_TEXT, "BOOLEAN", "BIGINT", "HUGEINT", "UHUGEINT", "UBIGINT"):
+        return column
+    if kind.endswith(("INT", "INTEGER")):
+        return f"CAST({column} AS BIGINT)"
+    if kind not in ("DOUBLE", "FLOAT") and not kind.startswith("DECIMAL"):
+        return f"CAST({column} AS VARCHAR)"
+    # Whole numbers with gaps are often stored as floats, the gaps as NaN.
+    known = column if kind.startswith("DECIMAL") else f"CASE WHEN NOT isnan({column}) THEN {column} END"
+    refuse_if(
+        source.ask("1", f"WHERE ({known}) <> floor({known}) OR isinf({known}) LIMIT 1"),
+        "--group {name!r} of {where} holds numbers with decimals; groups are text or whole numbers",
+        name=name,
+        where=source.shown,
+    )
+    return f"CAST({known} AS BIGINT)"
+
+
+def _no_id(source: Source, name: str) -> str:
+    """Where a row has no id, after checking the type of those that have one."""
+    column = source.find(name, "--id")
+    kind = source.type_of(column)
+    if kind == _TEXT:
+        return f"({column} IS NULL OR {column} = '')"
+    refuse_if(
+        not kind.endswith(("INT", "INTEGER")),
+        "--id {name!r} of {where} holds {kind}; ids must be text or whole numbers, because 12 and 12.0 would "
+        "be drawn apart",
+        name=name,
+        where=source.shown,
+        kind=kind,
+    )
+    return f"{column} IS NULL"

@@ -1,0 +1,197 @@
+"""Gates and checks end as within, exceeded or undecided: what each says, and with which exit code."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from fairramp.measure.drift import Check
+from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from samples import quiet_fit
+from shell import Inside
+
+NAN, INF = math.nan, math.inf
+COLUMNS = ("s.csv", "--score", "p", "--group", "g")
+
+
+@pytest.fixture
+def inside(tmp_path):
+    return Inside(tmp_path)
+
+
+def write(shell, rates, n=1000, weight=None, name="s.csv"):
+    """Decisions: the share `rates[g]` of n rows of each group is 1."""
+    more = "" if weight is None else f",{weight}"
+    lines = [f"{int(i < rate * n)},{g}{more}" for g, rate in rates.items() for i in range(n)]
+    return shell.write(name, "\n".join([f"p,g{',w' if more else ''}", *lines]) + "\n")
+
+
+# The decision -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "maximum", "verdict"),
+    [
+        ((0.1, 0.2), 0.05, "exceeded"),
+        ((0.1, 0.2), 0.1, "undecided"),  # at most the maximum is within it
+        ((0.1, 0.2), 0.15, "undecided"),
+        ((0.1, 0.2), 0.2, "within"),
+        ((0.1, 0.2), 1.0, "within"),
+        ((0.0, 0.0), 0.05, "undecided"),  # limits that do not contain the gap
+        ((0.2, 0.3), 0.05, "undecided"),
+        ((NAN, NAN), 0.05, "undecided"),
+        ((0.1, NAN), 0.05, "undecided"),
+        ((NAN, 0.2), 0.5, "undecided"),
+        ((0.1, INF), 0.05, "undecided"),
+        ((-INF, 0.2), 0.5, "undecided"),
+    ],
+)
+def test_a_verdict_needs_limits_that_contain_the_gap(limits, maximum, verdict):
+    assert verdict_on(0.16, limits, maximum) == verdict
+
+
+def test_a_gap_that_is_no_number_decides_nothing():
+    assert not is_sound(NAN, (0.0, 1.0))
+    assert verdict_on(NAN, (0.0, 0.01), 0.5) is Verdict.UNDECIDED
+
+
+def test_rounding_does_not_put_a_gap_outside_its_limits():
+    assert verdict_on(0.1 + 1e-12, (0.1, 0.1), 0.2) is Verdict.WITHIN
+
+
+def test_one_exceeded_is_enough_and_within_needs_all():
+    within, exceeded, undecided = Verdict.WITHIN, Verdict.EXCEEDED, Verdict.UNDECIDED
+    assert worst([within, within]) is within
+    assert worst([within, undecided]) is undecided
+    assert worst([undecided, exceeded, within]) is exceeded
+
+
+# Gates --------------------------------------------------------------------------------------------
+
+GATES = [
+    ("--fail-above", 0.05, "exceeded", 1),
+    ("--fail-above", 0.16, "undecided", 0),
+    ("--fail-above", 0.5, "within", 0),
+    ("--fail-unless-below", 0.05, "exceeded", 1),
+    ("--fail-unless-below", 0.16, "undecided", 3),
+    ("--fail-unless-below", 0.5, "within", 0),
+]
+WORDS = {"exceeded": "FAILED", "undecided": "undecided", "within": "passed"}
+
+
+@pytest.mark.parametrize(("option", "limit", "verdict", "code"), GATES)
+def test_a_gate_fails_only_for_what_is_shown(inside, option, limit, verdict, code):
+    write(inside, {"a": 0.2, "b": 0.36})
+    done = inside("audit", *COLUMNS, option, limit, code=code)
+    assert f"Gate {WORDS[verdict]}: " in done.stdout
+    gate = json.loads(inside("audit", *COLUMNS, option, limit, "--json", code=code).stdout)["gate"]
+    assert (gate["verdict"], gate["failed"]) == (verdict, code != 0)
+    quiet = inside("audit", *COLUMNS, option, limit, "-q", code=code)
+    assert quiet.stdout == ""
+    assert quiet.stderr.startswith(f"warning: gate {WORDS[verdict].lower()}: ") == (code != 0)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "verdict", "code"),
+    [
+        (0.05, 0.5, "exceeded", 1),
+        (0.05, 0.16, "exceeded", 1),  # what is shown outweighs what is not
+        (0.16, 0.5, "undecided", 0),
+        (0.5, 0.16, "undecided", 3),
+        (0.5, 0.5, "within", 0),
+    ],
+)
+def test_two_gates_at_once(inside, above, below, verdict, code):
+    write(inside, {"a": 0.2, "b": 0.36})
+    gates = ("--fail-above", above, "--fail-unless-below", below)
+    gate = json.loads(inside("audit", *COLUMNS, *gates, "--json", code=code).stdout)["gate"]
+    assert (gate["verdict"], gate["failed"]) == (verdict, code != 0)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("--fail-above", 0.05), ("--fail-unless-below", 0.05)])
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (NAN, NAN), (0.0, INF)])
+def test_limits_that_cannot_be_right_exit_with_3(inside, monkeypatch, option, limit, limits):
+    from fairramp.measure import audit
+
+    write(inside, {"a": 0.2, "b": 0.36})
+    monkeypatch.setattr(audit, "gap_interval", lambda *_: limits)
+    done = inside("audit", *COLUMNS, option, limit, code=3)
+    assert "Gate undecided: the limits of the gap of these decisions are no numbers or do not contain it" in (
+        " ".join(done.stdout.split())
+    )
+    gate = json.loads(inside("audit", *COLUMNS, option, limit, "--json", code=3).stdout)["gate"]
+    assert (gate["verdict"], gate["failed"]) == ("undecided", True)
+
+
+@pytest.mark.parametrize("weight", ["1e160", "1e-160", "1e300"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_no_weight_lets_a_gap_pass(inside, weight):
+    """The limits are right whatever the weights are scaled by, or the gate is undecided; it never passes."""
+    from fairramp.cli.running import run
+
+    path = str(inside.folder / write(inside, {"a": 0.2, "b": 0.36}, weight=weight))
+    gate = ["audit", path, *COLUMNS[1:], "--weight", "w", "-q", "--fail-unless-below", "0.05"]
+    assert run(gate) in (1, 3)
+
+
+# Checks -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ruled(inside):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], 2000)
+    scores = rng.random(4000).round(4)
+    rule = quiet_fit(scores, {"g": groups}, max_gap=0.02)
+    rule.save(inside.folder / "rule.json")
+    inside.write("s.csv", "p,g\n" + "".join(f"{p},{g}\n" for p, g in zip(scores, groups, strict=True)))
+    return inside
+
+
+CHECK = ("check", "rule.json", "s.csv", "--score", "p")
+
+
+@pytest.mark.parametrize(
+    ("n", "shift", "verdict", "code"),
+    [(300, 0, "undecided", 0), (2000, 0.3, "exceeded", 1), (2000, 0, "within", 0)],
+)
+def test_a_check_fails_only_for_what_is_shown(ruled, n, shift, verdict, code):
+    rng = np.random.default_rng(1)
+    lines = [f"{min(rng.random() + shift * (g == 'b'), 1):.4f},{g}\n" for g in "ab" for _ in range(n)]
+    ruled.write("s.csv", "p,g\n" + "".join(lines))
+    said = " ".join(ruled(*CHECK, code=code).stdout.split())
+    assert f"Check {WORDS[verdict]}: " in said
+    content = json.loads(ruled(*CHECK, "--json", code=code).stdout)
+    assert (content["verdict"], content["is_kept"]) == (verdict, code == 0)
+    assert ruled(*CHECK, "-q", code=code).stderr.startswith("warning: check failed: ") == (code == 1)
+
+
+def test_a_check_whose_limits_are_no_numbers_exits_with_3(ruled, monkeypatch):
+    from fairramp.measure import drift
+
+    monkeypatch.setattr(drift, "kl_interval", lambda rates, *_: (rates * NAN, rates * NAN))
+    done = ruled(*CHECK, code=3)
+    assert "Check undecided: The limits of the gap are no numbers" in " ".join(done.stdout.split())
+    content = json.loads(ruled(*CHECK, "--json", code=3).stdout)
+    assert (content["verdict"], content["gap_interval"]) == ("undecided", [None, None])
+    assert ruled(*CHECK, "-q", code=3).stderr.startswith("warning: check undecided: ")
+
+
+def test_rows_that_no_number_counts_show_nothing(ruled, monkeypatch):
+    from dataclasses import replace
+
+    from fairramp.measure import drift
+
+    real = drift.mean_chances
+    monkeypatch.setattr(
+        drift, "mean_chances", lambda *given: replace(real(*given), effective_rows=np.array([NAN, 2000.0]))
+    )
+    assert json.loads(ruled(*CHECK, "--json", code=3).stdout)["verdict"] == "undecided"
+
+
+def test_a_check_is_as_good_as_its_worst_part():
+    fields = dict.fromkeys(Check.__dataclass_fields__)
+    rest = Check(**fields | {"shown": Verdict.EXCEEDED})
+    whole = Check(**fields | {"shown": Verdict.UNDECIDED, "rest": rest})
+    assert (whole.verdict, whole.has_drifted, whole.is_kept) == ("exceeded", False, False)
