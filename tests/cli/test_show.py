@@ -53,7 +53,7 @@ def test_for_machines_it_says_what_the_library_says(fitted):
     certificate = rule.certificate(0.9)
     assert (content["command"], content["rule"], content["rows"]) == ("show", "rule.json", sum(rule.record.rows))
     assert (content["score_column"], content["group_columns"]) == ("p", ["g"])
-    assert [row["threshold"] for row in content["groups"]] == [ramp.threshold for ramp in rule.ramps]
+    assert [row["threshold"] for row in content["groups"]] == list(rule.thresholds)
     assert content["certificate"]["gap"] == certificate.gap
     assert content["certificate"]["proven_gap"] == certificate.proven.gap
     assert content["certificate"]["assumptions"] == certificate.assumptions
@@ -85,7 +85,7 @@ def test_a_certificate_above_what_was_asked_for_says_what_helps(inside, max_gap,
 
 def test_without_a_record_it_says_what_is_missing(inside):
     rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
-    saved(inside, replace(rule, record=None, columns=("unit",)))
+    saved(inside, replace(rule, record=None, columns=Columns(groups=("unit",))))
     text = said(inside)
     assert "score name of the column not known" in text
     assert "groups column unit;" in text
@@ -121,7 +121,7 @@ def test_of_many_groups_the_middle_is_left_out_unless_asked_for(inside, n):
         {"unseen_group": "pooled", "date": "2024-05-01"},
         {"unseen_group": "original", "max_gap": 0.1, "ramp": "paper"},
         {"ramp_width": 0, "target_rate": 0.3},
-        {"criterion": "strata"},
+        {"strata": "a department"},
         {"scale": "percent"},
         {"scale": "logit"},
         {"sample_weight": np.linspace(1, 2, 6000)},
@@ -138,7 +138,7 @@ def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
     assert all(len(line) <= 80 for line in done.stdout.split("\n"))
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     unit = 100 if rule.scale == "percent" else 1
-    assert content["ramp_width"] == pytest.approx(rule.ramp_width * unit)
+    assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
         assert content["pooled"]["threshold"] == rule.pooled.threshold
         assert f"one that the fit did not see gets the threshold {rule.pooled.threshold:.4f}" in said(inside)
