@@ -56,7 +56,7 @@ def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, 
     assert found.table().text(80) in done.stdout
     assert done.stdout.startswith("4,000 rows of new.csv, by unit\n")
     assert (found.verdict, found.is_sound) == ("exceeded" if code else "within", True)
-    assert f"Check {'FAILED' if code else 'passed'}: {found.sentence}" in words(done.stdout)
+    assert f"Check {'FAILED' if code else 'passed'}: {found.sentence()}" in words(done.stdout)
     assert all(len(line) <= 80 for line in done.stdout.split("\n"))
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
     assert (content["command"], content["has_drifted"], content["is_kept"]) == ("check", bool(code), not code)
