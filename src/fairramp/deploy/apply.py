@@ -64,5 +64,5 @@ def _check_id_type(dtype: Any) -> None:
             remedy="12 and 12.0 would be drawn apart, so convert them to integers"
             if dtype.is_float() or dtype.is_decimal()
             else "convert them to strings",
-            dtype=dtype,
+            dtype=str(dtype),
         )

@@ -98,7 +98,8 @@ def _ratio(value: float) -> str:
     if power <= 2**10:  # few digits, or larger than any score
         return _with_exponent(value)
     fifties, rest = divmod(power.bit_length() - 1, 50)
-    return f"({' / '.join(f'{part}.0' for part in (whole, *[2**50] * fifties, 2**rest))})"
+    parts = (whole, *[2**50] * fifties, *[2**rest] * (rest > 0))
+    return f"({' / '.join(f'{part}.0' for part in parts)})"
 
 
 def _doubled(text: str) -> str:
