@@ -25,8 +25,8 @@ from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
-from fairramp.measure.audit import MeanChances, mean_chances
 from fairramp.measure.certificate import certify, promised_gaps
+from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.rule.rule import Rule
 
 __all__ = ["Check", "check"]

@@ -9,7 +9,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,12 +33,19 @@ from fairramp.rule.draws import decide
 from fairramp.rule.record import FitRecord
 from fairramp.rule.verbs import Verbs
 
-__all__ = ["CRITERIA", "TARGETS", "UNSEEN_POLICIES", "Rule"]
+__all__ = ["CRITERIA", "OPTIONS", "TARGETS", "UNSEEN_POLICIES", "Rule"]
 
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
 CRITERIA = ("parity",)
 UNSEEN_POLICIES = ("error", "pooled", "original")
+#: What is one of a few words, by name.
+OPTIONS: dict[str, Collection[str]] = {
+    "ramp": OFFSETS,
+    "scale": SCALES,
+    "criterion": CRITERIA,
+    "unseen_group": UNSEEN_POLICIES,
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -99,25 +106,13 @@ class Rule(Verbs):
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
-        if not groups:
-            raise InputError("A rule needs at least one group")
-        if len(groups) != len(ramps):
-            raise InputError(
-                "A rule needs one ramp per group, got {ramps} for {groups}", ramps=len(ramps), groups=len(groups)
-            )
-        if len({label_key(label) for label in groups}) < len(groups):
-            raise InputError("The groups of a rule must differ")
-        for ramp in (*ramps, *([] if self.pooled is None else [self.pooled])):
-            if not isinstance(ramp, Ramp):
-                raise InputError("A ramp must be a fairramp.Ramp", got=ramp)
-        if not isinstance(self.record, FitRecord | None):
-            raise InputError("A record must be a fairramp.FitRecord", got=self.record)
-        if not isinstance(self.columns, Columns):
-            raise InputError("must be a fairramp.Columns", argument="columns", got=self.columns)
-        check_option("ramp", self.ramp, OFFSETS)
-        check_option("scale", self.scale, SCALES)
-        check_option("criterion", self.criterion, CRITERIA)
-        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        parts = [("columns", Columns, self.columns), *(("ramps", Ramp, ramp) for ramp in ramps)]
+        perhaps = [("pooled", Ramp, self.pooled), ("record", FitRecord, self.record)]
+        for name, kind, part in [*parts, *(one for one in perhaps if one[2] is not None)]:
+            if not isinstance(part, kind):
+                raise InputError("must be a fairramp.{kind}", argument=name, got=part, kind=kind.__name__)
+        for name, allowed in OPTIONS.items():
+            check_option(name, getattr(self, name), allowed)
         checked = {
             "groups": groups,
             "ramps": ramps,
@@ -128,28 +123,33 @@ class Rule(Verbs):
             checked["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.stratified:
-            self._check_cells()
-        if (self.pooled is None) == (self.unseen_group == "pooled"):
-            raise InputError("A rule has a pooled ramp if and only if {unseen_group} is 'pooled'")
-        if self.record is not None:
-            strata = tuple(stratum_index(groups).tolist()) if self.stratified else None
-            if self.record.strata != strata:
-                raise InputError("The strata of a rule's record must be those of its groups")
-            if len(self.record.rows) != len(groups):
-                raise InputError("The record of a rule must have one entry per group")
+        for holds, sentence in self._conditions():
+            if not holds:
+                raise InputError(sentence, n_ramps=len(ramps), n_groups=len(groups))
 
-    def _check_cells(self) -> None:
-        """What must hold of a rule that equalises within strata."""
-        if self.target_rate is not None:
-            raise InputError("A rule with strata has no {target_rate} in common; it must be None")
-        if self.unseen_group == "pooled":
-            raise InputError("A rule with strata cannot have {unseen_group:pooled}: there is no common band")
-        if not all(isinstance(label, tuple) and len(label) == 2 for label in self.groups):
-            raise InputError("The groups of a rule with strata must be pairs (stratum, group)")
-        keys = [label_key(label) for label in self.groups]
-        if sorted(keys) != keys:
-            raise InputError("The groups of a rule with strata must be in order, stratum by stratum")
+    def _conditions(self) -> Iterator[tuple[bool, str]]:
+        """What must hold of its parts together, one after the other, and what is said where it does not."""
+        keys, record = [label_key(label) for label in self.groups], self.record
+        yield bool(keys), "A rule needs at least one group"
+        yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
+        yield len(set(keys)) == len(keys), "The groups of a rule must differ"
+        if self.stratified:
+            pairs = all(isinstance(label, tuple) and len(label) == 2 for label in self.groups)
+            yield self.target_rate is None, "A rule with strata has no {target_rate} in common; it must be None"
+            yield (
+                self.unseen_group != "pooled",
+                "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
+            )
+            yield pairs, "The groups of a rule with strata must be pairs (stratum, group)"
+            yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+        yield (
+            (self.pooled is None) == (self.unseen_group != "pooled"),
+            "A rule has a pooled ramp if and only if {unseen_group} is 'pooled'",
+        )
+        if record is not None:
+            strata = tuple(stratum_index(self.groups).tolist()) if self.stratified else None
+            yield record.strata == strata, "The strata of a rule's record must be those of its groups"
+            yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
 
     def __eq__(self, other: object) -> bool:
         # As text, because Python holds a group labelled True equal to one labelled 1.
@@ -198,18 +198,17 @@ class Rule(Verbs):
             raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
         if not self.stratified and columns.strata is not None:
             raise InputError(_NO_STRATA)
-        for label in self.groups:
-            parts = label if self.stratified and isinstance(label, tuple) else (None, label)
-            for role, names, part in (("group", columns.groups, parts[1]), ("strata", columns.strata, parts[0])):
-                n = len(label_parts(part))
-                if names is not None and n != len(names):
-                    raise InputError(
-                        "must name {n} column{s}, as in the fit, got {names}",
-                        argument=role,
-                        n=n,
-                        s="s" if n > 1 else "",
-                        names=list(names),
-                    )
+        named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
+        for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
+            role, names = named[half]
+            for n in {len(label_parts(label)) for label in labels} - {len(names or ())}:
+                raise InputError(
+                    "must name {n} column{s}, as in the fit, got {names}",
+                    argument=role,
+                    n=n,
+                    s="s" if n > 1 else "",
+                    names=list(names or ()),
+                )
         return columns
 
     # Deciding ---------------------------------------------------------------------------------
@@ -401,8 +400,8 @@ class Rule(Verbs):
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         return Table(columns, max(4, 2 - math.floor(math.log10(narrowest))), headings)
 
-    def _sentences(self) -> tuple[str, list[str]]:
-        """What the rule does, said above its table and below it."""
+    def _parts(self) -> list[Table | str]:
+        """What its text consists of: what the rule does, its table, and more sentences."""
         n = len(self.groups)
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
@@ -414,49 +413,52 @@ class Rule(Verbs):
             goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
             goal = "the classifier's own decisions already comply"
-        lines = []
+        lines = [_SCALE_NOTES[self.scale]] if self.scale in _SCALE_NOTES else []
         if self.pooled:
             threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
-            lines.append(f"groups not seen in the fit: threshold {threshold:.4f}")
-        if self.scale == "logit":
-            lines.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
-        if self.scale == "percent":
-            lines.append("thresholds and ramps are in percent, like the scores")
+            lines.insert(0, f"groups not seen in the fit: threshold {threshold:.4f}")
         if self.record:
             before, after, rates = self.record.gap_before, self.record.gap_after, self.record.rates["selection"]
             most = "" if rates.is_exact else "at most "
             lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {most}{after:.4f} after")
             if not rates.is_exact:
                 lines.append(f"fitted to bins: a selection rate after is right to {max(rates.error):.1e}")
-        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}", lines
+        first = f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
+        return [first, self.table(), *lines]
 
     def __repr__(self) -> str:
-        first, rest = self._sentences()
-        return "\n\n".join([first, str(self.table()), *rest])
+        return "\n\n".join(map(str, self._parts()))
 
     def _repr_html_(self) -> str:
-        first, rest = self._sentences()
-        return notebook_html(first, self.table(), *rest)
+        return notebook_html(*self._parts())
 
 
+#: What thresholds are where they are not in the units of the scores.
+_SCALE_NOTES = {
+    "logit": "thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
+    "percent": "thresholds and ramps are in percent, like the scores",
+}
 #: Refused where a rule without strata is given some.
 _NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
+
+
+_KNOWS_BLANK = (
+    "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass fillna(''), "
+    "or read with keep_default_na=False. "
+)
+_KNOWS_MISSING = (
+    "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
+    "replace({'': None}). "
+)
 
 
 def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
     """A sentence about missing values where the fit had empty texts, or the other way round."""
     new, fitted = (set(map(label_key, _flat(labels))) for labels in (unseen, known))
     text, missing = label_key(""), label_key(None)
-    if missing in new and text in fitted and missing not in fitted:
-        return (
-            "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass "
-            "fillna(''), or read with keep_default_na=False. "
-        )
-    if text in new and missing in fitted and text not in fitted:
-        return (
-            "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
-            "replace({'': None}). "
-        )
+    for own, other, sentence in ((text, missing, _KNOWS_BLANK), (missing, text, _KNOWS_MISSING)):
+        if other in new and own in fitted and other not in fitted:
+            return sentence
     return ""
 
 

@@ -23,7 +23,8 @@ from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import counting_rows
 from fairramp.errors import InputError
 from fairramp.fit.settings import Request
-from fairramp.measure.audit import Selection, Sums, selection
+from fairramp.measure.audit import Selection, selection
+from fairramp.measure.means import Sums
 from fairramp.rule.rule import OFFSETS, Rule
 
 __all__ = ["Measured", "PlacedRamps", "Sample"]
