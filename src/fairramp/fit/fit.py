@@ -307,8 +307,8 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
     if width > 0:
-        above, inside = p.lower >= foot + width, (p.upper > foot) & (p.lower < foot + width)
-        inside &= p.place > foot
+        above = p.lower >= foot + width
+        inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
     else:
         above, inside = p.lower > foot, p.place == foot
     shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
@@ -348,17 +348,16 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum())
-    if settings.target_rate != "optimal" or not extreme:
-        return
-    if stratified:
+    optimal = settings.target_rate == "optimal"
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if optimal else 0
+    if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "
             "that is not wanted, set {cutoff} to where the classifier says yes",
             extreme=extreme,
             all=len(solution.levels),
         )
-    else:
+    elif extreme:
         warn(
             "The best equal rate is {rate:.0f}: {who} is selected. If that is not wanted, set {cutoff} to where "
             "the classifier says yes, or {target_rate} to a number",

@@ -59,12 +59,9 @@ class LabelledScores:
         """Values of m at the points."""
         from scipy.optimize import isotonic_regression
 
-        p, sizes = self.scores.points, self.scores.sizes
-        levels = np.empty(len(p))
-        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
-            one = slice(stop - size, stop)
-            levels[one] = isotonic_regression(self.positives[one] / p.weight[one], weights=p.weight[one]).x
-        return levels
+        p, ends = self.scores.points, np.cumsum(self.scores.sizes)[:-1]
+        groups = zip(np.split(self.positives / p.weight, ends), np.split(p.weight, ends), strict=True)
+        return np.concatenate([isotonic_regression(shares, weights=weight).x for shares, weight in groups])
 
     @cached_property
     def calibrated(self) -> Summary:

@@ -199,8 +199,7 @@ class Audit(Drawn):
         >>> found.to_dict()["before"]["gap"]
         0.5
         """
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
         """Gap and impact ratio with their limits, before and after.

@@ -9,7 +9,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,9 +28,10 @@ from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import encode_cells
-from fairramp.errors import InputError, UnseenGroupError, shown
+from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
 from fairramp.rule.record import FitRecord
+from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
 __all__ = ["CRITERIA", "OPTIONS", "TARGETS", "UNSEEN_POLICIES", "Rule"]
@@ -344,19 +345,11 @@ class Rule(Verbs):
         if unseen.any():
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
-            labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
-            policies = "'original'" if self.stratified else "'pooled' or 'original'"
-            raise UnseenGroupError(
-                "Groups not seen in fit: {unseen}; fitted groups: {fitted}. {blank}"
-                + (
-                    "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
-                    if any(ramps)
-                    else "None of them is known: check the column, the spelling and the type"
-                ),
-                unseen=_some(labels),
-                fitted=_some(self.groups),
-                blank=_blank(labels, self.groups),
-                policies=policies,
+            raise unseen_groups(
+                [codes.labels[i] for i in np.flatnonzero(unseen)],
+                self.groups,
+                policies="'original'" if self.stratified else "'pooled' or 'original'",
+                all_unseen=not any(ramps),
             )
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
@@ -379,26 +372,26 @@ class Rule(Verbs):
         A         0.5000  0.4500  0.5500
         B         0.4000  0.3500  0.4500
         """
-        columns = cell_columns(self.groups, stratified=self.stratified)
-        headings = {"group": " / ".join(self.columns.groups or ["group"])}
-        if self.stratified:
-            headings["stratum"] = " / ".join(self.columns.strata or ["stratum"])
-        if self.record:
-            columns["n"] = self.record.rows
-        shown = SCALES[self.scale].shown_per_unit
-        feet, width, ties = Ramps.of(self.ramps)
-        columns["threshold"] = np.array(self.thresholds) * shown
-        if self.is_hard:
-            columns["chance_at_threshold"] = ties
-        else:
-            columns |= {"ramp_from": feet * shown, "ramp_to": (feet + width) * shown}
-        if self.record:
-            rates = self.record.rates["selection"]
-            columns |= {"rate_before": rates.before, "rate_after": rates.after}
-            if not rates.is_exact:
-                columns["rate_error"] = rates.error
+        headings = {
+            "stratum": " / ".join(self.columns.strata or ["stratum"]),
+            "group": " / ".join(self.columns.groups or ["group"]),
+        }
+        per_unit, (feet, width, ties) = SCALES[self.scale].shown_per_unit, Ramps.of(self.ramps)
+        rates = self.record.rates["selection"] if self.record else None
+        columns = {
+            "n": rates and rates.rows,
+            "threshold": np.array(self.thresholds) * per_unit,
+            "chance_at_threshold": ties if self.is_hard else None,
+            "ramp_from": None if self.is_hard else feet * per_unit,
+            "ramp_to": None if self.is_hard else (feet + width) * per_unit,
+            "rate_before": rates and rates.before,
+            "rate_after": rates and rates.after,
+            "rate_error": rates.error if rates and not rates.is_exact else None,
+        }
+        known = {name: values for name, values in columns.items() if values is not None}
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
-        return Table(columns, max(4, 2 - math.floor(math.log10(narrowest))), headings)
+        decimals = max(4, 2 - math.floor(math.log10(narrowest)))
+        return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""
@@ -440,36 +433,6 @@ _SCALE_NOTES = {
 }
 #: Refused where a rule without strata is given some.
 _NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
-
-
-_KNOWS_BLANK = (
-    "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass fillna(''), "
-    "or read with keep_default_na=False. "
-)
-_KNOWS_MISSING = (
-    "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
-    "replace({'': None}). "
-)
-
-
-def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
-    """A sentence about missing values where the fit had empty texts, or the other way round."""
-    new, fitted = (set(map(label_key, _flat(labels))) for labels in (unseen, known))
-    text, missing = label_key(""), label_key(None)
-    for own, other, sentence in ((text, missing, _KNOWS_BLANK), (missing, text, _KNOWS_MISSING)):
-        if other in new and own in fitted and other not in fitted:
-            return sentence
-    return ""
-
-
-def _flat(labels: Sequence[Label]) -> list[Label]:
-    return [part for label in labels for part in (_flat(label) if isinstance(label, tuple) else [label])]
-
-
-def _some(labels: Any) -> str:
-    """The first few labels, as a list."""
-    shown = ", ".join(repr(label) for label in list(labels)[:10])
-    return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"
 
 
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:
