@@ -187,7 +187,7 @@ def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
     on_cutoff = distribution.rates(np.full(2, problem.own_foot), problem.ramp_width)
     expected = on_cutoff[1] + (0.5 if cutoff < 0.5 else -0.5)
     found = solve_parity(distribution, np.array([1 - 1e-9, 1e-9]), problem, expected + error)
-    assert found.target_rate == pytest.approx(expected, abs=1e-12)
+    assert found.level == pytest.approx(expected, abs=1e-12)
     np.testing.assert_allclose(found.feet, problem.own_foot, rtol=0, atol=1e-12)
 
 

@@ -92,7 +92,7 @@ def test_every_public_name_has_an_example(name):
 
 
 #: Used by other modules, or explained once for all by their class.
-PLAIN = {"Rule.encode", "Rule.ramps_of"}
+PLAIN = {"Rule.chances", "Rule.encode", "Rule.knows", "Rule.ramps_of", "Rule.sample"}
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
 ROOMS = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
 

@@ -87,12 +87,13 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "": ("baselines", "datasets"),
+        "baselines": ("baselines",),
         "core.ramps": ("Ramp",),
         "core.table": ("Table",),
         "data.columns": ("Columns",),
         "data.bins": ("GroupScores",),
         "data.summarize": ("summarize", "summarize_frame"),
+        "datasets": ("datasets",),
         "errors": (
             "FairrampError",
             "FairrampWarning",
@@ -106,8 +107,8 @@ _HOMES = {
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
         "fit.stream": ("StreamingFit",),
-        "measure": ("bounds",),
         "measure.audit": ("Audit", "Selection", "audit"),
+        "measure.bounds": ("bounds",),
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
@@ -127,12 +128,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name."""
     if name not in _HOMES:
         raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
-    home = ".".join(filter(None, ("fairramp", _HOMES[name])))
-    if name in ("baselines", "bounds", "datasets"):
-        value: Any = import_module(f"{home}.{name}")
-    else:
-        value = getattr(import_module(home), name)
-    globals()[name] = value
+    home = import_module(f"fairramp.{_HOMES[name]}")
+    globals()[name] = value = getattr(home, name, home)  # some names are those of modules
     return value
 
 

@@ -9,9 +9,12 @@
 none of that name, another argument: ``{labels}``, or ``{target_rate:accuracy}`` for one with a value.
 """
 
+import copyreg
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from string import Formatter
 from typing import Any, Self
 
 __all__ = [
@@ -26,13 +29,25 @@ __all__ = [
     "warn",
 ]
 
-#: No value is worth repeating.
-_NOTHING = object()
+
+class _Nothing:
+    """No value is worth repeating. A class, because copies and pickles keep its identity."""
 
 
 def _in_python(name: str, value: str) -> str:
     """An argument as Python has it."""
     return f"`{name}={value!r}`" if value else f"`{name}`"
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """An argument that a template names; its format is its value."""
+
+    name: str
+    spelled: Callable[[str, str], str]
+
+    def __format__(self, value: str) -> str:
+        return self.spelled(self.name, value)
 
 
 class _Told(Exception):  # noqa: N818
@@ -57,7 +72,7 @@ class _Told(Exception):  # noqa: N818
         rule: str,
         *,
         argument: str | None = None,
-        got: Any = _NOTHING,
+        got: Any = _Nothing,
         remedy: str | None = None,
         **values: Any,
     ) -> None:
@@ -67,51 +82,32 @@ class _Told(Exception):  # noqa: N818
 
     def renamed(self, **names: str) -> Self:
         """The same where arguments, or values, have other names: what came as `groups` may have been `strata`."""
-        self.values.update({name: new for name, new in names.items() if name in self.values})
-        self._names.update(names)
+        self.values = self.values | {name: new for name, new in names.items() if name in self.values}
+        self._names = self._names | names
         self.argument = names.get(self.argument or "", self.argument)
         self.args = (self.told(),)
         return self
 
     def told(self, spelled: Callable[[str, str], str] = _in_python) -> str:
         """The sentence, with arguments spelled by a function of their name and value ("" without one)."""
-        fields = _Fields(self.values, lambda name, value: spelled(self._names.get(name, name), value))
-        text = self.rule.format_map(fields)
+        text = self._filled(self.rule, spelled)
         if self.argument is not None:
             text = f"{spelled(self.argument, '')} {text}"
-        if self.got is not _NOTHING:
+        if self.got is not _Nothing:
             text += f", got {shown(self.got)}"
         if self.remedy is not None:
-            text += f"; {self.remedy.format_map(fields)}"
+            text += f"; {self._filled(self.remedy, spelled)}"
         return text if text.endswith((".", "?")) else f"{text}."
 
+    def _filled(self, template: str, spelled: Callable[[str, str], str]) -> str:
+        """A template with its values, and with arguments for the fields that have none."""
+        named = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+        arguments = {name: _Argument(self._names.get(name, name), spelled) for name in named - self.values.keys()}
+        return template.format_map(self.values | arguments)
+
     def __reduce__(self) -> Any:
-        parts = {"argument": self.argument, "remedy": self.remedy, **self.values}
-        parts |= {} if self.got is _NOTHING else {"got": self.got}
-        return _remade, (type(self), self.rule, parts, self._names)
-
-
-def _remade(kind: type[_Told], rule: str, parts: dict[str, Any], names: dict[str, str]) -> _Told:
-    return kind(rule, **parts).renamed(**names)
-
-
-class _Fields(dict[str, Any]):
-    """Values by name; a name without a value is an argument."""
-
-    def __init__(self, values: dict[str, Any], spelled: Callable[[str, str], str]) -> None:
-        super().__init__(values)
-        self._spelled = spelled
-
-    def __missing__(self, name: str) -> "_Argument":
-        return _Argument(name, self._spelled)
-
-
-class _Argument:
-    def __init__(self, name: str, spelled: Callable[[str, str], str]) -> None:
-        self._name, self._spelled = name, spelled
-
-    def __format__(self, value: str) -> str:
-        return self._spelled(self._name, value)
+        # All parts are state: the text in `args` is no template, and must not be taken for one.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class FairrampError(_Told):

@@ -82,14 +82,13 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="fairramp.summarize makes one of scores and groups",
             kind=type(summary).__name__,
         )
-    target, cutoff = settings.get("target_rate"), settings.get("cutoff")
-    if isinstance(target, str) and target in ("accuracy", "base_rate"):
-        raise InputError(
-            "{target_rate:" + target + "} needs labels, which a summary does not have",
-            remedy="use 'optimal' or a number, or fit the rows",
-        )
+    cutoff = settings.get("cutoff")
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
     asked = Settings.of("fit_summary", settings, without=("scale", "solver"), fixed=own)
+    asked.check_outcomes(
+        given=False,
+        needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
+    )
     if summary.stratified:
         asked.check_stratified()
     if not summary.grid.has_edge(asked.problem.cutoff):
@@ -110,14 +109,9 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
 
 def rate_errors(summary: Summary, rule: Rule) -> Floats:
     """How far each group's selection rate on the rows can be from that on the means of their bins."""
-    p = summary.points
-    ramps = Ramps.of(rule.ramps)
-    width = ramps.width if isinstance(ramps.width, float) else ramps.width[p.group]
-    off = np.where(
-        np.broadcast_to(width, p.place.shape) > 0,
-        _off_ramp(p, ramps.feet[p.group], np.broadcast_to(width, p.place.shape)),
-        _off_step(p, ramps.feet[p.group], ramps.ties[p.group]),
-    )
+    p, ramps = summary.points, Ramps.of(rule.ramps)
+    foot, width, tie = (np.broadcast_to(numbers, len(rule.ramps))[p.group] for numbers in ramps)
+    off = np.where(width > 0, _off_ramp(p, foot, width), _off_step(p, foot, tie))
     return np.minimum(summary.total(p.weight / summary.weights[p.group] * off), 1.0)
 
 

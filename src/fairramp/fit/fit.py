@@ -116,13 +116,11 @@ def fit_rule(
 
 def fit_sample(sample: Sample, settings: Settings) -> Rule:
     """Fit a rule to rows in memory."""
-    labelled, level = None, settings.level
+    level, labelled = settings.level, LabelledScores.of(sample) if settings.target_rate == "accuracy" else None
     if settings.target_rate == "base_rate":
         # Huge weights must not overflow.
         shares = None if sample.weights is None else sample.weights / sample.weights.max()
         level = Fixed(float(np.average(sample.outcomes, weights=shares)))  # type: ignore[arg-type]
-    elif settings.target_rate == "accuracy":
-        labelled = LabelledScores.of(sample)
     rule = fit_rows(
         sample.rows,
         settings,
@@ -153,15 +151,14 @@ def fit_rows(
     problem = settings.problem if level is None else replace(settings.problem, level=level)
     summary = rows.summarize()
     fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
-    criterion: Criterion = CRITERIA[settings.criterion]
-    strata = None
+    criterion, strata = CRITERIA[settings.criterion], None
     if stratified:
         strata = stratum_index(summary.labels)
         criterion = WithinStrata(criterion, strata)
-        _warn_of_lone_groups(summary.labels, np.bincount(strata)[strata] == 1)
+        _warn_of_lone_groups(summary.labels, criterion.alone)
     rates = labelled.most_accurate_rates(criterion, problem.band) if labelled else None
-    if rates is not None and strata is not None:  # nothing to equalise: the cut-off stays
-        rates = np.where(np.bincount(strata)[strata] == 1, np.nan, rates)
+    if rates is not None and isinstance(criterion, WithinStrata):
+        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalise: the cut-off stays
     trace, pool = None, settings.unseen_group == "pooled"
     if settings.sgd is None:
         summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
@@ -209,10 +206,11 @@ def fit_rows(
 def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
     """A stratum with one group has nothing to equalise."""
     lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
-    if lonely and len(lonely) == len(labels):
-        if len(labels) > 1:  # otherwise there is a warning of one single group already
-            warn("Every stratum has one single group: nothing to equalise")
-    elif lonely:
+    if not lonely or len(labels) == 1:  # of one single group there is a warning already
+        return
+    if len(lonely) == len(labels):
+        warn("Every stratum has one single group: nothing to equalise")
+    else:
         more = f" and {len(lonely) - 5:,} more" if len(lonely) > 5 else ""
         some = ", ".join(map(repr, lonely[:5])) + more
         warn("Strata with one single group, where nothing is equalised: {some}", some=some)
@@ -236,22 +234,19 @@ def _solve(
     if not isinstance(criterion, WithinStrata):
         summary, near = look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
     while True:
-        n_groups = len(summary.labels)
         if rates is not None:
             solution = place_ramps(summary.distribution(), rates, problem)
         else:
             solution = criterion.solve(summary, problem, near)
             near = solution.levels
-        feet = [solution.feet]
-        if isinstance(problem.level, Optimal):
-            feet += list(solution.multiplier_feet)
-        pooled = None
+        relied_on = solution.multiplier_feet if isinstance(problem.level, Optimal) else ()
+        feet, pooled = [solution.feet, *relied_on], None
         if pool:
             # The ramp at which all rows together reach the band.
             together = criterion.solve(summary.pooled(), replace(problem, level=Fixed(solution.level)))
-            feet.append(np.full(n_groups, together.feet[0]))
-            pooled = together.ramps(problem.offset)[0]
-        edges = np.full((1, n_groups), problem.cutoff)
+            feet.append(np.full(len(feet[0]), together.feet[0]))
+            [pooled] = together.ramps(problem.offset)
+        edges = np.full((1, len(feet[0])), problem.cutoff)
         finer = refined(rows, summary, np.stack(feet), problem.ramp_width, edges)
         if finer is summary:
             return summary, solution, pooled
@@ -312,8 +307,8 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
     if width > 0:
-        above, inside = p.lower >= foot + width, (p.upper > foot) & (p.lower < foot + width)
-        inside &= p.place > foot
+        above = p.lower >= foot + width
+        inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
     else:
         above, inside = p.lower > foot, p.place == foot
     shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
@@ -353,17 +348,16 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum())
-    if settings.target_rate != "optimal" or not extreme:
-        return
-    if stratified:
+    optimal = settings.target_rate == "optimal"
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if optimal else 0
+    if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "
             "that is not wanted, set {cutoff} to where the classifier says yes",
             extreme=extreme,
             all=len(solution.levels),
         )
-    else:
+    elif extreme:
         warn(
             "The best equal rate is {rate:.0f}: {who} is selected. If that is not wanted, set {cutoff} to where "
             "the classifier says yes, or {target_rate} to a number",

@@ -60,11 +60,10 @@ class RoughCurve:
 
     def feet(self, rates: Floats) -> Floats:
         """The foot at which each group has its wanted rate, nearly."""
-        n_feet = self._rates.shape[1]
-        j = np.minimum(np.maximum(np.count_nonzero(self._rates >= rates[:, None], axis=1), 1), n_feet - 1)
+        n_above = np.count_nonzero(self._rates >= rates[:, None], axis=1)
+        j = np.minimum(np.maximum(n_above, 1), self._rates.shape[1] - 1)
         high, low = self._rates[self._rows, j - 1], self._rates[self._rows, j]
-        fall = high - low
-        part = np.where(fall > 0, (high - rates) / np.where(fall > 0, fall, 1.0), 0.0)
+        part = np.where(high > low, (high - rates) / np.where(high > low, high - low, 1.0), 0.0)
         feet: Floats = self._first + (j - 1 + np.minimum(np.maximum(part, 0.0), 1.0)) * self.step
         return feet
 

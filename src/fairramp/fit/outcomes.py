@@ -10,13 +10,15 @@ the isotonic regression, is the best guess of P(y = 1 | score) that keeps the sc
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from fairramp.core.curve import Floats, sort_keys
 from fairramp.core.points import Points, Summary, join_points
+from fairramp.core.scales import Scale
 from fairramp.data.sample import Sample
+from fairramp.errors import InputError
 from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
 
 __all__ = ["LabelledScores"]
@@ -41,7 +43,8 @@ class LabelledScores:
     @classmethod
     def of(cls, sample: Sample) -> Self:
         """Summarise rows that have outcomes."""
-        assert sample.outcomes is not None
+        if sample.outcomes is None:
+            raise InputError("must be numbers, got None", argument="labels")
         positions, weights, group = sample.positions, sample.weights, sample.cells.block(0, len(sample))
         points = Points.from_rows(group, positions, weights)
         index = np.searchsorted(sort_keys(points.group, points.place), sort_keys(group, positions + 0.0))
@@ -56,12 +59,9 @@ class LabelledScores:
         """Values of m at the points."""
         from scipy.optimize import isotonic_regression
 
-        p, sizes = self.scores.points, self.scores.sizes
-        levels = np.empty(len(p))
-        for stop, size in zip(np.cumsum(sizes), sizes, strict=True):
-            one = slice(stop - size, stop)
-            levels[one] = isotonic_regression(self.positives[one] / p.weight[one], weights=p.weight[one]).x
-        return levels
+        p, ends = self.scores.points, np.cumsum(self.scores.sizes)[:-1]
+        groups = zip(np.split(self.positives / p.weight, ends), np.split(p.weight, ends), strict=True)
+        return np.concatenate([isotonic_regression(shares, weights=weight).x for shares, weight in groups])
 
     @cached_property
     def calibrated(self) -> Summary:
@@ -90,8 +90,8 @@ class LabelledScores:
         no = (p.weight_squares - self.square_positives) * (1 - chances - accuracy) ** 2
         return accuracy, float(np.sqrt((yes + no).sum()) / total)
 
-    def calibration_errors(self, probability_of: Any) -> Floats:
+    def calibration_errors(self, scale: Scale) -> Floats:
         """Mean distance of the scores, as probabilities, from m, in each group."""
         p = self.scores.points
-        errors: Floats = self.scores.total(p.weight * np.abs(probability_of(p.place) - self.levels))
-        return errors / self.scores.weights
+        probabilities = (p.place - scale.lowest) / (scale.highest - scale.lowest)
+        return self.scores.total(p.weight * np.abs(probabilities - self.levels)) / self.scores.weights

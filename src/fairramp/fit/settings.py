@@ -6,6 +6,7 @@ with the others, before any row is looked at.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, TypeVar
@@ -16,12 +17,12 @@ from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
 from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
-from fairramp.rule.rule import CRITERIA, TARGETS, UNSEEN_POLICIES
+from fairramp.rule.rule import OPTIONS, TARGETS
 
 __all__ = ["Keywords", "Settings", "taking_settings"]
 
-#: Other words for the criteria.
-_ALSO = {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}
+#: Other words that people use for some options.
+_ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
 
 
 class Keywords(TypedDict, total=False):
@@ -86,12 +87,10 @@ class Settings:
     date: str | None = None
 
     def __post_init__(self) -> None:
-        meaning = SCALES[check_option("scale", self.scale, SCALES)]
-        check_option("ramp", self.ramp, OFFSETS)
-        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
-        check_option("criterion", self.criterion, CRITERIA, _ALSO)
+        for name, allowed in OPTIONS.items():
+            check_option(name, getattr(self, name), allowed, _ALSO.get(name))
         checked = {
-            "cutoff": meaning.checked_cutoff(self.cutoff),
+            "cutoff": self.meaning.checked_cutoff(self.cutoff),
             "target_rate": _checked_target(self.target_rate),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
             "ramp_width": checked_width(self.ramp_width),
@@ -105,8 +104,16 @@ class Settings:
                 got=self.date,
                 remedy="for example date.today().isoformat()",
             )
-        if self.sgd is not None:
-            self._check_sgd()
+        if self.sgd is not None and self.target_rate in ("optimal", "accuracy"):
+            raise InputError(
+                "{solver:sgd} needs {target_rate} as a number, or 'base_rate' with labels",
+                got=self.target_rate,
+                remedy="the exact solver finds the best rate itself",
+            )
+        if self.sgd is not None and self.ramp_width == 0:
+            raise InputError(
+                "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
+            )
 
     @classmethod
     def of(
@@ -118,25 +125,11 @@ class Settings:
     ) -> "Settings":
         """From the keywords that a function was called with; it takes all but some, and sets others itself."""
         names = [field.name for field in fields(cls) if field.name not in without]
-        for name in given:
-            if name not in names:
-                near = meant(name, names)
-                hint = f"; did you mean {near!r}?" if near else ""
-                raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
+        for name in [name for name in given if name not in names]:
+            near = meant(name, names)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
         return cls(**{**given, **(fixed or {})})
-
-    def _check_sgd(self) -> None:
-        """Refuse what the published algorithm is not made for."""
-        if self.target_rate in ("optimal", "accuracy"):
-            raise InputError(
-                "{solver:sgd} needs {target_rate} as a number, or 'base_rate' with labels",
-                got=self.target_rate,
-                remedy="the exact solver finds the best rate itself",
-            )
-        if self.ramp_width == 0:
-            raise InputError(
-                "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
-            )
 
     def check_stratified(self) -> None:
         """Refuse what strata have no use for."""
@@ -210,16 +203,14 @@ class Settings:
 
 
 def _checked_target(target: Any) -> str | float:
-    if isinstance(target, str) and target in TARGETS:
-        return target
-    if isinstance(target, str) or target is None:
+    if isinstance(target, str | None) and target not in TARGETS:
         raise InputError(
             "must be {words} or a number in [0, 1]",
             argument="target_rate",
             got=target,
             words=", ".join(map(repr, TARGETS)),
         )
-    return check_number("target_rate", target, 0.0, 1.0)
+    return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -237,19 +228,9 @@ def taking_settings(*without: str) -> Callable[[_Function], _Function]:
             if f.name not in without
         ]
         function.__signature__ = own.replace(parameters=[*plain, *taken])  # type: ignore[attr-defined]
-        function.__doc__ = (function.__doc__ or "").replace("    {settings}\n", _documented(without))
+        entries = re.split(r"\n(?=\w)", (inspect.getdoc(Settings) or "").partition("----------\n")[2])
+        documented = "\n".join(entry for entry in entries if entry.split()[0] not in without)
+        function.__doc__ = (inspect.getdoc(function) or "").replace("{settings}", documented)
         return function
 
     return told
-
-
-def _documented(without: tuple[str, ...]) -> str:
-    """The settings' entries of a "Parameters" section."""
-    lines = (Settings.__doc__ or "").split("----------\n", 1)[1].rstrip().splitlines(keepends=True)
-    entries: list[list[str]] = []
-    for line in lines:
-        if line.startswith("     "):
-            entries[-1].append(line)
-        else:
-            entries.append([line])
-    return "".join("".join(e) for e in entries if e[0].strip().split(" ")[0] not in without) + "\n"

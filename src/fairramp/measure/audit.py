@@ -8,34 +8,32 @@ For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label 
 
 where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
 groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
-effective rows n_eff = r (1 − r) (Σw)² / Σ w² (h − r)², and Newcombe's for gap and ratio (see `intervals`).
+effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.stats`).
 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
-from fairramp.core.checks import check_number, check_option
+from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, label_key
-from fairramp.core.scales import SCALES, Scale
+from fairramp.core.labels import Label
 from fairramp.core.stats import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.settings import Settings
+from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["Audit", "MeanChances", "Selection", "Sums", "audit", "mean_chances", "selection"]
+__all__ = ["Audit", "Selection", "audit", "selection"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +67,11 @@ class Selection:
     gap_interval: tuple[float, float]
     ratio: float
     ratio_interval: tuple[float, float]
-    accuracy: tuple[float, ...] | None
-    true_positive_rate: tuple[float, ...] | None
-    false_positive_rate: tuple[float, ...] | None
-    precision: tuple[float, ...] | None
-    overall_accuracy: float | None
+    accuracy: tuple[float, ...] | None = None
+    true_positive_rate: tuple[float, ...] | None = None
+    false_positive_rate: tuple[float, ...] | None = None
+    precision: tuple[float, ...] | None = None
+    overall_accuracy: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,12 +114,12 @@ class Audit(Drawn):
     groups: tuple[Label, ...]
     rows: tuple[int, ...]
     before: Selection
-    after: Selection | None
-    changed_to_yes: tuple[float, ...] | None
-    changed_to_no: tuple[float, ...] | None
-    randomised: float | None
-    calibration_error: tuple[float, ...] | None
-    confidence: float
+    after: Selection | None = None
+    changed_to_yes: tuple[float, ...] | None = None
+    changed_to_no: tuple[float, ...] | None = None
+    randomised: float | None = None
+    calibration_error: tuple[float, ...] | None = None
+    confidence: float = 0.95
     within_strata: bool = False
     cutoff: float = 0.5
 
@@ -155,13 +153,20 @@ class Audit(Drawn):
         B      2  1.0000  0.3424  1.0000
         """
         s = self.selection
-        columns = cell_columns(self.groups, stratified=self.within_strata) | {"n": self.rows}
-        if self.after:
-            columns["rate_before"] = self.before.rate
-        columns |= {"rate": s.rate, "rate_from": s.lower, "rate_to": s.upper}
-        if self.changed_to_yes is not None:
-            columns |= {"changed_to_yes": self.changed_to_yes, "changed_to_no": self.changed_to_no}
-        return Table(columns)
+        return self._per_group(
+            n=self.rows,
+            rate_before=self.before.rate if self.after else None,
+            rate=s.rate,
+            rate_from=s.lower,
+            rate_to=s.upper,
+            changed_to_yes=self.changed_to_yes,
+            changed_to_no=self.changed_to_no,
+        )
+
+    def _per_group(self, **columns: Any) -> Table:
+        """A table of those columns that are known."""
+        known = {name: values for name, values in columns.items() if values is not None}
+        return Table(cell_columns(self.groups, stratified=self.within_strata) | known)
 
     def errors(self) -> Table:
         """Accuracy, error rates and calibration of each group; needs labels.
@@ -176,15 +181,12 @@ class Audit(Drawn):
         s = self.selection
         if s.accuracy is None:
             raise InputError("Error rates need {labels}, the true outcomes of the rows")
-        return Table(
-            cell_columns(self.groups, stratified=self.within_strata)
-            | {
-                "accuracy": s.accuracy,
-                "true_positive_rate": s.true_positive_rate,
-                "false_positive_rate": s.false_positive_rate,
-                "precision": s.precision,
-                "calibration_error": self.calibration_error,
-            }
+        return self._per_group(
+            accuracy=s.accuracy,
+            true_positive_rate=s.true_positive_rate,
+            false_positive_rate=s.false_positive_rate,
+            precision=s.precision,
+            calibration_error=self.calibration_error,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -197,7 +199,7 @@ class Audit(Drawn):
         >>> found.to_dict()["before"]["gap"]
         0.5
         """
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {name: _plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
         """Gap and impact ratio with their limits, before and after.
@@ -209,19 +211,18 @@ class Audit(Drawn):
         >>> found.gaps()["impact_ratio"].tolist()
         [0.5]
         """
-        found = {"before": self.before} | ({"after": self.after} if self.after else {})
-        columns: dict[str, Any] = {
-            "decisions": list(found),
-            "gap": [s.gap for s in found.values()],
-            "gap_from": [s.gap_interval[0] for s in found.values()],
-            "gap_to": [s.gap_interval[1] for s in found.values()],
-            "impact_ratio": [s.ratio for s in found.values()],
-            "ratio_from": [s.ratio_interval[0] for s in found.values()],
-            "ratio_to": [s.ratio_interval[1] for s in found.values()],
+        found = [s for s in (self.before, self.after) if s is not None]
+        columns: dict[str, list[Any]] = {
+            "decisions": ["before", "after"][: len(found)],
+            "gap": [s.gap for s in found],
+            "gap_from": [s.gap_interval[0] for s in found],
+            "gap_to": [s.gap_interval[1] for s in found],
+            "impact_ratio": [s.ratio for s in found],
+            "ratio_from": [s.ratio_interval[0] for s in found],
+            "ratio_to": [s.ratio_interval[1] for s in found],
+            "accuracy": [s.overall_accuracy for s in found],
         }
-        if self.before.overall_accuracy is not None:
-            columns["accuracy"] = [s.overall_accuracy for s in found.values()]
-        return Table(columns)
+        return Table({name: values for name, values in columns.items() if values[0] is not None})
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self._parts()))
@@ -290,126 +291,56 @@ def audit(
             remedy="others' decisions are audited as scores",
             kind=type(rule).__name__,
         )
-    meaning, cut = _scale_and_cutoff(rule, scale, cutoff)
+    for name, given in (("scale", scale), ("cutoff", cutoff)):
+        own = getattr(rule, name, None)
+        if None not in (given, own) and given != own:
+            raise InputError(
+                "is {own!r} in the rule and {given!r} in the call",
+                argument=name,
+                remedy="leave it out",
+                own=own,
+                given=given,
+            )
     if rule:
         # Says what is missing. A rule that equalises over all rows can be measured within strata too.
         rule.encode(groups, strata if rule.stratified else None)
+        scale, cutoff = rule.scale, rule.cutoff
+    asked = Settings(scale="probability" if scale is None else scale, cutoff=cutoff)
     sample = Sample.of_arrays(
         scores,
         groups,
         labels,
-        scale=meaning,
+        scale=asked.meaning,
         strata=strata,
         sample_weight=sample_weight,
         columns=rule.columns if rule else None,
         drop_empty=True,
     )
-    sums, names = _sums(sample)
+    sums, names = Sums.of(sample)
     of = None if strata is None else stratum_index(names)
-    positions, outcomes = sample.positions, sample.outcomes
-    own = (positions >= meaning.position_of(cut)).astype(np.float64)
-    before, after, changed, randomised = selection(sums, own, outcomes, confidence, of), None, None, None
+    outcomes = sample.outcomes
+    own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
+    more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
-        after = selection(sums, h, outcomes, confidence, of)
-        changed = [sums.mean(np.maximum(h - own, 0)), sums.mean(np.maximum(own - h, 0))]
         drawn = ((h > 0) & (h < 1)).astype(np.float64)
-        randomised = float(sums.weights @ drawn / sums.weights.sum())
+        more = {
+            "after": selection(sums, h, outcomes, confidence, of),
+            "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
+            "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
+            "randomised": sums.overall(drawn),
+        }
+    if outcomes is not None:
+        more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
-        before=before,
-        after=after,
-        changed_to_yes=_floats(changed[0]) if changed else None,
-        changed_to_no=_floats(changed[1]) if changed else None,
-        randomised=randomised,
-        calibration_error=None if outcomes is None else _calibration_errors(sample),
+        before=selection(sums, own, outcomes, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
-        cutoff=cut,
+        cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
+        **more,
     )
-
-
-@dataclass(frozen=True)
-class MeanChances:
-    """Mean chance of a yes in each group, and how many rows it rests on."""
-
-    groups: tuple[Label, ...]
-    rows: tuple[int, ...]
-    rates: Floats
-    effective_rows: Floats
-
-    def of(self, places: list[int]) -> "MeanChances":
-        """The same of some of the groups."""
-        return MeanChances(
-            tuple(self.groups[k] for k in places),
-            tuple(self.rows[k] for k in places),
-            self.rates[places],
-            self.effective_rows[places],
-        )
-
-
-def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
-    """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
-    sample = rule.sample(scores, groups, strata=strata, sample_weight=sample_weight, drop_empty=True)
-    h = rule.chances(sample.scores, sample.cells)
-    fitted = set(map(label_key, rule.groups))
-    known = np.array([label_key(label) in fitted for label in sample.cells.labels])
-    known = known[sample.cells.block(0, len(sample))]
-    if not known.all():
-        if not known.any():
-            raise InputError("None of the rows is of a group that the rule was fitted on")
-        sample, h = sample.take(known), h[known]
-    sums, labels = _sums(sample)
-    rates = np.clip(sums.mean(h), 0.0, 1.0)
-    plain = np.bincount(sums.group, minlength=sums.n_groups)
-    effective = plain.astype(np.float64) if sample.weights is None else sums.effective_rows(h, rates)
-    return MeanChances(labels, tuple(plain.tolist()), rates, effective)
-
-
-def _sums(sample: Sample) -> "tuple[Sums, tuple[Label, ...]]":
-    """Rows by cell; cells in the order of their labels."""
-    cells = sample.cells
-    present = cells.occurring()
-    group = (np.cumsum(present) - 1)[cells.block(0, len(sample))]
-    labels = tuple(label for label, there in zip(cells.labels, present, strict=True) if there)
-    return Sums(group, np.ones(len(group)) if sample.weights is None else sample.weights, len(labels)), labels
-
-
-class Sums:
-    """Weighted means within groups, of rows or of points that stand for several.
-
-    `squares` is Σw² of each point; w² unless given.
-    """
-
-    def __init__(self, group: Any, weights: Floats, n_groups: int, squares: Floats | None = None) -> None:
-        self.group = group
-        self.weights = weights
-        self.squares = weights**2 if squares is None else squares
-        self.n_groups = n_groups
-
-    def total(self, values: Floats) -> Floats:
-        """Σ w·values of each group."""
-        sums: Floats = np.bincount(self.group, self.weights * values, minlength=self.n_groups).astype(np.float64)
-        return sums
-
-    def mean(self, values: Floats, over: Floats | None = None) -> Floats:
-        """Σ w·values / Σ w·over; NaN where nothing counts."""
-        below = self.total(np.ones_like(values) if over is None else over)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(below > 0, self.total(values) / below, np.nan)
-
-    def effective_rows(self, values: Floats, rates: Floats) -> Floats:
-        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
-        square = np.bincount(self.group, self.squares, minlength=self.n_groups)
-        spread = np.bincount(
-            self.group, self.squares * (values - rates[self.group]) ** 2, minlength=self.n_groups
-        )
-        variance = rates * (1 - rates)
-        usable = (variance > 0) & (spread > 0)
-        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, square)
-        effective: Floats = self.total(np.ones_like(values)) ** 2 * ratio
-        return effective
 
 
 def selection(
@@ -419,13 +350,7 @@ def selection(
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     rows = sums.effective_rows(h, rates)
     lower, upper = wilson_interval(rates, rows, confidence)
-    errors: dict[str, Any] = {
-        "accuracy": None,
-        "true_positive_rate": None,
-        "false_positive_rate": None,
-        "precision": None,
-        "overall_accuracy": None,
-    }
+    errors: dict[str, Any] = {}
     if labels is not None:
         right = h * labels + (1 - h) * (1 - labels)
         errors = {
@@ -433,7 +358,7 @@ def selection(
             "true_positive_rate": _floats(sums.mean(h * labels, labels)),
             "false_positive_rate": _floats(sums.mean(h * (1 - labels), 1 - labels)),
             "precision": _floats(sums.mean(h * labels, h)),
-            "overall_accuracy": float(sums.weights @ right / sums.weights.sum()),
+            "overall_accuracy": sums.overall(right),
         }
     return Selection(
         rate=_floats(rates),
@@ -469,30 +394,10 @@ def _limits(
     return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
-def _calibration_errors(sample: Sample) -> tuple[float, ...]:
-    low, high = sample.scale.lowest, sample.scale.highest
-    return _floats(LabelledScores.of(sample).calibration_errors(lambda x: (x - low) / (high - low)))
-
-
-def _scale_and_cutoff(rule: Rule | None, scale: str | None, cutoff: float | None) -> tuple[Scale, float]:
-    if rule is not None:
-        for name, given, own in (("scale", scale, rule.scale), ("cutoff", cutoff, rule.cutoff)):
-            if given is not None and given != own:
-                raise InputError(
-                    "is {own!r} in the rule and {given!r} in the call",
-                    argument=name,
-                    remedy="leave it out",
-                    own=own,
-                    given=given,
-                )
-        return SCALES[rule.scale], rule.cutoff
-    meaning = SCALES[check_option("scale", "probability" if scale is None else scale, SCALES)]
-    return meaning, meaning.checked_cutoff(cutoff)
-
-
 def _plain(value: Any) -> Any:
-    if isinstance(value, Selection):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    """Tuples as lists and NaN as None, all the way down."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, tuple):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and value != value else value

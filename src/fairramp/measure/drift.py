@@ -24,8 +24,8 @@ from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
-from fairramp.measure.audit import MeanChances, mean_chances
 from fairramp.measure.certificate import PLAIN, Spelling, certify, promised_gaps, without
+from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.measure.verdict import Verdict, verdict_on, worst
 from fairramp.rule.rule import Rule
 

@@ -7,14 +7,14 @@ a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fairramp.core.checks import check_number, check_option, checked_width
+from fairramp.core.cells import largest_gap
+from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import label_key
-from fairramp.core.scales import SCALES
 from fairramp.core.stats import normal_quantile
 from fairramp.core.table import Table, percentage
 from fairramp.data.arrays import split_validation
@@ -23,11 +23,9 @@ from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.outcomes import LabelledScores
-from fairramp.fit.problem import Gap, Optimal, Problem
+from fairramp.fit.problem import Gap
+from fairramp.fit.settings import Settings
 from fairramp.rule.verbs import Drawn
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Frontier", "frontier"]
 
@@ -150,59 +148,41 @@ def frontier(
     (True, [0.838, 0.852])
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    meaning = SCALES[check_option("scale", scale, SCALES)]
-    width = checked_width(ramp_width)
-    problem = Problem(Gap(0.0), Optimal(), meaning.position_of(meaning.checked_cutoff(cutoff)), width, 0.5)
-    rows = Sample.of_arrays(scores, groups, _given(labels), scale=meaning, sample_weight=sample_weight)
+    asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width)
+    meaning, problem = asked.meaning, asked.problem
+    rows = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
     fit = measured = LabelledScores.of(rows)
     if validation is not None:
-        scores, groups, labels, weights = split_validation(validation)
-        measured = LabelledScores.of(
-            Sample.of_arrays(
-                scores,
-                groups,
-                _given(labels),
-                scale=meaning,
-                sample_weight=weights,
-                columns=Columns(groups=rows.columns.groups),
-            )
-        )
+        *arrays, weights = split_validation(validation)
+        same = Columns(groups=rows.columns.groups)
+        others = Sample.of_arrays(*arrays, scale=meaning, sample_weight=weights, columns=same)
+        measured = LabelledScores.of(others)
     seat = _seats(measured, fit)
 
-    cut = problem.cutoff
-    own = (measured.scores.points.place >= cut).astype(np.float64)
-    own_rates = _rates(measured, own)
+    cut, points = problem.cutoff, measured.scores.points
+    own = (points.place >= cut).astype(np.float64)
     gaps = _checked_gaps(max_gaps, _rates(fit, (fit.scores.points.place >= cut).astype(np.float64)))
-    z = normal_quantile(confidence)
-    distribution, points = fit.scores.distribution(), measured.scores.points
-    rates, accuracies, errors = [], [], []
+    distribution = fit.scores.distribution()
+    found = []
     for gap in gaps:
         solution = place_ramps(distribution, fit.most_accurate_rates(PARITY, Gap(gap)), problem)
         chances = solution.as_arrays.at(points.place, seat[points.group])
-        accuracy, error = measured.accuracy(chances)
-        rates.append(_rates(measured, chances))
-        accuracies.append(accuracy)
-        errors.append(error)
+        found.append((_rates(measured, chances), *measured.accuracy(chances)))
+    rates, accuracies, errors = (np.array(values) for values in zip(*found, strict=True))
+    lowest, highest, off = rates.min(axis=1), rates.max(axis=1), normal_quantile(confidence) * errors
     return Frontier(
         max_gaps=tuple(gaps),
-        gaps=tuple(float(r.max() - r.min()) for r in rates),
-        accuracies=tuple(accuracies),
-        lower=tuple(max(a - z * e, 0.0) for a, e in zip(accuracies, errors, strict=True)),
-        upper=tuple(min(a + z * e, 1.0) for a, e in zip(accuracies, errors, strict=True)),
-        lowest_rates=tuple(float(r.min()) for r in rates),
-        highest_rates=tuple(float(r.max()) for r in rates),
-        own_gap=float(own_rates.max() - own_rates.min()),
+        gaps=tuple((highest - lowest).tolist()),
+        accuracies=tuple(accuracies.tolist()),
+        lower=tuple(np.maximum(accuracies - off, 0.0).tolist()),
+        upper=tuple(np.minimum(accuracies + off, 1.0).tolist()),
+        lowest_rates=tuple(lowest.tolist()),
+        highest_rates=tuple(highest.tolist()),
+        own_gap=largest_gap(_rates(measured, own)),
         own_accuracy=measured.accuracy(own)[0],
         is_in_sample=validation is None,
         confidence=confidence,
     )
-
-
-def _given(labels: Any) -> Any:
-    """True outcomes, without which there is no accuracy."""
-    if labels is None:
-        raise InputError("must be numbers, got None", argument="labels")
-    return labels
 
 
 def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
@@ -217,14 +197,13 @@ def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
 
 
 def _rates(labelled: LabelledScores, chances: Floats) -> Floats:
-    scores = labelled.scores
-    rates: Floats = scores.total(scores.points.weight * chances) / scores.weights
-    return rates
+    """Each group's selection rate, if the points have these chances."""
+    return labelled.scores.total(labelled.scores.points.weight * chances) / labelled.scores.weights
 
 
 def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     if max_gaps is None:
-        gap = max(float(own_rates.max() - own_rates.min()), 0.01)
+        gap = max(largest_gap(own_rates), 0.01)
         return [gap * i / 20 for i in range(21)]
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)

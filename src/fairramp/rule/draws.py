@@ -57,7 +57,8 @@ def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
             raise InputError("An id must be valid Unicode text", got=identifier) from None
         return int(state.hexdigest()[:13], 16) / 2**52
 
-    return np.array([draw(text) for text in _texts(ids)], dtype=np.float64)
+    values = _checked_ids(ids)
+    return np.array([draw(v if isinstance(v, str) else str(int(v))) for v in values], dtype=np.float64)
 
 
 def decide(
@@ -65,7 +66,7 @@ def decide(
     *,
     ids: Any = None,
     key: str | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Any = None,
 ) -> npt.NDArray[np.int8]:
     """Draw 0/1 decisions with the given probabilities, by id and key or at random.
 
@@ -86,87 +87,73 @@ def decide(
             came="both" if by_id else "neither",
         )
     if not by_id:
-        return (_generator(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
+        whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+        if not isinstance(random_state, np.random.Generator) and not (whole and int(random_state) >= 0):
+            raise InputError(
+                "must be a whole number from 0 on or a numpy.random.Generator",
+                argument="random_state",
+                got=random_state,
+            )
+        return (np.random.default_rng(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
     if ids is None or key is None:
         absent = "{key}" if key is None else "{ids}"
         raise InputError("Repeatable decisions need both {ids} and {key}; " + absent + " is missing")
     checked_key(key)
-    column = _column(ids)
+    column = _checked_ids(ids)
     check_length("ids", len(column), len(probabilities))
     decisions = (probabilities >= 1).astype(np.int8)
     uncertain = np.flatnonzero((probabilities > 0) & (probabilities < 1))
-    _check_ids(column)
     chosen = column[uncertain] if isinstance(column, np.ndarray) else [column[i] for i in uncertain.tolist()]
     decisions[uncertain] = draws(chosen, key) < probabilities[uncertain]
     return decisions
 
 
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
-        return np.random.default_rng(int(random_state))
-    raise InputError(
-        "must be a whole number from 0 on or a numpy.random.Generator", argument="random_state", got=random_state
-    )
-
-
 def checked_key(key: Any) -> str:
     """The key without its trailing newline; the message never shows it."""
-    if isinstance(key, str):
-        text = key.removesuffix("\r\n") if key.endswith("\r\n") else key.removesuffix("\n")
-        if _KEY.fullmatch(text):
-            return text
-        what = f"{len(text)} characters" + (", not all of them 0-9 or a-f" if len(text) == 64 else "")
-    else:
-        what = type(key).__name__
+    text = re.sub(r"\r?\n\Z", "", key) if isinstance(key, str) else ""
+    if _KEY.fullmatch(text):
+        return text
+    count = f"{len(text)} characters" + (", not all of them 0-9 or a-f" if len(text) == 64 else "")
     raise InputError(
         "must be 64 lowercase hexadecimal characters, got {what}",
         argument="key",
         remedy="secrets.token_hex(32) makes one",
-        what=what,
+        what=count if isinstance(key, str) else type(key).__name__,
     )
 
 
-def _column(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
+def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
+    """A column of ids; any that other engines would write differently is refused, also if no draw needs it."""
     if isinstance(ids, str | bytes):
         raise InputError("must be a column with one id per row, got a single text", argument="ids")
-    if isinstance(ids, list | tuple):
-        return ids
-    column: npt.NDArray[Any] = np.asanyarray(ids)
+    column: Sequence[Any] | npt.NDArray[Any] = ids if isinstance(ids, list | tuple) else np.asanyarray(ids)
     if isinstance(column, np.ma.MaskedArray):
         column = np.array(column.tolist(), dtype=object)  # a masked id becomes None
-    if column.ndim != 1:
+    if isinstance(column, np.ndarray) and column.ndim != 1:
         raise InputError(
             "must be one id per row, got an array of shape {shape}", argument="ids", shape=column.shape
         )
-    return column
-
-
-def _check_ids(column: Sequence[Any] | npt.NDArray[Any]) -> None:
-    """Refuse ids that other engines would write differently, also in rows that need no draw."""
-    if isinstance(column, np.ndarray):
-        if column.dtype.kind in "iuUT":
-            return
-        if column.dtype.kind != "O":
-            if not len(column):
-                return
-            missing = np.flatnonzero(column != column)
-            raise _bad_id(column[missing[0] if len(missing) else 0])
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iuUT":
+        return column
     for kind in set(map(type, column)):
         fits = issubclass(kind, str | int | np.integer)
         if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
-            raise _bad_id(next(v for v in column if type(v) is kind))
+            such = [value for value in column if type(value) is kind]
+            raise _bad_id(next(filter(_is_missing, such), such[0]))
+    return column
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value of any library stands for none."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _bad_id(value: Any) -> InputError:
-    missing = value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
-    if missing:
+    remedy = "convert them to strings"
+    if _is_missing(value):
         remedy = "give every row an id of its own"
     elif isinstance(value, float | np.floating):
         remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
-    else:
-        remedy = "convert them to strings"
     return InputError(
         "must be strings or integers, got {value} ({type})",
         argument="ids",
@@ -174,10 +161,3 @@ def _bad_id(value: Any) -> InputError:
         value=shown(value),
         type=type(value).__name__,
     )
-
-
-def _texts(ids: Any) -> list[str]:
-    column = _column(ids)
-    _check_ids(column)
-    values = column.tolist() if isinstance(column, np.ndarray) else column
-    return [v if isinstance(v, str) else str(int(v)) for v in values]

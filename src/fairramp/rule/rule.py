@@ -9,7 +9,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,17 +28,25 @@ from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
-from fairramp.errors import InputError, UnseenGroupError, shown
+from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
 from fairramp.rule.record import FitRecord
+from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
-__all__ = ["CRITERIA", "TARGETS", "UNSEEN_POLICIES", "Rule"]
+__all__ = ["CRITERIA", "OPTIONS", "TARGETS", "UNSEEN_POLICIES", "Rule"]
 
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
 CRITERIA = ("parity",)
 UNSEEN_POLICIES = ("error", "pooled", "original")
+#: What is one of a few words, by name.
+OPTIONS: dict[str, Collection[str]] = {
+    "ramp": OFFSETS,
+    "scale": SCALES,
+    "criterion": CRITERIA,
+    "unseen_group": UNSEEN_POLICIES,
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -99,25 +107,13 @@ class Rule(Verbs):
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
-        if not groups:
-            raise InputError("A rule needs at least one group")
-        if len(groups) != len(ramps):
-            raise InputError(
-                "A rule needs one ramp per group, got {ramps} for {groups}", ramps=len(ramps), groups=len(groups)
-            )
-        if len({label_key(label) for label in groups}) < len(groups):
-            raise InputError("The groups of a rule must differ")
-        for ramp in (*ramps, *([] if self.pooled is None else [self.pooled])):
-            if not isinstance(ramp, Ramp):
-                raise InputError("A ramp must be a fairramp.Ramp", got=ramp)
-        if not isinstance(self.record, FitRecord | None):
-            raise InputError("A record must be a fairramp.FitRecord", got=self.record)
-        if not isinstance(self.columns, Columns):
-            raise InputError("must be a fairramp.Columns", argument="columns", got=self.columns)
-        check_option("ramp", self.ramp, OFFSETS)
-        check_option("scale", self.scale, SCALES)
-        check_option("criterion", self.criterion, CRITERIA)
-        check_option("unseen_group", self.unseen_group, UNSEEN_POLICIES)
+        parts = [("columns", Columns, self.columns), *(("ramps", Ramp, ramp) for ramp in ramps)]
+        perhaps = [("pooled", Ramp, self.pooled), ("record", FitRecord, self.record)]
+        for name, kind, part in [*parts, *(one for one in perhaps if one[2] is not None)]:
+            if not isinstance(part, kind):
+                raise InputError("must be a fairramp.{kind}", argument=name, got=part, kind=kind.__name__)
+        for name, allowed in OPTIONS.items():
+            check_option(name, getattr(self, name), allowed)
         checked = {
             "groups": groups,
             "ramps": ramps,
@@ -128,28 +124,33 @@ class Rule(Verbs):
             checked["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        if self.stratified:
-            self._check_cells()
-        if (self.pooled is None) == (self.unseen_group == "pooled"):
-            raise InputError("A rule has a pooled ramp if and only if {unseen_group} is 'pooled'")
-        if self.record is not None:
-            strata = tuple(stratum_index(groups).tolist()) if self.stratified else None
-            if self.record.strata != strata:
-                raise InputError("The strata of a rule's record must be those of its groups")
-            if len(self.record.rows) != len(groups):
-                raise InputError("The record of a rule must have one entry per group")
+        for holds, sentence in self._conditions():
+            if not holds:
+                raise InputError(sentence, n_ramps=len(ramps), n_groups=len(groups))
 
-    def _check_cells(self) -> None:
-        """What must hold of a rule that equalises within strata."""
-        if self.target_rate is not None:
-            raise InputError("A rule with strata has no {target_rate} in common; it must be None")
-        if self.unseen_group == "pooled":
-            raise InputError("A rule with strata cannot have {unseen_group:pooled}: there is no common band")
-        if not all(isinstance(label, tuple) and len(label) == 2 for label in self.groups):
-            raise InputError("The groups of a rule with strata must be pairs (stratum, group)")
-        keys = [label_key(label) for label in self.groups]
-        if sorted(keys) != keys:
-            raise InputError("The groups of a rule with strata must be in order, stratum by stratum")
+    def _conditions(self) -> Iterator[tuple[bool, str]]:
+        """What must hold of its parts together, one after the other, and what is said where it does not."""
+        keys, record = [label_key(label) for label in self.groups], self.record
+        yield bool(keys), "A rule needs at least one group"
+        yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
+        yield len(set(keys)) == len(keys), "The groups of a rule must differ"
+        if self.stratified:
+            pairs = all(isinstance(label, tuple) and len(label) == 2 for label in self.groups)
+            yield self.target_rate is None, "A rule with strata has no {target_rate} in common; it must be None"
+            yield (
+                self.unseen_group != "pooled",
+                "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
+            )
+            yield pairs, "The groups of a rule with strata must be pairs (stratum, group)"
+            yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+        yield (
+            (self.pooled is None) == (self.unseen_group != "pooled"),
+            "A rule has a pooled ramp if and only if {unseen_group} is 'pooled'",
+        )
+        if record is not None:
+            strata = tuple(stratum_index(self.groups).tolist()) if self.stratified else None
+            yield record.strata == strata, "The strata of a rule's record must be those of its groups"
+            yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
 
     def __eq__(self, other: object) -> bool:
         # As text, because Python holds a group labelled True equal to one labelled 1.
@@ -198,18 +199,17 @@ class Rule(Verbs):
             raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
         if not self.stratified and columns.strata is not None:
             raise InputError(_NO_STRATA)
-        for label in self.groups:
-            parts = label if self.stratified and isinstance(label, tuple) else (None, label)
-            for role, names, part in (("group", columns.groups, parts[1]), ("strata", columns.strata, parts[0])):
-                n = len(label_parts(part))
-                if names is not None and n != len(names):
-                    raise InputError(
-                        "must name {n} column{s}, as in the fit, got {names}",
-                        argument=role,
-                        n=n,
-                        s="s" if n > 1 else "",
-                        names=list(names),
-                    )
+        named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
+        for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
+            role, names = named[half]
+            for n in {len(label_parts(label)) for label in labels} - {len(names or ())}:
+                raise InputError(
+                    "must name {n} column{s}, as in the fit, got {names}",
+                    argument=role,
+                    n=n,
+                    s="s" if n > 1 else "",
+                    names=list(names or ()),
+                )
         return columns
 
     # Deciding ---------------------------------------------------------------------------------
@@ -229,6 +229,14 @@ class Rule(Verbs):
                 "This rule equalises within strata: pass {strata}{names}, one label per row",
                 names=f" ({', '.join(names)})" if names else "",
             )
+
+    def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
+        """Which labels the rule was fitted on; some row must be of one."""
+        fitted = set(map(label_key, self.groups))
+        known = np.array([label_key(label) in fitted for label in codes.labels])
+        if not (known & codes.occurring()).any():
+            raise InputError("None of the rows is of a group that the rule was fitted on")
+        return known
 
     def sample(
         self,
@@ -372,19 +380,11 @@ class Rule(Verbs):
         if unseen.any():
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
-            labels = [codes.labels[i] for i in np.flatnonzero(unseen)]
-            policies = "'original'" if self.stratified else "'pooled' or 'original'"
-            raise UnseenGroupError(
-                "Groups not seen in fit: {unseen}; fitted groups: {fitted}. {blank}"
-                + (
-                    "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
-                    if any(ramps)
-                    else "None of them is known: check the column, the spelling and the type"
-                ),
-                unseen=_some(labels),
-                fitted=_some(self.groups),
-                blank=_blank(labels, self.groups),
-                policies=policies,
+            raise unseen_groups(
+                [codes.labels[i] for i in np.flatnonzero(unseen)],
+                self.groups,
+                policies="'original'" if self.stratified else "'pooled' or 'original'",
+                all_unseen=not any(ramps),
             )
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
@@ -407,26 +407,26 @@ class Rule(Verbs):
         A         0.5000  0.4500  0.5500
         B         0.4000  0.3500  0.4500
         """
-        columns = cell_columns(self.groups, stratified=self.stratified)
-        headings = {"group": " / ".join(self.columns.groups or ["group"])}
-        if self.stratified:
-            headings["stratum"] = " / ".join(self.columns.strata or ["stratum"])
-        if self.record:
-            columns["n"] = self.record.rows
-        shown = SCALES[self.scale].shown_per_unit
-        feet, width, ties = Ramps.of(self.ramps)
-        columns["threshold"] = np.array(self.thresholds) * shown
-        if self.is_hard:
-            columns["chance_at_threshold"] = ties
-        else:
-            columns |= {"ramp_from": feet * shown, "ramp_to": (feet + width) * shown}
-        if self.record:
-            rates = self.record.rates["selection"]
-            columns |= {"rate_before": rates.before, "rate_after": rates.after}
-            if not rates.is_exact:
-                columns["rate_error"] = rates.error
+        headings = {
+            "stratum": " / ".join(self.columns.strata or ["stratum"]),
+            "group": " / ".join(self.columns.groups or ["group"]),
+        }
+        per_unit, (feet, width, ties) = SCALES[self.scale].shown_per_unit, Ramps.of(self.ramps)
+        rates = self.record.rates["selection"] if self.record else None
+        columns = {
+            "n": rates and rates.rows,
+            "threshold": np.array(self.thresholds) * per_unit,
+            "chance_at_threshold": ties if self.is_hard else None,
+            "ramp_from": None if self.is_hard else feet * per_unit,
+            "ramp_to": None if self.is_hard else (feet + width) * per_unit,
+            "rate_before": rates and rates.before,
+            "rate_after": rates and rates.after,
+            "rate_error": rates.error if rates and not rates.is_exact else None,
+        }
+        known = {name: values for name, values in columns.items() if values is not None}
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
-        return Table(columns, max(4, 2 - math.floor(math.log10(narrowest))), headings)
+        decimals = max(4, 2 - math.floor(math.log10(narrowest)))
+        return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
 
     @property
     def heading(self) -> str:
@@ -447,18 +447,14 @@ class Rule(Verbs):
     @property
     def notes(self) -> list[str]:
         """What to know about the thresholds in its table, in lines."""
-        notes = []
+        notes = [_SCALE_NOTES[self.scale]] if self.scale in _SCALE_NOTES else []
         if self.pooled:
             threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
-            notes.append(f"groups not seen in the fit: threshold {threshold:.4f}")
-        if self.scale == "logit":
-            notes.append("thresholds and ramps are probabilities, 1/(1 + exp(-logit))")
-        if self.scale == "percent":
-            notes.append("thresholds and ramps are in percent, like the scores")
+            notes.insert(0, f"groups not seen in the fit: threshold {threshold:.4f}")
         return notes
 
-    def _below(self) -> list[str]:
-        """What is said below the table."""
+    def _parts(self) -> list[Table | str]:
+        """What its text consists of: what the rule does, its table, and more sentences."""
         lines = self.notes
         if self.record:
             before, after, rates = self.record.gap_before, self.record.gap_after, self.record.rates["selection"]
@@ -466,44 +462,22 @@ class Rule(Verbs):
             lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {most}{after:.4f} after")
             if not rates.is_exact:
                 lines.append(f"fitted to bins: a selection rate after is right to {max(rates.error):.1e}")
-        return lines
+        return [self.heading, self.table(), *lines]
 
     def __repr__(self) -> str:
-        return "\n\n".join([self.heading, str(self.table()), *self._below()])
+        return "\n\n".join(map(str, self._parts()))
 
     def _repr_html_(self) -> str:
-        return notebook_html(self.heading, self.table(), *self._below())
+        return notebook_html(*self._parts())
 
 
+#: What thresholds are where they are not in the units of the scores.
+_SCALE_NOTES = {
+    "logit": "thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
+    "percent": "thresholds and ramps are in percent, like the scores",
+}
 #: Refused where a rule without strata is given some.
 _NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
-
-
-def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
-    """A sentence about missing values where the fit had empty texts, or the other way round."""
-    new, fitted = (set(map(label_key, _flat(labels))) for labels in (unseen, known))
-    text, missing = label_key(""), label_key(None)
-    if missing in new and text in fitted and missing not in fitted:
-        return (
-            "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass "
-            "fillna(''), or read with keep_default_na=False. "
-        )
-    if text in new and missing in fitted and text not in fitted:
-        return (
-            "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
-            "replace({'': None}). "
-        )
-    return ""
-
-
-def _flat(labels: Sequence[Label]) -> list[Label]:
-    return [part for label in labels for part in (_flat(label) if isinstance(label, tuple) else [label])]
-
-
-def _some(labels: Any) -> str:
-    """The first few labels, as a list."""
-    shown = ", ".join(repr(label) for label in list(labels)[:10])
-    return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"
 
 
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:

@@ -304,7 +304,7 @@ class Verbs(Drawn):
         try:
             from fairramp.deploy.torch import to_torch
         except ImportError as error:
-            raise FairrampError(f"{error}.") from None
+            raise FairrampError("{why}", why=error) from None
         return to_torch(self, decisions=decisions)
 
     def to_dict(self: Any) -> dict[str, Any]:

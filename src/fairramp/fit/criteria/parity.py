@@ -30,7 +30,7 @@ Reference: Alabdulmohsin and Lucic, A Near-Optimal Algorithm for Debiasing Train
 Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -60,8 +60,9 @@ class _Parity:
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band."""
-        guess = None if near is None else float(near[0])
-        return solve_parity(summary.distribution(), summary.shares, problem, guess)
+        return solve_parity(
+            summary.distribution(), summary.shares, problem, None if near is None else float(near[0])
+        )
 
     def gap(self, rates: Floats) -> float:
         """Largest difference between the rates of two groups."""
@@ -88,12 +89,11 @@ def solve_parity(
         A guess of the best level; a good one saves time and changes nothing else.
     """
     curve = RateCurve(distribution, problem.ramp_width)
-    own_rates = distribution.rates_from(np.full(len(shares), problem.cutoff))
     ramp_rates = _own_ramp_rates(distribution, problem)
     if isinstance(problem.level, Fixed):
         target = problem.level.rate
     else:
-        own_rate = float(shares @ own_rates)
+        own_rate = float(shares @ distribution.rates_from(np.full(len(shares), problem.cutoff)))
         near = own_rate if near is None else near
         target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
         if 0 < problem.ramp_width < _NARROW:
@@ -192,7 +192,7 @@ def _best_target(
     half = problem.band.half
     rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
 
-    def balance(rhos: Floats) -> tuple[Floats, Floats]:
+    def balance(rhos: Floats) -> Iterator[tuple[float, float]]:
         """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
         edges = np.stack(problem.band.edges(rhos)[::-1])[:, :, None]
         rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
@@ -207,13 +207,12 @@ def _best_target(
                 t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cut-off
             total = t[0] @ shares
             moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
-            sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total))
-        return sums[0], sums[1]
+            sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total).tolist())
+        return zip(*sums, strict=True)
 
     breakpoints = curve.breakpoints()
     if half > 0:
-        breakpoints = np.concatenate([breakpoints, ramp_rates])
-        breakpoints = np.concatenate(problem.band.levels(breakpoints))
+        breakpoints = np.concatenate(problem.band.levels(np.concatenate([breakpoints, ramp_rates])))
 
     seen: dict[float, tuple[float, float]] = {}
 
@@ -221,8 +220,7 @@ def _best_target(
         """The balance at some places, each computed once."""
         new = [rho for rho in rhos if rho not in seen]
         if new:
-            lower, upper = balance(np.array(new))
-            seen.update(zip(new, zip(lower.tolist(), upper.tolist(), strict=True), strict=True))
+            seen.update(zip(new, balance(np.array(new)), strict=True))
         return [seen[rho] for rho in rhos]
 
     n_tried = min(max(_TRIED_AT_ONCE // len(shares), 2), 32)
@@ -288,8 +286,7 @@ def _bracket(
         while places:
             step = -(-len(places) // n_tried)
             tried = places[step - 1 :: step]
-            held = holds(tried)
-            i = held.index(True) if True in held else len(held)
+            i = [*holds(tried), True].index(True)
             left, right = [left, *tried][i], [*tried, right][i]
             places = places[i * step : (i + 1) * step - 1]
         return left, right

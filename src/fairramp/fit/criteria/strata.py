@@ -45,14 +45,16 @@ class WithinStrata:
     def __init__(self, inner: Criterion, strata: Integers) -> None:
         self.inner, self.strata = inner, strata
         self.name, self.event, self.needs_outcomes = inner.name, inner.event, inner.needs_outcomes
+        #: Which cells are the only ones of their stratum.
+        self.alone = np.bincount(strata)[strata] == 1
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Solve stratum by stratum, each with a level of its own."""
-        ends = np.cumsum(summary.sizes)
-        solutions = []
+        ends, solutions = np.cumsum(summary.sizes), []
         for stratum, cells in enumerate(strata_slices(self.strata, len(self.strata))):
-            part = slice(ends[cells.start] - summary.sizes[cells.start], ends[cells.stop - 1])
-            points = summary.points.take(part)
+            points = summary.points.take(
+                slice(ends[cells.start] - summary.sizes[cells.start], ends[cells.stop - 1])
+            )
             inside = Summary(summary.labels[cells], replace(points, group=points.group - cells.start))
             guess = None if near is None else near[stratum : stratum + 1]
             solutions.append(self.inner.solve(inside, problem, guess))

@@ -20,9 +20,9 @@ from fairramp.core.stats import normal_quantile
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError
 from fairramp.fit.settings import Settings
-from fairramp.measure.audit import Selection, Sums, selection
+from fairramp.measure.audit import Selection, selection
+from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 
 __all__ = ["KnownRows", "Measured", "placed_ramps"]
@@ -44,12 +44,9 @@ class KnownRows:
         """Check the rows; those of groups that the rule does not know are left out, and a note says so."""
         sample = rule.sample(scores, groups, labels, strata=strata, sample_weight=weights)
         rule.ramps_of(sample.cells)  # refuses unseen groups, unless the rule says what to do with them
-        fitted, codes = set(map(label_key, rule.groups)), sample.cells
-        known = np.array([label_key(label) in fitted for label in codes.labels])
+        codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
         there, keep = known & occurring, known[values]
-        if not there.any():
-            raise InputError("None of the rows is of a group that the rule was fitted on")
         if not keep.all():
             sample, values = sample.take(keep), values[keep]
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)

@@ -1,0 +1,94 @@
+"""Weighted means within groups, and how many rows each rests on.
+
+For rows with weight w and chance h of a yes, per group
+
+    rate             r = Σ w h / Σ w
+    effective rows   r (1 − r) (Σw)² / Σ w² (h − r)²
+
+the unweighted rows whose certain decisions would estimate the rate as precisely.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import Label
+from fairramp.data.sample import Sample
+from fairramp.rule.rule import Rule
+
+__all__ = ["MeanChances", "Sums", "mean_chances"]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Weighted means within groups, of rows or of points that stand for several; `squares` are their Σw²."""
+
+    group: Integers
+    weights: Floats
+    n_groups: int
+    squares: Floats
+
+    @classmethod
+    def of(cls, sample: Sample) -> "tuple[Sums, tuple[Label, ...]]":
+        """Rows by cell, and the cells that occur, in the order of their labels."""
+        cells, present = sample.cells, sample.cells.occurring()
+        group = (np.cumsum(present) - 1)[cells.block(0, len(sample))]
+        labels = tuple(label for label, there in zip(cells.labels, present, strict=True) if there)
+        weights = np.ones(len(group)) if sample.weights is None else sample.weights
+        return cls(group, weights, len(labels), weights**2), labels
+
+    def total(self, amounts: Floats) -> Floats:
+        """Sum of each group."""
+        return np.bincount(self.group, amounts, minlength=self.n_groups).astype(np.float64)
+
+    def mean(self, values: Floats, over: Floats | None = None) -> Floats:
+        """Σ w·values / Σ w·over; NaN where nothing counts."""
+        below = self.total(self.weights if over is None else self.weights * over)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0, self.total(self.weights * values) / below, np.nan)
+
+    def overall(self, values: Floats) -> float:
+        """Mean of all groups together."""
+        return float(self.weights @ values / self.weights.sum())
+
+    def effective_rows(self, values: Floats, rates: Floats) -> Floats:
+        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
+        square = self.total(self.squares)
+        spread = self.total(self.squares * (values - rates[self.group]) ** 2)
+        variance = rates * (1 - rates)
+        usable = (variance > 0) & (spread > 0)
+        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, square)
+        return self.total(self.weights) ** 2 * ratio
+
+
+@dataclass(frozen=True)
+class MeanChances:
+    """Mean chance of a yes in each group, and how many rows it rests on."""
+
+    groups: tuple[Label, ...]
+    rows: tuple[int, ...]
+    rates: Floats
+    effective_rows: Floats
+
+    def of(self, places: list[int]) -> "MeanChances":
+        """The same of some of the groups."""
+        return MeanChances(
+            tuple(self.groups[k] for k in places),
+            tuple(self.rows[k] for k in places),
+            self.rates[places],
+            self.effective_rows[places],
+        )
+
+
+def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
+    """What a rule does to each group of new rows; rows of groups that it does not know are left out."""
+    sample = rule.sample(scores, groups, strata=strata, sample_weight=sample_weight, drop_empty=True)
+    rule.ramps_of(sample.cells)  # refuses unseen groups, unless the rule says what to do with them
+    sample = sample.take(rule.knows(sample.cells)[sample.cells.block(0, len(sample))])
+    h = rule.chances(sample.scores, sample.cells)
+    sums, labels = Sums.of(sample)
+    rates, rows = np.clip(sums.mean(h), 0.0, 1.0), np.bincount(sums.group, minlength=sums.n_groups)
+    effective = rows.astype(np.float64) if sample.weights is None else sums.effective_rows(h, rates)
+    return MeanChances(labels, tuple(rows.tolist()), rates, effective)

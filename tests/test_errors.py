@@ -1,0 +1,196 @@
+"""Errors and warnings are data: argument, rule, value and remedy, rendered for Python and for a command line."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import fairramp
+from fairramp.errors import (
+    FairrampError,
+    FairrampWarning,
+    InputError,
+    RuleFormatError,
+    SummaryFormatError,
+    UnseenGroupError,
+    installing,
+    shown,
+    warn,
+)
+
+KINDS = [FairrampError, InputError, UnseenGroupError, RuleFormatError, SummaryFormatError, FairrampWarning]
+
+
+def on_the_command_line(name, value):
+    option = "--" + name.replace("_", "-")
+    return f"{option} {value}" if value else option
+
+
+def whole(kind=InputError):
+    """One with all parts."""
+    return kind(
+        "must be a number in [{low:g}, {high:g}] unless {target_rate:accuracy}",
+        argument="max_gap",
+        got=1.5,
+        remedy="leave {labels} out or pass {example!r}",
+        low=0.0,
+        high=1.0,
+        example="{0.02}",
+    )
+
+
+def test_the_sentence_in_python():
+    assert str(whole()) == (
+        "`max_gap` must be a number in [0, 1] unless `target_rate='accuracy'`, got 1.5; leave `labels` out or "
+        "pass '{0.02}'."
+    )
+
+
+def test_the_sentence_on_the_command_line():
+    assert whole().told(on_the_command_line) == (
+        "--max-gap must be a number in [0, 1] unless --target-rate accuracy, got 1.5; leave --labels out or pass "
+        "'{0.02}'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (InputError("A rule needs at least one group"), "A rule needs at least one group."),
+        (InputError("is empty", argument="scores"), "`scores` is empty."),
+        (InputError("must be text", argument="date", got=None), "`date` must be text, got None."),
+        (InputError("must be text", argument="date", remedy=None), "`date` must be text."),
+        (InputError("Ends already."), "Ends already."),
+        (InputError("is this a group column?"), "is this a group column?"),
+        (
+            InputError("is wrong", argument="ramp", remedy="did you mean 'paper'?"),
+            "`ramp` is wrong; did you mean 'paper'?",
+        ),
+        (InputError("{n} rows", n=3), "3 rows."),
+        (InputError("{n} rows", argument="n", n=3), "`n` 3 rows."),
+        (InputError("has {{braces}}"), "has {braces}."),
+    ],
+    ids=str,
+)
+def test_parts_may_be_missing(error, sentence):
+    assert str(error) == sentence
+    assert error.told() == sentence
+
+
+def test_the_parts_can_be_read():
+    error = whole()
+    assert (error.argument, error.got) == ("max_gap", 1.5)
+    assert error.rule.startswith("must be a number in [{low:g}")
+    assert error.remedy == "leave {labels} out or pass {example!r}"
+    assert error.values == {"low": 0.0, "high": 1.0, "example": "{0.02}"}
+    nothing = InputError("is empty")
+    assert nothing.argument is nothing.remedy is None
+
+
+@pytest.mark.parametrize("text", ["{", "}", "{}", "{0}", "{labels}", "{target_rate:accuracy}", "%s", "{!r}"])
+def test_braces_in_a_value_do_no_harm(text):
+    error = InputError("knows {label}", argument="groups", got=text, remedy="drop {label}", label=text)
+    assert str(error) == f"`groups` knows {text}, got {text!r}; drop {text}."
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(error.renamed(groups="strata")) == f"`strata` knows {text}, got {text!r}; drop {text}."
+    with pytest.raises(InputError) as caught:
+        fairramp.Rule(("A",), (fairramp.Ramp(0.5, 0.0),)).probabilities([0.5], [text])
+    assert repr(text) in str(caught.value)
+
+
+def test_an_argument_of_another_name():
+    error = InputError(
+        "has no column like {groups} of {label}", argument="groups", remedy="see {groups}", label="group"
+    )
+    found = error.renamed(groups="strata", label="stratum", other="unused")
+    assert found is error
+    assert str(error) == "`strata` has no column like `strata` of stratum; see `strata`."
+    assert error.argument == "strata"
+    assert error.told(on_the_command_line) == "--strata has no column like --strata of stratum; see --strata."
+
+
+def test_renaming_twice_and_what_is_not_mentioned():
+    error = InputError("is empty", argument="groups")
+    assert str(error.renamed(scores="p")) == "`groups` is empty."
+    assert str(error.renamed(groups="strata").renamed(strata="regions")) == "`regions` is empty."
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "make", [whole, lambda kind: kind("Nothing but {a} rule"), lambda kind: whole(kind).renamed(labels="y")]
+)
+@pytest.mark.parametrize(
+    "remake",
+    [
+        copy.copy,
+        copy.deepcopy,
+        *(lambda error, p=p: pickle.loads(pickle.dumps(error, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)),
+    ],
+)
+def test_copies_and_pickles_are_whole(kind, make, remake):
+    error = make(kind)
+    again = remake(error)
+    assert type(again) is kind
+    assert again is not error
+    assert str(again) == str(error)
+    assert again.args == error.args
+    assert vars(again) == vars(error)
+    assert again.told(on_the_command_line) == error.told(on_the_command_line)
+
+
+def test_renaming_a_copy_leaves_the_other_alone():
+    error = InputError("{label} is empty", argument="groups", label="group")
+    copy.copy(error).renamed(groups="strata", label="stratum")
+    assert str(error) == "`groups` group is empty."
+
+
+def test_the_kinds():
+    for kind in (InputError, UnseenGroupError, RuleFormatError, SummaryFormatError):
+        assert issubclass(kind, FairrampError)
+        assert issubclass(kind, ValueError)
+    assert issubclass(UnseenGroupError, InputError)
+    assert issubclass(FairrampWarning, UserWarning)
+    assert not issubclass(FairrampWarning, FairrampError)
+
+
+def test_a_warning_is_told_at_the_line_that_called_the_library():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn("Groups below {smallest} rows", smallest=30)
+        fairramp.fit_rule([0.2] * 40, ["A"] * 40)
+    assert str(caught[0].message) == "Groups below 30 rows."
+    assert {w.filename for w in caught} == {__file__}
+    assert caught[0].message.values == {"smallest": 30}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.3, "0.3"),
+        (np.float64(0.3), "0.3"),
+        (np.int8(3), "3"),
+        (np.bool_(True), "True"),
+        ("two\nlines", r"'two\nlines'"),
+        (np.array([1, 2]), "array([1, 2])"),
+        (None, "None"),
+    ],
+)
+def test_what_came_is_shown_as_python_has_it(value, text):
+    assert shown(value) == text
+
+
+def test_what_came_is_cut_and_never_fails():
+    assert shown("x" * 100) == repr("x" * 100)[:57] + "..."
+    assert len(shown(np.zeros((30, 30)))) == 60
+    assert "\n" not in shown(np.zeros((30, 30)))
+    deep = []
+    for _ in range(10**5):
+        deep = [deep]
+    assert shown(deep) == "a deeply nested list"
+    assert shown(10**10000) == "a very long int"
+
+
+def test_how_an_extra_is_installed():
+    assert installing("cli") == "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
