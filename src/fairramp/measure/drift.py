@@ -134,7 +134,16 @@ class Check:
         return f"{_NO_SIGN}." if self.is_kept else self.sentence()
 
     def sentence(self, spelled: Spelling = PLAIN) -> str:
-        """The verdict with its numbers: of all groups, or of the others where only theirs says so."""
+        """The verdict with its numbers: of all groups, or of the others where only theirs says so.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> print(rule.check(data.score[12000:], data.sex[12000:]).sentence().partition(": ")[0])
+        Nothing shows that the gap has left what was promised
+        """
         if self.is_kept:
             return f"{_NO_SIGN}: {self._numbers(spelled)}"
         if self.has_drifted or self.rest is None:
