@@ -184,7 +184,16 @@ class Certificate:
         )
 
     def sentences(self, spelled: Spelling = PLAIN) -> list[str]:
-        """What is promised, whether that is proven, and what makes it wide where it is."""
+        """What is promised, whether that is proven, and what makes it wide where it is.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
+        >>> print(rule.certificate().sentences()[1])
+        This is an approximation (method beta); proven, with the same confidence, is 0.0225 (method kl).
+        """
         sure = f"With {spelled.level(self.confidence)} confidence"
         where = "in any stratum " if self.within_strata else ""
         found = [

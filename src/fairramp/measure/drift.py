@@ -150,7 +150,16 @@ class Check:
         )
 
     def sentence(self, spelled: Spelling = PLAIN) -> str:
-        """The verdict with its numbers: of all groups, or of the others where only theirs says so."""
+        """The verdict with its numbers: of all groups, or of the others where only theirs says so.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> print(rule.check(data.score[12000:], data.sex[12000:]).sentence().partition(": ")[0])
+        Nothing shows that the gap has left what was promised
+        """
         if self.is_kept:
             if not self.is_sound:
                 return "The limits of the gap are no numbers, so nothing is decided."

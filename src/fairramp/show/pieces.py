@@ -108,10 +108,11 @@ class Groups:
     @property
     def meaning(self) -> str:
         """What the colours mean, if they mean anything."""
-        said = (
+        if not self.special:
+            return ""
+        return (
             "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
         )
-        return said if self.special else ""
 
     @property
     def colour(self) -> alt.Color:
