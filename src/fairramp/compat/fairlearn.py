@@ -264,8 +264,8 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Self:
         """Train a copy of the model."""
-        given = kwargs if sample_weight is None else {"sample_weight": sample_weight, **kwargs}
-        return self.adopt(clone(self.estimator).fit(X, y, **given))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self.adopt(clone(self.estimator).fit(X, y, **weights, **kwargs))
 
     def adopt(self, model: Any) -> Self:
         """Take a trained model."""
