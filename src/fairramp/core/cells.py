@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, label_key
+from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.table import name_column
 
 __all__ = [
@@ -37,11 +37,8 @@ def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]
     """Columns of a table that name groups; cells have their stratum in a column of its own."""
     if not stratified:
         return {"group": name_column(labels)}
-    cells = [label for label in labels if isinstance(label, tuple)]
-    return {
-        "stratum": name_column([cell[0] for cell in cells]),
-        "group": name_column([cell[1] for cell in cells]),
-    }
+    halves = zip(*(label_parts(label) for label in labels), strict=True)
+    return {name: name_column(half) for name, half in zip(("stratum", "group"), halves, strict=True)}
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:

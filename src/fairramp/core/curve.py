@@ -79,9 +79,7 @@ class ScoreDistribution:
 
     def prefix_sums(self, values: Floats) -> Floats:
         """Sum of the values before each place, starting anew in each group."""
-        shifted = np.empty_like(values)
-        shifted[0] = 0.0
-        shifted[1:] = values[:-1]
+        shifted = np.concatenate([[0.0], values[:-1]])
         # Going back to 0 at each border keeps the running sum, hence its rounding, small.
         shifted[self.first[1:]] -= np.add.reduceat(values, self.first)[:-1]
         running = np.cumsum(shifted)
@@ -121,11 +119,9 @@ class RateCurve:
             falling += self._ramp_weight(i, j, x - width)
             i = np.searchsorted(points, sort_keys(group, x + width), side="left")
             fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
-        self.falling = falling / self._total[group]
-        self.fallen = fallen / self._total[group]
         # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
         levels = np.full((2, len(d.group)), np.inf)
-        levels[0, j], levels[1, j] = -self.fallen, -self.falling
+        levels[0, j], levels[1, j] = -fallen / self._total[group], -falling / self._total[group]
         keys = sort_keys(np.stack([d.group, d.group + len(d.first)]), levels)
         # Rounding, magnified by a narrow ramp, must not undo the order among scores that nearly tie. The first
         # of them to fall and the last to have fallen are exact: errors are pushed to the others.
@@ -193,8 +189,7 @@ class RateCurve:
             moment = self._moment[a_in] - self._moment[a_out]
             with np.errstate(divide="ignore", invalid="ignore"):
                 foot = (moment - width * wanted) / on_ramp
-            foot = np.where(on_ramp > 0, foot, left)
-            foot = np.minimum(np.maximum(foot, left), right)
+            foot = np.clip(np.where(on_ramp > 0, foot, left), left, right)
             lowest = np.where(sloping, foot, lowest)
             highest = np.where(sloping, foot, highest)
         return lowest, highest
@@ -213,10 +208,7 @@ class RateCurve:
         for _ in range(100):
             error = d.rates(feet, width) - rates
             better = np.abs(error) < best_error
-            best, best_error = (
-                np.where(better, feet, best),
-                np.where(better, abs(error), best_error),
-            )
+            best, best_error = np.where(better, feet, best), np.where(better, np.abs(error), best_error)
             if (best_error <= RATE_TOLERANCE / 10).all():
                 break
             low = np.where(error >= 0, np.maximum(low, feet), low)

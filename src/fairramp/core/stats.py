@@ -43,17 +43,15 @@ def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floa
             no = np.where(rates < 1, (1 - rates) * np.log((1 - rates) / (1 - u)), 0.0)
         return yes + no
 
-    # L rises away from r on both sides; 60 halvings leave nothing of [0, 1]. The outer end is kept.
-    inner, lower = rates.copy(), np.zeros_like(rates)
-    above, upper = rates.copy(), np.ones_like(rates)
-    for _ in range(60):
-        middle = (inner + lower) / 2
-        inside = divergence(middle) <= budget
-        inner, lower = np.where(inside, middle, inner), np.where(inside, lower, middle)
-        middle = (above + upper) / 2
-        inside = divergence(middle) <= budget
-        above, upper = np.where(inside, middle, above), np.where(inside, upper, middle)
-    return lower, upper
+    def limit(outer: Floats) -> Floats:
+        inner = rates
+        for _ in range(60):  # L rises away from r on both sides; 60 halvings leave nothing of [0, 1]
+            middle = (inner + outer) / 2
+            inside = divergence(middle) <= budget
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        return outer
+
+    return limit(np.zeros_like(rates)), limit(np.ones_like(rates))
 
 
 def gap_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
