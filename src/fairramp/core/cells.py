@@ -29,8 +29,7 @@ __all__ = [
 def stratum_index(labels: Sequence[Label]) -> Integers:
     """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""
     keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
-    new = [i > 0 and key != keys[i - 1] for i, key in enumerate(keys)]
-    return np.cumsum(new, dtype=np.intp)
+    return np.cumsum([i > 0 and key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.intp)
 
 
 def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
@@ -43,8 +42,7 @@ def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]
 
 def largest_gap(rates: Any, strata: Any = None) -> float:
     """Largest difference between two rates, of one stratum if there are strata."""
-    rates = np.asarray(rates, dtype=np.float64)
-    return worst_stratum(lambda part: float(part.max() - part.min()), strata, rates)
+    return float(worst_stratum(np.ptp, strata, np.asarray(rates, dtype=np.float64)))
 
 
 def strata_slices(strata: Any, n_cells: int) -> list[slice]:

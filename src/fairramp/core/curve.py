@@ -74,8 +74,8 @@ class ScoreDistribution:
         return self._mean(self.scores >= thresholds[self.group])
 
     def _mean(self, chance: npt.NDArray[np.float64] | npt.NDArray[np.bool_]) -> Floats:
-        rates: Floats = np.add.reduceat(self.weights * chance, self.first) / self.totals
-        return np.minimum(rates, 1.0)  # a rate of 1 may round to the next float above
+        # A rate of 1 may round to the next float above.
+        return np.minimum(np.add.reduceat(self.weights * chance, self.first) / self.totals, 1.0)
 
     def prefix_sums(self, values: Floats) -> Floats:
         """Sum of the values before each place, starting anew in each group."""
@@ -89,7 +89,7 @@ class ScoreDistribution:
 
 def sort_keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
     """Keys that NumPy orders by group and, within a group, by value."""
-    keys = np.empty(np.broadcast_shapes(groups.shape, values.shape), dtype=np.complex128)
+    keys = np.empty(np.broadcast(groups, values).shape, dtype=np.complex128)
     keys.real = groups
     keys.imag = values
     return keys
@@ -132,9 +132,8 @@ class RateCurve:
 
     def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
         """Weight selected among the points start … stop − 1, all of which stand on the ramp."""
-        moment = self._moment[stop] - self._moment[start]
-        weight: Floats = (moment - feet * (self._below[stop] - self._below[start])) / self.width
-        return weight
+        weight, moment = (sums[stop] - sums[start] for sums in (self._below, self._moment))
+        return (moment - feet * weight) / self.width
 
     def breakpoints(self) -> Floats:
         """Every rate at which the slope of some group's inverse changes."""
@@ -155,25 +154,26 @@ class RateCurve:
             rates 0 and 1.
         """
         d, x, width = self.distribution, self.distribution.scores, self.width
-        n_groups = len(d.first)
-
         # Breakpoints at the wanted rate are [a, b) of either kind: *out* where points have fallen,
         # *in* where they begin to fall.
-        queries = np.empty((2, *rates.shape), dtype=np.complex128)
-        queries.real = np.arange(2 * n_groups).reshape(2, *[1] * (rates.ndim - 1), n_groups)
-        queries.imag = -RATE_TOLERANCE - rates
+        kinds = np.arange(2 * len(d.first)).reshape(2, *[1] * (rates.ndim - 1), len(d.first))
+        queries = sort_keys(kinds, -RATE_TOLERANCE - rates)
         starts = np.searchsorted(self._level_keys, queries)
         stops, queries.imag = starts.copy(), RATE_TOLERANCE - rates
         some = self._level_keys.imag[starts] < queries.imag  # each group ends at +∞, so none is of the next
         stops[some] = np.searchsorted(self._level_keys, queries[some])
         a_out, b_out, a_in, b_in = starts[0], stops[0], starts[1] - len(x), stops[1] - len(x)
         at_out, at_in = a_out < b_out, a_in < b_in
-        lowest = np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf))
-        highest = np.maximum(
-            np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)
+        lowest = np.where(
+            rates >= 1 - RATE_TOLERANCE,
+            -np.inf,
+            np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf)),
         )
-        lowest = np.where(rates >= 1 - RATE_TOLERANCE, -np.inf, lowest)
-        highest = np.where(rates <= RATE_TOLERANCE, np.inf, highest)
+        highest = np.where(
+            rates <= RATE_TOLERANCE,
+            np.inf,
+            np.maximum(np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)),
+        )
 
         # None there: the wanted rate lies inside the linear piece on which the points before a_out
         # are out, those from a_in on are certain and those between stand on the ramp.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.checks import is_real
 from fairramp.errors import InputError, shown
 
 __all__ = [
@@ -80,10 +81,8 @@ def canonical_label(value: Any, depth: int = 0) -> Label:
 
 def refuse_mixed(values: Collection[Any]) -> None:
     """Refuse booleans beside numbers: Python takes True and 1 for the same key and would merge them."""
-    kinds = set(map(type, values))
-    booleans = {kind for kind in kinds if issubclass(kind, bool | np.bool_)}
-    numbers = {kind for kind in kinds - booleans if issubclass(kind, int | np.integer | float | np.floating)}
-    if booleans and any(type(v) in numbers and v == v for v in values):
+    booleans = any(issubclass(kind, bool | np.bool_) for kind in set(map(type, values)))
+    if booleans and any(is_real(value) and value == value for value in values):
         raise InputError(
             "mixes booleans and numbers, which Python cannot tell apart (True == 1)",
             argument="groups",
@@ -115,6 +114,5 @@ def label_parts(label: Label, stratified: bool = False) -> tuple[Label, ...]:
 
 def label_of(parts: tuple[Label, ...], n_strata: int = 0) -> Label:
     """The label whose columns have these values, the first `n_strata` of them those of its stratum."""
-    halves = parts[:n_strata], parts[n_strata:]
-    stratum, group = (half[0] if len(half) == 1 else half for half in halves)
+    stratum, group = (half[0] if len(half) == 1 else half for half in (parts[:n_strata], parts[n_strata:]))
     return (stratum, group) if n_strata else group

@@ -12,7 +12,7 @@ behaves exactly like its rows unless an end of the ramp falls inside it; a plain
 the ramp at all. `unresolved` names the bins for which that fails, `replace` swaps them for finer points,
 and when none is left the summary is as good as the rows.
 
-Summaries of parts add up: `merge` is associative and commutative.
+Summaries of parts add up: `join_points` of the points of all is the summary of the whole.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
+from itertools import compress
 from typing import Any, Self
 
 import numpy as np
@@ -84,7 +85,10 @@ class Points:
     @classmethod
     def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
         """Exact points: equal scores of a group become one."""
-        order = _by_group_and_score(group, scores, stable=weights is not None)
+        # A stable order makes sums over equal scores repeatable everywhere; 16 bits are sorted by counting.
+        order = np.argsort(scores, kind=None if weights is None else "stable")
+        kind = np.uint16 if group.max(initial=0) < 1 << 16 else np.intp
+        order = order[np.argsort(group[order].astype(kind), kind="stable")]
         group, scores = group[order], scores[order]
         first = run_starts(group, scores)
         rows = np.diff(first, append=len(order))
@@ -101,13 +105,6 @@ class Points:
             name: np.add.reduceat(getattr(self, name), first) for name in ("rows", "weight", "weight_squares")
         }
         return replace(self.take(first), **(sums | others))
-
-
-def _by_group_and_score(group: Integers, scores: Floats, *, stable: bool) -> Integers:
-    """Order of rows by group, then score; a stable one makes sums over equal scores repeatable everywhere."""
-    order = np.argsort(scores, kind="stable" if stable else None)
-    kind = np.uint16 if group.max(initial=0) < 1 << 16 else np.intp  # 16 bits are sorted by counting
-    return order[np.argsort(group[order].astype(kind), kind="stable")]
 
 
 def run_starts(*columns: npt.NDArray[Any]) -> Integers:
@@ -154,10 +151,8 @@ class Summary:
     def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
         """Summary of those labels that have points; the others are left out."""
         present = np.bincount(points.group, minlength=len(labels)) > 0
-        if present.all():
-            return cls(tuple(labels), points)
-        kept = tuple(labels[i] for i in np.flatnonzero(present).tolist())
-        return cls(kept, replace(points, group=(np.cumsum(present) - 1)[points.group]))
+        place = np.cumsum(present) - 1
+        return cls(tuple(compress(labels, present)), replace(points, group=place[points.group]))
 
     @cached_property
     def sizes(self) -> Integers:
@@ -196,14 +191,8 @@ class Summary:
         index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
         cells = self.points.group * (parts + 1) + index
         counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
-        digest = hashlib.sha256(json.dumps([parts, self.labels]).encode())
-        digest.update(counts.astype("<i8").tobytes())
-        return digest.hexdigest()
-
-    def merge(self, other: "Summary") -> "Summary":
-        """Summary of the rows of both."""
-        labels, points = self.beside(other)
-        return Summary(labels, join_points([points]))
+        content = json.dumps([parts, self.labels]).encode() + counts.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()
 
     def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
         """The groups of both, and the points of both one after the other."""
@@ -237,21 +226,18 @@ class Summary:
         coarse = ~p.exact
         split = np.zeros(len(p), dtype=bool)
         meets = np.zeros(len(p), dtype=bool)
-        for row in feet:
-            foot = row[p.group]
+        for foot in (row[p.group] for row in feet):
             top = foot + width
             # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
             split |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
             meets |= (p.lower < top) & (p.upper > foot)
-        for row in edges:
-            edge = row[p.group]
+        for edge in (row[p.group] for row in edges):
             split |= (p.lower < edge) & (edge < p.upper)
         split &= coarse
         return split, meets & coarse & ~split & ~p.averaged
 
     def replace(self, which: Booleans, finer: Points) -> "Summary":
         """The same rows with some bins exchanged for finer points."""
-        kept = self.points.take(~which)
-        points = concatenated([kept, finer])
+        points = concatenated([self.points.take(~which), finer])
         keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
         return Summary(self.labels, points.take(np.argsort(keys, kind="stable")))

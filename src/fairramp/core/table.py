@@ -59,12 +59,11 @@ class Table:
     def __init__(
         self, columns: Mapping[str, Any], decimals: int = 4, headings: Mapping[str, str] | None = None
     ) -> None:
-        arrays = {name: _column(values) for name, values in columns.items()}
-        if len({len(a) for a in arrays.values()}) > 1:
+        self._columns = {name: _column(values) for name, values in columns.items()}
+        if len(set(map(len, self._columns.values()))) > 1:
             raise ValueError("The columns of a table must have one length.")
-        self._columns = arrays
         self._decimals = decimals
-        words = {name: name.split("_") for name in arrays}
+        words = {name: name.split("_") for name in self._columns}
         self._headings = words | {name: [one_line(text)] for name, text in (headings or {}).items()}
 
     @property
@@ -206,14 +205,11 @@ class Table:
         header = list(zip_longest(*words, fillvalue=""))
         widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
-        def line(cells: list[str]) -> str:
-            padded = (
-                c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True)
-            )
-            return "  ".join(padded).rstrip()
+        def line(cells: Sequence[str]) -> str:
+            aligned = zip(cells, widths, numeric, strict=True)
+            return "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in aligned).rstrip()
 
-        rule = line(["-" * w for w in widths])
-        return "\n".join([*(line(list(part)) for part in header), rule, *map(line, rows)])
+        return "\n".join(map(line, [*header, ["-" * w for w in widths], *rows]))
 
     def __repr__(self) -> str:
         return self.text()

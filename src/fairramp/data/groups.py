@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
@@ -150,8 +151,20 @@ def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
         return (list(groups), _names(groups)) if groups and all(are_columns) else ([groups], None)
     if isinstance(groups, np.ndarray):
         return (list(groups.T) if groups.ndim == 2 else [groups]), None
-    frame = _as_frame(groups)
-    if frame is not None:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(groups, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in groups.columns]
+        raise InputError(
+            "Two columns of {groups} have the name {name!r}",
+            remedy="rename one of them",
+            name=next(name for name in names if names.count(name) > 1),
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("is a lazy table", argument="groups", remedy="collect it first")
+    if isinstance(frame, nw.DataFrame):
         return [c.to_native() for c in frame.iter_columns()], tuple(map(str, frame.columns))
     return [groups], _names([groups])
 
@@ -165,23 +178,6 @@ def name_of(column: Any) -> str | None:
     """Name of a column, where its library gave it one."""
     name = getattr(column, "name", None)
     return name if isinstance(name, str) and name else None
-
-
-def _as_frame(groups: Any) -> Any:
-    """View an eager data frame of any library through narwhals; None if it is not a data frame."""
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(groups, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        names = [str(name) for name in groups.columns]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            "Two columns of {groups} have the name {name!r}", remedy="rename one of them", name=twice
-        ) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError("is a lazy table", argument="groups", remedy="collect it first")
-    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def _encode_column(column: Any) -> Codes:
@@ -246,11 +242,11 @@ def _encode_arrow(column: Any) -> Codes:
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
     # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
-    bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
-    if bits.dtype.kind == "u":
-        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
-        if highest < _DIRECT_RANGE:
-            return Codes(values, 0, tuple(range(highest + 1)))
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    bits = values.view(f"u{values.itemsize}")
+    highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
+    if highest < _DIRECT_RANGE:
+        return Codes(values, 0, tuple(range(highest + 1)))
     lows, highs = zip(*map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values)), strict=True)
     low, high = int(min(lows)), int(max(highs))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
@@ -266,9 +262,8 @@ def _occurring(codes: Codes) -> Codes:
     seen = codes.occurring()
     if seen.all():
         return codes
-    place = np.cumsum(seen, dtype=np.int32) - 1
-    found = tuple(codes.labels[i] for i in np.flatnonzero(seen).tolist())
-    return Codes(place[codes.block(0, len(codes))], 0, found)
+    values = (np.cumsum(seen, dtype=np.int32) - 1)[codes.block(0, len(codes))]
+    return Codes(values, 0, tuple(compress(codes.labels, seen)))
 
 
 def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:

@@ -127,9 +127,10 @@ class ArrayRows(Rows):
         low, high = self.scale.finite_range
         bits = _BITS.get(scores.dtype) if low == 0 else None
         # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
-        if bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits):
-            return self.scale.position(scores)
-        if not (low <= float(scores.min()) and float(scores.max()) <= high):  # NaN if any is, and not in range
+        sound = bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits)
+        if not sound and not (
+            low <= float(scores.min()) and float(scores.max()) <= high
+        ):  # NaN if any is, and not in range
             x = scores.astype(np.float64)
             bad = int(np.argmin((x >= low) & (x <= high)))
             raise refusal(self.scale, float(x[bad]), f"row {start + bad}")
@@ -141,7 +142,7 @@ class ArrayRows(Rows):
             n_rows = len(self.scores)
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
             return Summary.of_occurring(self.codes.labels, points)
-        narrow, cells = self._counted.narrow, self._counted.cells
+        _, cells, narrow = self._counted
         if self._bins <= WIDE_BINS:
             return narrow
         wide = cells % self._stride // (self._bins // WIDE_BINS)
@@ -149,55 +150,48 @@ class ArrayRows(Rows):
 
     def rough(self, width: float) -> Rough | None:
         """Weights of the occurring groups in the narrow bins; None where rows were sorted, not counted."""
-        step = 1 / self._bins_per_unit
-        places = self._stride + 2 * width / step  # ramps may stand beyond the ends
-        if self._is_sorted or len(self._counted.narrow.labels) * places > MOST_GUESSED:
+        if self._is_sorted:
             return None
-        _, cells, narrow = self._counted
+        step, (_, cells, narrow) = 1 / self._bins_per_unit, self._counted
+        if len(narrow.labels) * (self._stride + 2 * width / step) > MOST_GUESSED:  # ramps beyond the ends as well
+            return None
         weights = np.zeros((len(narrow.labels), self._stride))
         weights[narrow.points.group, cells % self._stride] = narrow.points.weight
         return Rough(weights, step, self._closer)
 
     def _closer(self, summary: Summary, feet: Floats, width: float, cutoff: float) -> Summary:
         """Fine points where ramps at the given feet would stand, and as few as possible elsewhere."""
-        p, step = self._counted.narrow.points, 1 / self._bins_per_unit
+        p, step = self._counted[-1].points, 1 / self._bins_per_unit
         low, high = feet - step / 4, feet + step / 4
-        close = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
-        close |= (p.lower < cutoff) & (cutoff < p.upper)
-        around = Summary(summary.labels, p.take(close))
+        near = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
+        near |= (p.lower < cutoff) & (cutoff < p.upper)
+        around = Summary(summary.labels, p.take(near))
         split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
-        near = close
-        near[close] = split | average
-        alone = near.copy()  # neighbours as well: should the guess be wrong, then not by much
-        alone[1:] |= near[:-1]
-        alone[:-1] |= near[1:]
+        near[near] = split | average
+        # Neighbours as well: should the guess be wrong, then not by much.
+        alone = near | np.append(near[1:], False) | np.append(False, near[:-1])
         joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
-        far = Summary(summary.labels, joined)
-        return far.replace(near[first], self.refine(around, split, average))
-
-    def _find_cells(self, start: int, stop: int, cells: npt.NDArray[Any]) -> None:
-        """Index of each row's (group, bin), written to `cells`."""
-        kind, positions = cells.dtype, self.positions(start, stop)
-        if self.scale.lowest < 0:
-            scaled = positions * self._bins_per_unit
-            np.floor(scaled, out=scaled)
-            np.add(scaled, self._bins // 2, out=cells, casting="unsafe")
-        else:
-            np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")  # cut off: floor from 0 on
-        first = self.codes.block(start, stop).astype(kind)
-        np.multiply(first, kind.type(self._stride), out=first)
-        np.add(cells, first, out=cells)
+        return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))
 
     @cached_property
-    def _counted(self) -> "_Counted":
-        """Pass over all rows: how many, and how heavy, in each cell."""
+    def _counted(self) -> tuple[npt.NDArray[Any], Integers, Summary]:
+        """Pass over all rows: the cell of each, the cells that have rows, and how many and how heavy they are."""
         n_rows, n_cells = len(self.scores), self._n_cells
-        cell_of_row = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
+        cell_of_row: npt.NDArray[Any] = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
-            self._find_cells(start, stop, cell_of_row[start:stop])
+            cells, positions = cell_of_row[start:stop], self.positions(start, stop)
+            if self.scale.lowest < 0:
+                scaled = positions * self._bins_per_unit
+                np.add(np.floor(scaled, out=scaled), self._bins // 2, out=cells, casting="unsafe")
+            else:
+                np.multiply(
+                    positions, self._bins_per_unit, out=cells, casting="unsafe"
+                )  # cut off: floor from 0 on
+            first = self.codes.block(start, stop).astype(cells.dtype)
+            cells += np.multiply(first, cells.dtype.type(self._stride), out=first)
             # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
-            cells = cell_of_row[start:stop].astype(np.intp)
+            cells = cells.astype(np.intp)
             if self.weights is None:
                 return [np.bincount(cells, minlength=n_cells)]
             w = self.weights[start:stop]
@@ -212,7 +206,7 @@ class ArrayRows(Rows):
         rows, *sums = (total[used] for total in totals)
         weight, squares = sums or [rows.astype(np.float64)] * 2
         points = Points(group, (lower + upper) / 2, lower, upper, rows, weight, squares, lower == upper)
-        return _Counted(cell_of_row, used, Summary.of_occurring(self.codes.labels, points))
+        return cell_of_row, used, Summary.of_occurring(self.codes.labels, points)
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for the chosen bins of a summary of these rows.
@@ -224,7 +218,7 @@ class ArrayRows(Rows):
         keys = sort_keys(narrow.points.group, narrow.points.lower)
         which = split | average
         wide = which & (summary.points.upper - summary.points.lower > 1 / self._bins_per_unit)
-        opened = narrow.points.take(_covered(keys, summary.points.take(wide)))
+        opened = narrow.points.take(_covered(keys, summary.points.take(wide)) if wide.any() else slice(0))
         which &= ~wide
         if not which.any():
             return opened
@@ -256,14 +250,6 @@ class ArrayRows(Rows):
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
         return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
-
-
-class _Counted(NamedTuple):
-    """Found in the first pass: the cell (group and bin) of each row, the cells that have rows, what they hold."""
-
-    cell_of_row: npt.NDArray[Any]
-    cells: Integers
-    narrow: Summary
 
 
 def _covered(keys: npt.NDArray[np.complex128], wide: Points) -> Booleans:
@@ -320,8 +306,8 @@ class _Owner:
         self._point[cells] = np.arange(len(cells))
         self._has = np.bincount(cells, minlength=n_cells) > 0
         self._alone = int(np.count_nonzero(self._has)) == len(cells)
-        ends = np.flatnonzero(np.diff(self._has, prepend=False, append=False))
-        self._runs = ends.reshape(-1, 2)  # first and one past the last cell of those that lie side by side
+        # First and one past the last cell of those that lie side by side.
+        self._runs = np.flatnonzero(np.diff(self._has, prepend=False, append=False)).reshape(-1, 2)
 
     def hits(self, cells: npt.NDArray[Any]) -> Integers:
         """Which rows lie in a cell with a chosen bin."""
@@ -375,8 +361,7 @@ def _ordinal(x: Floats) -> npt.NDArray[np.int64]:
 
 
 def _from_ordinal(place: npt.NDArray[np.int64]) -> Floats:
-    bits = np.where(place >= 0, place, np.iinfo(np.int64).min - place)
-    return bits.view(np.float64)
+    return np.where(place >= 0, place, np.iinfo(np.int64).min - place).view(np.float64)
 
 
 class _FinerBins:
