@@ -128,9 +128,8 @@ class ArrayRows(Rows):
         bits = _BITS.get(scores.dtype) if low == 0 else None
         # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
         sound = bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits)
-        if not sound and not (
-            low <= float(scores.min()) and float(scores.max()) <= high
-        ):  # NaN if any is, and not in range
+        # The ends are NaN if any score is, and then not in range.
+        if not sound and not (low <= float(scores.min()) and float(scores.max()) <= high):
             x = scores.astype(np.float64)
             bad = int(np.argmin((x >= low) & (x <= high)))
             raise refusal(self.scale, float(x[bad]), f"row {start + bad}")
@@ -184,10 +183,8 @@ class ArrayRows(Rows):
             if self.scale.lowest < 0:
                 scaled = positions * self._bins_per_unit
                 np.add(np.floor(scaled, out=scaled), self._bins // 2, out=cells, casting="unsafe")
-            else:
-                np.multiply(
-                    positions, self._bins_per_unit, out=cells, casting="unsafe"
-                )  # cut off: floor from 0 on
+            else:  # cut off, which is the floor from 0 on
+                np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")
             first = self.codes.block(start, stop).astype(cells.dtype)
             cells += np.multiply(first, cells.dtype.type(self._stride), out=first)
             # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
