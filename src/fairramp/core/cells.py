@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, label_key
+from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.table import name_column
 
 __all__ = [
@@ -29,25 +29,20 @@ __all__ = [
 def stratum_index(labels: Sequence[Label]) -> Integers:
     """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""
     keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
-    new = [i > 0 and key != keys[i - 1] for i, key in enumerate(keys)]
-    return np.cumsum(new, dtype=np.intp)
+    return np.cumsum([i > 0 and key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.intp)
 
 
 def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
     """Columns of a table that name groups; cells have their stratum in a column of its own."""
     if not stratified:
         return {"group": name_column(labels)}
-    cells = [label for label in labels if isinstance(label, tuple)]
-    return {
-        "stratum": name_column([cell[0] for cell in cells]),
-        "group": name_column([cell[1] for cell in cells]),
-    }
+    halves = zip(*(label_parts(label) for label in labels), strict=True)
+    return {name: name_column(half) for name, half in zip(("stratum", "group"), halves, strict=True)}
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:
     """Largest difference between two rates, of one stratum if there are strata."""
-    rates = np.asarray(rates, dtype=np.float64)
-    return worst_stratum(lambda part: float(part.max() - part.min()), strata, rates)
+    return float(worst_stratum(np.ptp, strata, np.asarray(rates, dtype=np.float64)))
 
 
 def strata_slices(strata: Any, n_cells: int) -> list[slice]:

@@ -74,14 +74,12 @@ class ScoreDistribution:
         return self._mean(self.scores >= thresholds[self.group])
 
     def _mean(self, chance: npt.NDArray[np.float64] | npt.NDArray[np.bool_]) -> Floats:
-        rates: Floats = np.add.reduceat(self.weights * chance, self.first) / self.totals
-        return np.minimum(rates, 1.0)  # a rate of 1 may round to the next float above
+        # A rate of 1 may round to the next float above.
+        return np.minimum(np.add.reduceat(self.weights * chance, self.first) / self.totals, 1.0)
 
     def prefix_sums(self, values: Floats) -> Floats:
         """Sum of the values before each place, starting anew in each group."""
-        shifted = np.empty_like(values)
-        shifted[0] = 0.0
-        shifted[1:] = values[:-1]
+        shifted = np.concatenate([[0.0], values[:-1]])
         # Going back to 0 at each border keeps the running sum, hence its rounding, small.
         shifted[self.first[1:]] -= np.add.reduceat(values, self.first)[:-1]
         running = np.cumsum(shifted)
@@ -91,7 +89,7 @@ class ScoreDistribution:
 
 def sort_keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
     """Keys that NumPy orders by group and, within a group, by value."""
-    keys = np.empty(np.broadcast_shapes(groups.shape, values.shape), dtype=np.complex128)
+    keys = np.empty(np.broadcast(groups, values).shape, dtype=np.complex128)
     keys.real = groups
     keys.imag = values
     return keys
@@ -121,11 +119,9 @@ class RateCurve:
             falling += self._ramp_weight(i, j, x - width)
             i = np.searchsorted(points, sort_keys(group, x + width), side="left")
             fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
-        self.falling = falling / self._total[group]
-        self.fallen = fallen / self._total[group]
         # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
         levels = np.full((2, len(d.group)), np.inf)
-        levels[0, j], levels[1, j] = -self.fallen, -self.falling
+        levels[0, j], levels[1, j] = -fallen / self._total[group], -falling / self._total[group]
         keys = sort_keys(np.stack([d.group, d.group + len(d.first)]), levels)
         # Rounding, magnified by a narrow ramp, must not undo the order among scores that nearly tie. The first
         # of them to fall and the last to have fallen are exact: errors are pushed to the others.
@@ -136,9 +132,8 @@ class RateCurve:
 
     def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
         """Weight selected among the points start … stop − 1, all of which stand on the ramp."""
-        moment = self._moment[stop] - self._moment[start]
-        weight: Floats = (moment - feet * (self._below[stop] - self._below[start])) / self.width
-        return weight
+        weight, moment = (sums[stop] - sums[start] for sums in (self._below, self._moment))
+        return (moment - feet * weight) / self.width
 
     def breakpoints(self) -> Floats:
         """Every rate at which the slope of some group's inverse changes."""
@@ -159,25 +154,26 @@ class RateCurve:
             rates 0 and 1.
         """
         d, x, width = self.distribution, self.distribution.scores, self.width
-        n_groups = len(d.first)
-
         # Breakpoints at the wanted rate are [a, b) of either kind: *out* where points have fallen,
         # *in* where they begin to fall.
-        queries = np.empty((2, *rates.shape), dtype=np.complex128)
-        queries.real = np.arange(2 * n_groups).reshape(2, *[1] * (rates.ndim - 1), n_groups)
-        queries.imag = -RATE_TOLERANCE - rates
+        kinds = np.arange(2 * len(d.first)).reshape(2, *[1] * (rates.ndim - 1), len(d.first))
+        queries = sort_keys(kinds, -RATE_TOLERANCE - rates)
         starts = np.searchsorted(self._level_keys, queries)
         stops, queries.imag = starts.copy(), RATE_TOLERANCE - rates
         some = self._level_keys.imag[starts] < queries.imag  # each group ends at +∞, so none is of the next
         stops[some] = np.searchsorted(self._level_keys, queries[some])
         a_out, b_out, a_in, b_in = starts[0], stops[0], starts[1] - len(x), stops[1] - len(x)
         at_out, at_in = a_out < b_out, a_in < b_in
-        lowest = np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf))
-        highest = np.maximum(
-            np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)
+        lowest = np.where(
+            rates >= 1 - RATE_TOLERANCE,
+            -np.inf,
+            np.minimum(np.where(at_out, x[a_out], np.inf), np.where(at_in, x[a_in] - width, np.inf)),
         )
-        lowest = np.where(rates >= 1 - RATE_TOLERANCE, -np.inf, lowest)
-        highest = np.where(rates <= RATE_TOLERANCE, np.inf, highest)
+        highest = np.where(
+            rates <= RATE_TOLERANCE,
+            np.inf,
+            np.maximum(np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)),
+        )
 
         # None there: the wanted rate lies inside the linear piece on which the points before a_out
         # are out, those from a_in on are certain and those between stand on the ramp.
@@ -193,8 +189,7 @@ class RateCurve:
             moment = self._moment[a_in] - self._moment[a_out]
             with np.errstate(divide="ignore", invalid="ignore"):
                 foot = (moment - width * wanted) / on_ramp
-            foot = np.where(on_ramp > 0, foot, left)
-            foot = np.minimum(np.maximum(foot, left), right)
+            foot = np.clip(np.where(on_ramp > 0, foot, left), left, right)
             lowest = np.where(sloping, foot, lowest)
             highest = np.where(sloping, foot, highest)
         return lowest, highest
@@ -213,10 +208,7 @@ class RateCurve:
         for _ in range(100):
             error = d.rates(feet, width) - rates
             better = np.abs(error) < best_error
-            best, best_error = (
-                np.where(better, feet, best),
-                np.where(better, abs(error), best_error),
-            )
+            best, best_error = np.where(better, feet, best), np.where(better, np.abs(error), best_error)
             if (best_error <= RATE_TOLERANCE / 10).all():
                 break
             low = np.where(error >= 0, np.maximum(low, feet), low)

@@ -5,12 +5,15 @@ or a tuple of those when several columns make intersections. Labels are ordered 
 that a rule does not depend on the order of the rows.
 """
 
-from collections.abc import Iterable
-from itertools import zip_longest
+from collections.abc import Collection, Sequence
+from itertools import chain, zip_longest
+from types import NoneType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from fairramp.core.checks import is_real
 from fairramp.errors import InputError, shown
 
 __all__ = [
@@ -22,30 +25,38 @@ __all__ = [
     "label_parts",
     "refuse_mixed",
     "show_label",
+    "united",
 ]
 
 
 Label = str | int | bool | None | tuple["Label", ...]
 
+#: Labels without a text of their own.
+_UNWRITTEN: dict[Label, str] = {None: "(missing)", "": "(blank)"}
+#: Kinds of labels in their order.
+_KINDS = (bool, int, str, tuple, NoneType)
+
 
 def show_label(label: Label) -> str:
     """Text of a label for tables: intersections joined by a slash."""
-    if label is None:
-        return "(missing)"
-    if label == "":
-        return "(blank)"
     if isinstance(label, tuple):
-        return " / ".join(show_label(part) for part in label)
-    return str(label)
+        return " / ".join(map(show_label, label))
+    return _UNWRITTEN.get(label, str(label))
 
 
 def label_key(label: Label) -> tuple[Any, ...]:
     """Order and identity of labels: 1, True and "1" are three groups; missing comes last."""
-    if isinstance(label, tuple):
-        return (4, *map(label_key, label))
-    if label is None:
-        return (5, 0)
-    return (bool, int, str).index(type(label)) + 1, label
+    kind = _KINDS.index(type(label))
+    return (kind, *map(label_key, label)) if isinstance(label, tuple) else (kind, label)
+
+
+def united(*lists: Sequence[Label]) -> tuple[tuple[Label, ...], list[npt.NDArray[np.intp]]]:
+    """All labels of several lists, in their order and each once; and the places of each list's labels."""
+    keys = [[label_key(label) for label in labels] for labels in lists]
+    known = dict(zip(chain(*keys), chain(*lists), strict=True))
+    place = {key: i for i, key in enumerate(sorted(known))}
+    places = [np.array([place[key] for key in part], dtype=np.intp) for part in keys]
+    return tuple(known[key] for key in place), places
 
 
 def canonical_label(value: Any, depth: int = 0) -> Label:
@@ -63,21 +74,15 @@ def canonical_label(value: Any, depth: int = 0) -> Label:
         return int(value)
     if isinstance(value, tuple) and depth < 2:
         return tuple(canonical_label(part, depth + 1) for part in value)
-    if isinstance(value, float | np.floating):
-        if value != value:
-            return None
-        if float(value).is_integer():
-            return int(value)
+    if isinstance(value, float | np.floating) and (value != value or float(value).is_integer()):
+        return None if value != value else int(value)
     raise bad_label(value)
 
 
-def refuse_mixed(values: Iterable[Any]) -> None:
+def refuse_mixed(values: Collection[Any]) -> None:
     """Refuse booleans beside numbers: Python takes True and 1 for the same key and would merge them."""
-    values = list(values)
-    kinds = set(map(type, values))
-    booleans = {kind for kind in kinds if issubclass(kind, bool | np.bool_)}
-    numbers = {kind for kind in kinds - booleans if issubclass(kind, int | np.integer | float | np.floating)}
-    if booleans and any(type(v) in numbers and v == v for v in values):
+    booleans = any(issubclass(kind, bool | np.bool_) for kind in set(map(type, values)))
+    if booleans and any(is_real(value) and value == value for value in values):
         raise InputError(
             "mixes booleans and numbers, which Python cannot tell apart (True == 1)",
             argument="groups",
@@ -109,9 +114,5 @@ def label_parts(label: Label, stratified: bool = False) -> tuple[Label, ...]:
 
 def label_of(parts: tuple[Label, ...], n_strata: int = 0) -> Label:
     """The label whose columns have these values, the first `n_strata` of them those of its stratum."""
-
-    def joined(values: tuple[Label, ...]) -> Label:
-        return values[0] if len(values) == 1 else values
-
-    group = joined(parts[n_strata:])
-    return (joined(parts[:n_strata]), group) if n_strata else group
+    stratum, group = (half[0] if len(half) == 1 else half for half in (parts[:n_strata], parts[n_strata:]))
+    return (stratum, group) if n_strata else group

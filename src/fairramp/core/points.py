@@ -12,23 +12,24 @@ behaves exactly like its rows unless an end of the ramp falls inside it; a plain
 the ramp at all. `unresolved` names the bins for which that fails, `replace` swaps them for finer points,
 and when none is left the summary is as good as the rows.
 
-Summaries of parts add up: `merge` is associative and commutative.
+Summaries of parts add up: `join_points` of the points of all is the summary of the whole.
 """
 
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import Self
+from functools import cached_property, reduce
+from itertools import compress
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.curve import Floats, Integers, ScoreDistribution, sort_keys
-from fairramp.core.labels import Label, label_key
+from fairramp.core.labels import Label, united
 
-__all__ = ["MAX_RESOLUTION", "Points", "Summary", "concatenated", "join_points", "resolution"]
+__all__ = ["MAX_RESOLUTION", "Points", "Summary", "concatenated", "join_points", "resolution", "run_starts"]
 
 Booleans = npt.NDArray[np.bool_]
 
@@ -84,29 +85,33 @@ class Points:
     @classmethod
     def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
         """Exact points: equal scores of a group become one."""
-        order = _by_group_and_score(group, scores, stable=weights is not None)
+        # A stable order makes sums over equal scores repeatable everywhere; 16 bits are sorted by counting.
+        order = np.argsort(scores, kind=None if weights is None else "stable")
+        kind = np.uint16 if group.max(initial=0) < 1 << 16 else np.intp
+        order = order[np.argsort(group[order].astype(kind), kind="stable")]
         group, scores = group[order], scores[order]
-        new = np.ones(len(order), dtype=bool)
-        new[1:] = (group[1:] != group[:-1]) | (scores[1:] != scores[:-1])
-        first = np.flatnonzero(new)
+        first = run_starts(group, scores)
         rows = np.diff(first, append=len(order))
-        if weights is None:
-            weight = weight_squares = rows.astype(np.float64)
-        else:
-            weights = weights[order]
-            weight = np.add.reduceat(weights, first) if len(first) else weights
-            weight_squares = np.add.reduceat(weights * weights, first) if len(first) else weights
+        weight = squares = rows.astype(np.float64)
+        if weights is not None:
+            w = weights[order]
+            weight, squares = np.add.reduceat(w, first), np.add.reduceat(w * w, first)
         place = scores[first] + 0.0  # −0.0 is 0.0
-        averaged = np.ones(len(first), dtype=bool)
-        return cls(group[first], place, place, place, rows, weight, weight_squares, averaged)
+        return cls(group[first], place, place, place, rows, weight, squares, np.ones(len(first), dtype=bool))
+
+    def summed(self, first: Integers, **others: Any) -> Self:
+        """One point for each run of points, of which the first is given: sums, and `others` as they are given."""
+        sums = {
+            name: np.add.reduceat(getattr(self, name), first) for name in ("rows", "weight", "weight_squares")
+        }
+        return replace(self.take(first), **(sums | others))
 
 
-def _by_group_and_score(group: Integers, scores: Floats, *, stable: bool) -> Integers:
-    """Order of rows by group, then score; a stable one makes sums over equal scores repeatable everywhere."""
-    order = np.argsort(scores, kind="stable" if stable else None)
-    highest = group.max(initial=0)
-    kind = np.uint16 if highest < 1 << 16 else np.intp  # 16 bits are sorted by counting
-    return order[np.argsort(group[order].astype(kind), kind="stable")]
+def run_starts(*columns: npt.NDArray[Any]) -> Integers:
+    """Index of each row that differs from the one before it in some column."""
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = reduce(np.logical_or, (column[1:] != column[:-1] for column in columns))
+    return np.flatnonzero(new)
 
 
 def concatenated(parts: Sequence[Points]) -> Points:
@@ -114,30 +119,16 @@ def concatenated(parts: Sequence[Points]) -> Points:
     return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
 
 
-def _inside(means: Floats, points: Points) -> Floats:
-    """Means of bins, kept from leaving their bins by rounding."""
-    return np.clip(means, points.lower, np.nextafter(points.upper, -np.inf))
-
-
 def join_points(parts: Sequence[Points]) -> Points:
     """All points of several lists; points of one group that stand for the same scores become one."""
     p = concatenated(parts)
     p = p.take(np.lexsort((p.upper, p.lower, p.group)))
-    new = np.ones(len(p), dtype=bool)
-    new[1:] = (p.group[1:] != p.group[:-1]) | (p.lower[1:] != p.lower[:-1]) | (p.upper[1:] != p.upper[:-1])
-    if not new.all():
-        first = np.flatnonzero(new)
-        weight = np.add.reduceat(p.weight, first)
-        mean = np.add.reduceat(p.weight * p.place, first) / weight
-        averaged = np.logical_and.reduceat(p.averaged, first)
-        p = replace(
-            p.take(first),
-            rows=np.add.reduceat(p.rows, first),
-            weight=weight,
-            weight_squares=np.add.reduceat(p.weight_squares, first),
-            averaged=averaged,
-            place=np.where(averaged & ~p.exact[first], _inside(mean, p.take(first)), p.place[first]),
-        )
+    first = run_starts(p.group, p.lower, p.upper)
+    if len(first) < len(p):
+        one = p.summed(first, averaged=np.logical_and.reduceat(p.averaged, first))
+        mean = np.add.reduceat(p.weight * p.place, first) / one.weight
+        inside = np.clip(mean, one.lower, np.nextafter(one.upper, -np.inf))  # not out of the bin by rounding
+        p = replace(one, place=np.where(one.averaged & ~one.exact, inside, one.place))
     return p.take(np.lexsort((p.place, p.group)))
 
 
@@ -160,10 +151,8 @@ class Summary:
     def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
         """Summary of those labels that have points; the others are left out."""
         present = np.bincount(points.group, minlength=len(labels)) > 0
-        if present.all():
-            return cls(tuple(labels), points)
-        kept = tuple(labels[i] for i in np.flatnonzero(present).tolist())
-        return cls(kept, replace(points, group=(np.cumsum(present) - 1)[points.group]))
+        place = np.cumsum(present) - 1
+        return cls(tuple(compress(labels, present)), replace(points, group=place[points.group]))
 
     @cached_property
     def sizes(self) -> Integers:
@@ -172,9 +161,7 @@ class Summary:
 
     def total(self, values: npt.NDArray[np.float64] | Integers) -> Floats:
         """Sum of a per-point quantity over each group."""
-        starts = np.cumsum(self.sizes) - self.sizes
-        sums: Floats = np.add.reduceat(values, starts)
-        return sums
+        return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
 
     @cached_property
     def rows(self) -> Integers:
@@ -204,26 +191,14 @@ class Summary:
         index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
         cells = self.points.group * (parts + 1) + index
         counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
-        digest = hashlib.sha256(json.dumps([parts, self.labels]).encode())
-        digest.update(counts.astype("<i8").tobytes())
-        return digest.hexdigest()
-
-    def merge(self, other: "Summary") -> "Summary":
-        """Summary of the rows of both."""
-        labels, points = self.beside(other)
-        return Summary(labels, join_points([points]))
+        content = json.dumps([parts, self.labels]).encode() + counts.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()
 
     def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
         """The groups of both, and the points of both one after the other."""
-        labels = {label_key(label): label for label in (*self.labels, *other.labels)}
-        order = sorted(labels)
-        index = {key: i for i, key in enumerate(order)}
-
-        def renumbered(part: "Summary") -> Points:
-            lookup = np.array([index[label_key(label)] for label in part.labels], dtype=np.intp)
-            return replace(part.points, group=lookup[part.points.group])
-
-        return tuple(labels[key] for key in order), concatenated([renumbered(self), renumbered(other)])
+        labels, places = united(self.labels, other.labels)
+        parts = zip((self.points, other.points), places, strict=True)
+        return labels, concatenated([replace(p, group=place[p.group]) for p, place in parts])
 
     def pooled(self) -> "Summary":
         """All rows as one group."""
@@ -251,24 +226,18 @@ class Summary:
         coarse = ~p.exact
         split = np.zeros(len(p), dtype=bool)
         meets = np.zeros(len(p), dtype=bool)
-        for row in feet:
-            foot = row[p.group]
-            if width == 0:
-                split |= (p.lower <= foot) & (foot < p.upper)
-                continue
+        for foot in (row[p.group] for row in feet):
             top = foot + width
             # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
             split |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
             meets |= (p.lower < top) & (p.upper > foot)
-        for row in edges:
-            edge = row[p.group]
+        for edge in (row[p.group] for row in edges):
             split |= (p.lower < edge) & (edge < p.upper)
         split &= coarse
         return split, meets & coarse & ~split & ~p.averaged
 
     def replace(self, which: Booleans, finer: Points) -> "Summary":
         """The same rows with some bins exchanged for finer points."""
-        kept = self.points.take(~which)
-        points = concatenated([kept, finer])
+        points = concatenated([self.points.take(~which), finer])
         keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
         return Summary(self.labels, points.take(np.argsort(keys, kind="stable")))

@@ -120,14 +120,12 @@ def chances(
         with np.errstate(over="ignore"):  # from a threshold far away
             np.divide(chance, widths, out=chance)
         return np.clip(chance, 0.0, 1.0, out=chance)
-    above, at = scores > feet, scores == feet
-    if isinstance(widths, float):
-        hard = np.where(at, ties, above)
-    else:
+    found = np.where(scores == feet, ties, scores > feet)
+    if not isinstance(widths, float):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             sloping = np.clip((scores - feet) / widths, 0.0, 1.0)
-        hard = np.where(widths > 0, sloping, np.where(at, ties, above))
+        found = np.where(widths > 0, sloping, found)
     if out is None:
-        return hard.astype(np.float64, copy=False)
-    out[:] = hard
+        return found.astype(np.float64, copy=False)
+    out[:] = found
     return out

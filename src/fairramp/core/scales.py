@@ -57,8 +57,7 @@ class Scale:
     @property
     def finite_range(self) -> tuple[float, float]:
         """The lowest and the highest score that can be decided; never infinite."""
-        low, high = self.score_range
-        return max(low, -_LARGEST), min(high, _LARGEST)
+        return max(self.score_range[0], -_LARGEST), min(self.score_range[1], _LARGEST)
 
     @property
     def is_position(self) -> bool:

@@ -28,9 +28,10 @@ def wilson_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[Flo
     z2 = normal_quantile(confidence) ** 2
     middle = (rates + z2 / (2 * rows)) / (1 + z2 / rows)
     half = np.sqrt(z2 / rows * (rates * (1 - rates) + z2 / (4 * rows))) / (1 + z2 / rows)
-    lower = np.where(rates <= 0, 0.0, np.maximum(middle - half, 0.0))
-    upper = np.where(rates >= 1, 1.0, np.minimum(middle + half, 1.0))
-    return lower, upper
+    return (
+        np.where(rates <= 0, 0.0, np.maximum(middle - half, 0.0)),
+        np.where(rates >= 1, 1.0, np.minimum(middle + half, 1.0)),
+    )
 
 
 def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floats]:
@@ -43,17 +44,15 @@ def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floa
             no = np.where(rates < 1, (1 - rates) * np.log((1 - rates) / (1 - u)), 0.0)
         return yes + no
 
-    # L rises away from r on both sides; 60 halvings leave nothing of [0, 1]. The outer end is kept.
-    inner, lower = rates.copy(), np.zeros_like(rates)
-    above, upper = rates.copy(), np.ones_like(rates)
-    for _ in range(60):
-        middle = (inner + lower) / 2
-        inside = divergence(middle) <= budget
-        inner, lower = np.where(inside, middle, inner), np.where(inside, lower, middle)
-        middle = (above + upper) / 2
-        inside = divergence(middle) <= budget
-        above, upper = np.where(inside, middle, above), np.where(inside, upper, middle)
-    return lower, upper
+    def limit(outer: Floats) -> Floats:
+        inner = rates
+        for _ in range(60):  # L rises away from r on both sides; 60 halvings leave nothing of [0, 1]
+            middle = (inner + outer) / 2
+            inside = divergence(middle) <= budget
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        return outer
+
+    return limit(np.zeros_like(rates)), limit(np.ones_like(rates))
 
 
 def gap_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
@@ -78,28 +77,19 @@ def ratio_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[floa
         return 1.0, 1.0
     lower, upper = wilson_interval(rates, rows, _per_pair(len(rates), confidence))
     least_low, least_high = 1.0, 1.0
-    for i in range(len(rates)):
-        others = np.arange(len(rates)) != i
-        low, high = _ratio_limits((rates[i], lower[i], upper[i]), (rates[others], lower[others], upper[others]))
+    for i, (r1, l1, u1) in enumerate(zip(rates, lower, upper, strict=True)):
+        r2, l2, u2 = (np.delete(limits, i) for limits in (rates, lower, upper))
+        product = r1 * r2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            root = np.sqrt(np.maximum(product**2 - l1 * u2 * (2 * r1 - l1) * (2 * r2 - u2), 0))
+            low = (product - root) / (u2 * (2 * r2 - u2))
+            root = np.sqrt(np.maximum(product**2 - u1 * l2 * (2 * r1 - u1) * (2 * r2 - l2), 0))
+            high = (product + root) / (l2 * (2 * r2 - l2))
+        # Where a denominator vanishes the limit is taken as far out as it can be.
+        low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
+        high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)
         least_low, least_high = min(least_low, float(low.min())), min(least_high, float(high.min()))
     return least_low, least_high
-
-
-def _ratio_limits(
-    first: tuple[float, float, float], second: tuple[Floats, Floats, Floats]
-) -> tuple[Floats, Floats]:
-    """Limits of r₁/r₂ from rate, lower and upper limit of each."""
-    (r1, l1, u1), (r2, l2, u2) = first, second
-    product = r1 * r2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(product**2 - l1 * u2 * (2 * r1 - l1) * (2 * r2 - u2), 0))
-        low = (product - root) / (u2 * (2 * r2 - u2))
-        root = np.sqrt(np.maximum(product**2 - u1 * l2 * (2 * r1 - u1) * (2 * r2 - l2), 0))
-        high = (product + root) / (l2 * (2 * r2 - l2))
-    # Where a denominator vanishes the limit is taken as far out as it can be.
-    low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
-    high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)
-    return low, high
 
 
 def _per_pair(n_groups: int, confidence: float) -> float:

@@ -6,7 +6,7 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,12 +59,11 @@ class Table:
     def __init__(
         self, columns: Mapping[str, Any], decimals: int = 4, headings: Mapping[str, str] | None = None
     ) -> None:
-        arrays = {name: _column(values) for name, values in columns.items()}
-        if len({len(a) for a in arrays.values()}) > 1:
+        self._columns = {name: _column(values) for name, values in columns.items()}
+        if len(set(map(len, self._columns.values()))) > 1:
             raise ValueError("The columns of a table must have one length.")
-        self._columns = arrays
         self._decimals = decimals
-        words = {name: name.split("_") for name in arrays}
+        words = {name: name.split("_") for name in self._columns}
         self._headings = words | {name: [one_line(text)] for name, text in (headings or {}).items()}
 
     @property
@@ -88,9 +87,8 @@ class Table:
         >>> next(table.rows())
         {'group': 'A', 'rate': 0.25}
         """
-        lists = {name: values.tolist() for name, values in self._columns.items()}
-        for i in range(len(self)):
-            yield {name: values[i] for name, values in lists.items()}
+        for values in zip(*self.to_dict().values(), strict=True):
+            yield dict(zip(self._columns, values, strict=True))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists of plain Python values.
@@ -116,8 +114,7 @@ class Table:
         0     A  0.25
         1     B  0.50
         """
-        frame: pandas.DataFrame = _library("pandas").DataFrame(self._exported())
-        return frame
+        return cast("pandas.DataFrame", _library("pandas").DataFrame(self._exported()))
 
     def to_polars(self) -> "polars.DataFrame":
         """Table as a polars data frame.
@@ -129,8 +126,7 @@ class Table:
         >>> table.to_polars().shape
         (2, 2)
         """
-        frame: polars.DataFrame = _library("polars").DataFrame(self._exported())
-        return frame
+        return cast("polars.DataFrame", _library("polars").DataFrame(self._exported()))
 
     def to_arrow(self) -> "pyarrow.Table":
         """Table as an Arrow table.
@@ -142,21 +138,19 @@ class Table:
         >>> table.to_arrow().column_names
         ['group', 'rate']
         """
-        table: pyarrow.Table = _library("pyarrow").table(self._exported())
-        return table
+        return cast("pyarrow.Table", _library("pyarrow").table(self._exported()))
 
     def _exported(self) -> dict[str, Any]:
         """Columns that every library takes: mixed, very large and compound labels as text."""
-        exported: dict[str, Any] = {}
-        for name, values in self._columns.items():
-            exported[name] = values.copy()
-            if values.dtype == object:
-                labels = [v for v in values if v is not None]
-                kinds = set(map(type, labels))
-                large = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in labels)
-                if len(kinds) > 1 or tuple in kinds or large:
-                    exported[name] = np.array([show_label(v) for v in values])
-        return exported
+
+        def exported(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            labels = [v for v in values if v is not None] if values.dtype == object else []
+            kinds = set(map(type, labels))
+            large = kinds == {int} and any(not -(2**63) <= v < 2**63 for v in labels)
+            as_text = len(kinds) > 1 or tuple in kinds or large
+            return np.array([show_label(v) for v in values]) if as_text else values.copy()
+
+        return {name: exported(values) for name, values in self._columns.items()}
 
     @property
     def is_cut(self) -> bool:
@@ -165,14 +159,11 @@ class Table:
 
     def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
         """Texts row by row, the middle of a long table left out, and which columns are numbers."""
-        n = len(self)
-        shown = list(range(n)) if every or not self.is_cut else [*range(_SHOWN), *range(n - _SHOWN, n)]
-        texts = [[self._text(v) for v in values[shown]] for values in self._columns.values()]
-        rows = [list(row) for row in zip(*texts, strict=True)]
-        if len(shown) < n:
-            gap = ["…"] * len(self._columns)
-            rows.insert(_SHOWN, gap)
-        return rows, [values.dtype != object for values in self._columns.values()]
+        columns, text, cut = self._columns.values(), self._text, self.is_cut and not every
+        texts = [
+            [*map(text, v[:_SHOWN]), "…", *map(text, v[-_SHOWN:])] if cut else list(map(text, v)) for v in columns
+        ]
+        return [list(row) for row in zip(*texts, strict=True)], [values.dtype != object for values in columns]
 
     def _text(self, value: Any) -> str:
         if isinstance(value, np.floating):
@@ -207,9 +198,6 @@ class Table:
                 break
         return text
 
-    def __str__(self) -> str:
-        return self.text()
-
     def _lines(self, longest: int, every: bool) -> str:
         rows, numeric = self._cells(every)
         rows = [[_shortened(cell, longest) for cell in row] for row in rows]
@@ -217,17 +205,14 @@ class Table:
         header = list(zip_longest(*words, fillvalue=""))
         widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
-        def line(cells: list[str]) -> str:
-            padded = (
-                c.rjust(w) if right else c.ljust(w) for c, w, right in zip(cells, widths, numeric, strict=True)
-            )
-            return "  ".join(padded).rstrip()
+        def line(cells: Sequence[str]) -> str:
+            aligned = zip(cells, widths, numeric, strict=True)
+            return "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in aligned).rstrip()
 
-        rule = line(["-" * w for w in widths])
-        return "\n".join([*(line(list(part)) for part in header), rule, *map(line, rows)])
+        return "\n".join(map(line, [*header, ["-" * w for w in widths], *rows]))
 
     def __repr__(self) -> str:
-        return str(self)
+        return self.text()
 
     def _repr_html_(self) -> str:
         rows, numeric = self._cells()
@@ -290,14 +275,9 @@ def _shortened(text: str, longest: int) -> str:
 
 
 def _column(values: Any) -> npt.NDArray[Any]:
-    if isinstance(values, np.ndarray):
-        column = values.copy()
-    else:
-        values = list(values)
-        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            column = np.array(values)
-        else:
-            column = name_column(values)
+    values = values if isinstance(values, np.ndarray) else list(values)
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    column = np.array(values) if numbers or isinstance(values, np.ndarray) else name_column(values)
     column.flags.writeable = False
     return column
 

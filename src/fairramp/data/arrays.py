@@ -24,31 +24,22 @@ __all__ = [
 
 def as_scores(values: Any) -> npt.NDArray[Any]:
     """One column of real numbers, not copied if it is one already."""
-    column = _as_numbers(values, "scores")
-    remedy = "from predict_proba pass [:, 1]" if column.ndim == 2 and column.shape[1] == 2 else None
-    _check_one_column(column, values, "scores", remedy=remedy, one_row="for one row pass a list of one")
-    if not len(column):
-        raise InputError("is empty", argument="scores", remedy="pass at least one row")
-    return column
+    return _one_column(values, "scores", one_row="for one row pass a list of one")
 
 
 def as_column(values: Any, name: str) -> npt.NDArray[np.float64]:
     """One column of finite numbers, in float64."""
-    column = _as_numbers(values, name).astype(np.float64, copy=False)
-    _check_one_column(column, values, name, of=" of numbers")
-    if not len(column):
-        raise InputError("is empty", argument=name, remedy="pass at least one row")
+    column = _one_column(values, name, of=" of numbers").astype(np.float64, copy=False)
     _check_rows(column, np.isfinite(column), name, "must be finite numbers")
     return column
 
 
 def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
     """Row weights in float64: finite, none negative, not all 0; as many as the column `of` has rows."""
-    weights = _as_numbers(values, "sample_weight").astype(np.float64, copy=False)
-    _check_one_column(weights, values, "sample_weight")
-    check_length("sample_weight", len(weights), n_rows, of)
-    sound = np.isfinite(weights) & (weights >= 0)
-    _check_rows(weights, sound, "sample_weight", "must be finite and not negative")
+    weights = _one_column(values, "sample_weight", like=(of, n_rows)).astype(np.float64, copy=False)
+    _check_rows(
+        weights, np.isfinite(weights) & (weights >= 0), "sample_weight", "must be finite and not negative"
+    )
     if not weights.any():
         raise no_weight()
     return weights
@@ -68,30 +59,37 @@ def no_weight(*group: Label) -> InputError:
 
 def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
     """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
-    labels = _as_numbers(values, "labels").astype(np.float64, copy=False)
-    of_ = " of 0 and 1" if labels.ndim == 0 else ""
-    _check_one_column(labels, values, "labels", of=of_, one_row="settings are passed by name, like max_gap=0.05")
-    check_length("labels", len(labels), n_rows, of)
+    labels = _one_column(
+        values,
+        "labels",
+        like=(of, n_rows),
+        of=" of 0 and 1",
+        one_row="settings are passed by name, like max_gap=0.05",
+    )
     _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
-    return labels
+    return labels.astype(np.float64, copy=False)
 
 
-def _check_one_column(
-    column: npt.NDArray[Any],
-    values: Any,
-    name: str,
-    *,
-    of: str = "",
-    remedy: str | None = None,
-    one_row: str | None = None,
-) -> None:
-    """Refuse a single value, and more than one column."""
+def _one_column(
+    values: Any, name: str, *, like: tuple[str, int] | None = None, of: str = "", one_row: str | None = None
+) -> npt.NDArray[Any]:
+    """Numbers in one column: as many as another column, named in `like`, has rows; otherwise at least one."""
+    column = _as_numbers(values, name)
     if column.ndim == 0 and (of or one_row):
         raise InputError("must be one column{of}", argument=name, got=values, remedy=one_row, of=of)
     if column.ndim != 1:
         raise InputError(
-            "must be one column{of}, got shape {shape}", argument=name, remedy=remedy, of=of, shape=column.shape
+            "must be one column{of}, got shape {shape}",
+            argument=name,
+            remedy="from predict_proba pass [:, 1]" if name == "scores" and column.shape[1:] == (2,) else None,
+            of="" if one_row else of,
+            shape=column.shape,
         )
+    if like is not None:
+        check_length(name, len(column), like[1], like[0])
+    elif not len(column):
+        raise InputError("is empty", argument=name, remedy="pass at least one row")
+    return column
 
 
 def _check_rows(column: Floats, sound: npt.NDArray[np.bool_], name: str, rule: str) -> None:
@@ -106,11 +104,9 @@ def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
         column = np.asanyarray(values)
     except ValueError:
         raise InputError("must be one column of numbers, got rows of different length", argument=name) from None
-    if isinstance(column, np.ma.MaskedArray):
-        if np.ma.is_masked(column):
-            row = int(np.flatnonzero(np.ma.getmaskarray(column).ravel())[0])
-            raise InputError("must be numbers, got a masked value in row {row}", argument=name, row=row)
-        column = column.data
+    if np.ma.is_masked(column):
+        first = int(np.argmax(np.ma.getmaskarray(column)))
+        raise InputError("must be numbers, got a masked value in row {row}", argument=name, row=first)
     column = np.asarray(column)
     if column.dtype.kind == "O":
         for row, value in enumerate(column.ravel()):
@@ -120,19 +116,20 @@ def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
                 )
         column = column.astype(np.float64)
     if column.dtype.kind not in "fiub":
-        what = "text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}"
-        raise InputError("must be numbers, got {what}", argument=name, what=what)
+        raise InputError(
+            "must be numbers, got {what}",
+            argument=name,
+            what="text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}",
+        )
     return column.astype(np.float64) if column.dtype.kind in "iub" or column.dtype.itemsize > 8 else column
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, str | bytes):
-        return False
     try:
         float(value)
     except (TypeError, ValueError):
         return False
-    return True
+    return not isinstance(value, str | bytes)
 
 
 def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:

@@ -4,7 +4,7 @@ The range of the positions is cut into a power of two of equal bins, so that the
 cut-off is one more edge wherever it lies, and the highest score has a bin of its own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fairramp.core.checks import check_option
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.points import Booleans, Points
+from fairramp.core.points import Booleans, Points, run_starts
 from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
 
@@ -58,14 +58,12 @@ class Grid:
 
     def has_edge(self, position: float) -> bool:
         """Whether rows at or above a position can be told from those below."""
-        scaled = position * self.per_unit
-        return position == self.cut or scaled == np.floor(scaled)
+        return position == self.cut or (position * self.per_unit).is_integer()
 
     @property
     def is_cut_inside(self) -> bool:
         """Whether the cut-off divides one of the equal bins."""
-        scaled = self.cut * self.per_unit
-        return bool(scaled != np.floor(scaled))
+        return not (self.cut * self.per_unit).is_integer()
 
     @cached_property
     def edges(self) -> Floats:
@@ -83,6 +81,10 @@ class Grid:
             index += positions >= self.cut
         return index
 
+    def _ends(self, bins: Integers) -> tuple[Floats, Floats]:
+        """Where bins start and end."""
+        return self.edges[bins], self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
+
     def filled(
         self,
         group: Integers,
@@ -94,8 +96,7 @@ class Grid:
         squares: Floats,
     ) -> Points:
         """Contents of bins as points; where there is one score only, the mean is that and the point exact."""
-        lower = self.edges[bins]
-        upper = self.edges[np.minimum(bins + 1, len(self.edges) - 1)]
+        lower, upper = self._ends(bins)
         inside = np.clip(means, lower, np.maximum(np.nextafter(upper, -np.inf), lower))  # not out by rounding
         place = np.where(one_score, means, inside)
         lower, upper = np.where(one_score, place, lower), np.where(one_score, place, upper)
@@ -106,27 +107,15 @@ class Grid:
         bins = self.bins(p.lower)
         order = np.lexsort((p.place, bins, p.group))
         p, bins = p.take(order), bins[order]
-        new = np.ones(len(p), dtype=bool)
-        new[1:] = (p.group[1:] != p.group[:-1]) | (bins[1:] != bins[:-1])
-        first = np.flatnonzero(new)
-        last = np.append(first[1:], len(p)) - 1
-        weight = np.add.reduceat(p.weight, first)
-        lower = self.edges[bins[first]]
-        upper = self.edges[np.minimum(bins[first] + 1, len(self.edges) - 1)]
-        mean = lower + np.add.reduceat(p.weight * (p.place - lower.repeat(last - first + 1)), first) / weight
-        one_place = p.place[first] == p.place[last]
-        place = np.where(one_place, p.place[first], np.clip(mean, p.place[first], p.place[last]))
-        exact = one_place & np.logical_and.reduceat(p.exact, first)
-        return Points(
-            group=p.group[first],
-            place=place,
-            lower=np.where(exact, place, lower),
-            upper=np.where(exact, place, upper),
-            rows=np.add.reduceat(p.rows, first),
-            weight=weight,
-            weight_squares=np.add.reduceat(p.weight_squares, first),
-            averaged=np.ones(len(first), dtype=bool),
-        )
+        first = run_starts(p.group, bins)
+        lowest, highest = p.place[first], p.place[np.append(first[1:], len(p)) - 1]
+        exact = (lowest == highest) & np.logical_and.reduceat(p.exact, first)
+        # Distances from the start of the bin, because sums of full scores would lose digits of the mean.
+        moment = np.add.reduceat(p.weight * (p.place - self.edges[bins]), first)
+        joined, (lower, upper) = p.summed(first), self._ends(bins[first])
+        place = np.clip(lower + moment / joined.weight, lowest, highest)
+        ends = {"lower": np.where(exact, place, lower), "upper": np.where(exact, place, upper)}
+        return replace(joined, place=place, averaged=np.ones(len(first), dtype=bool), **ends)
 
 
 def checked_resolution(resolution: Any) -> int:

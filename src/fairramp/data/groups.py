@@ -10,18 +10,21 @@ Integer columns are not copied: `Codes` keeps them and an offset. Everything els
 where they are Arrow's.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import compress
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.labels import Label, bad_label, canonical_label, label_key, refuse_mixed
-from fairramp.core.ramps import Floats
-from fairramp.errors import InputError
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
+from fairramp.errors import InputError, shown
 
 __all__ = [
     "Codes",
@@ -29,6 +32,7 @@ __all__ = [
     "appended",
     "check_n_columns",
     "cross",
+    "distinct",
     "encode_groups",
     "name_of",
 ]
@@ -126,8 +130,8 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
         raise InputError("The columns of {groups} differ in length: {lengths}", lengths=sorted(lengths))
     if len(codes) == 1:
         return replace(codes[0], names=found)
-    singles = [Codes(c.values, c.offset, tuple((label,) for label in c.labels)) for c in codes]
-    crossed = reduce(lambda left, right: cross(left, right, _joined), singles)
+    singles = [replace(c, labels=tuple((label,) for label in c.labels)) for c in codes]
+    crossed = reduce(lambda left, right: cross(left, right, operator.add), singles)
     return replace(crossed, names=found, n_columns=len(codes))
 
 
@@ -143,13 +147,24 @@ def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))
     if isinstance(groups, list | tuple):
-        if groups and all(_is_column(part) for part in groups):
-            return list(groups), _names(groups)
-        return [groups], None
+        are_columns = (isinstance(c, list) or (hasattr(c, "__array__") and np.ndim(c) == 1) for c in groups)
+        return (list(groups), _names(groups)) if groups and all(are_columns) else ([groups], None)
     if isinstance(groups, np.ndarray):
         return (list(groups.T) if groups.ndim == 2 else [groups]), None
-    frame = _as_frame(groups)
-    if frame is not None:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(groups, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in groups.columns]
+        raise InputError(
+            "Two columns of {groups} have the name {name!r}",
+            remedy="rename one of them",
+            name=next(name for name in names if names.count(name) > 1),
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("is a lazy table", argument="groups", remedy="collect it first")
+    if isinstance(frame, nw.DataFrame):
         return [c.to_native() for c in frame.iter_columns()], tuple(map(str, frame.columns))
     return [groups], _names([groups])
 
@@ -165,73 +180,53 @@ def name_of(column: Any) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _is_column(part: Any) -> bool:
-    return isinstance(part, list) or (hasattr(part, "__array__") and np.ndim(part) == 1)
-
-
-def _as_frame(groups: Any) -> Any:
-    """View an eager data frame of any library through narwhals; None if it is not a data frame."""
-    import narwhals as nw
-
-    try:
-        frame = nw.from_native(groups, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        names = [str(name) for name in groups.columns]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            "Two columns of {groups} have the name {name!r}", remedy="rename one of them", name=twice
-        ) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError("is a lazy table", argument="groups", remedy="collect it first")
-    return frame if isinstance(frame, nw.DataFrame) else None
-
-
 def _encode_column(column: Any) -> Codes:
     categorical: Any = getattr(column, "cat", None)
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
         labels = [canonical_label(v) for v in categorical.categories]
         return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
-    arrow = _as_arrow(column)
-    if arrow is not None:
-        return _encode_arrow(arrow)
-    values = column if isinstance(column, list | tuple) else _as_array(column)
-    if isinstance(values, np.ndarray):
-        if values.ndim != 1:
-            rule = "must be a list, array or column with one label per row"
-            if values.ndim == 0:
-                remedy = "for one row pass a list of one"
-                raise InputError(rule, argument="groups", got=column, remedy=remedy)
-            came = f"{type(column).__name__} of shape {values.shape}"
-            raise InputError(rule + ", got {came}", argument="groups", came=came)
-        if values.dtype.kind not in "biufOUT" and len(values):
-            raise bad_label(values[0])
-        masked = isinstance(values, np.ma.MaskedArray)
-        if values.dtype.kind == "b" and not masked:
-            return Codes(values.view(np.uint8), 0, (False, True))
-        if values.dtype.kind in "iu" and len(values) and not masked:
-            return _encode_integers(values)
-        values = values.tolist()  # a masked value becomes None
-    return _encode_objects(values)
+    values = column if isinstance(column, list | tuple | np.ndarray) else _values(column)
+    if isinstance(values, list | tuple):
+        return _encode_objects(values)
+    return _encode_array(values) if isinstance(values, np.ndarray) else _encode_arrow(values)
 
 
-def _as_arrow(column: Any) -> Any:
-    """A column of strings or categories as an Arrow array, where it is one inside; None otherwise."""
-    if isinstance(column, np.ndarray | list | tuple):
-        return None
-    if not hasattr(column, "dictionary_encode"):
-        import narwhals as nw
+def _values(column: Any) -> Any:
+    """A column of any library: strings as Arrow's, others as an array, or as a list if that would lose nulls."""
+    import narwhals as nw
 
-        series = nw.from_native(column, series_only=True, pass_through=True)
-        if not isinstance(series, nw.Series) or series.dtype not in (nw.String, nw.Categorical, nw.Enum):
-            return None
-        if str(getattr(column, "dtype", "")) == "object":  # Python's own strings gain nothing
-            return None
-        try:
-            column = series.to_arrow()
-        except ImportError:
-            return None
+    series = nw.from_native(column, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and not hasattr(column, "dictionary_encode"):
+        has_text = series.dtype in (nw.String, nw.Categorical, nw.Enum)
+        if has_text and str(getattr(column, "dtype", "")) != "object":  # Python's own strings gain nothing
+            with suppress(ImportError):
+                column = series.to_arrow()
+        elif series.null_count():
+            return series.to_list()
     kind = str(getattr(column, "type", ""))
-    return column if kind in ("string", "large_string") or kind.startswith("dictionary<") else None
+    if kind in ("string", "large_string") or kind.startswith("dictionary<"):
+        return column
+    has_nulls = hasattr(column, "to_pylist") and getattr(column, "null_count", None)  # an Arrow array
+    return column.to_pylist() if has_nulls else np.asanyarray(column)
+
+
+def _encode_array(values: npt.NDArray[Any]) -> Codes:
+    if values.ndim != 1:
+        alone = values.ndim == 0
+        raise InputError(
+            "must be a list, array or column with one label per row, got {came}",
+            argument="groups",
+            remedy="for one row pass a list of one" if alone else None,
+            came=shown(values[()]) if alone else f"{type(values).__name__} of shape {values.shape}",
+        )
+    if values.dtype.kind not in "biufOUT" and len(values):
+        raise bad_label(values[0])
+    if not isinstance(values, np.ma.MaskedArray):
+        if values.dtype.kind == "b":
+            return Codes(values.view(np.uint8), 0, (False, True))
+        if values.dtype.kind in "iu" and len(values):
+            return _encode_integers(values)
+    return _encode_objects(values.tolist())  # a masked value becomes None
 
 
 def _encode_arrow(column: Any) -> Codes:
@@ -240,38 +235,20 @@ def _encode_arrow(column: Any) -> Codes:
         encoded = encoded.combine_chunks()
     labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
     indices = encoded.indices.cast("int32")
-    if indices.null_count:
-        values = indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return _occurring(_ordered(values, -1, [None, *labels]))
-    return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
-
-
-def _as_array(column: Any) -> npt.NDArray[Any] | list[Any]:
-    """A column of any library; as a list where its nulls would make an array of floats."""
-    if not isinstance(column, np.ndarray):
-        import narwhals as nw
-
-        series = nw.from_native(column, series_only=True, pass_through=True)
-        values: list[Any]
-        if isinstance(series, nw.Series) and series.dtype.is_integer() and series.null_count():
-            values = series.to_list()
-            return values
-        if hasattr(column, "to_pylist") and getattr(column, "null_count", None):  # an Arrow array
-            values = column.to_pylist()
-            return values
-    array: npt.NDArray[Any] = np.asanyarray(column)
-    return array
+    if not indices.null_count:
+        return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
+    return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), -1, [None, *labels]))
 
 
 def _encode_integers(values: npt.NDArray[Any]) -> Codes:
     # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
-    bits = values.view(f"u{values.itemsize}") if values.dtype.isnative else values
-    if bits.dtype.kind == "u":
-        highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
-        if highest < _DIRECT_RANGE:
-            return Codes(values, 0, tuple(range(highest + 1)))
-    ends = map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values))
-    low, high = int(min(end[0] for end in ends)), int(max(end[1] for end in ends))
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
+    bits = values.view(f"u{values.itemsize}")
+    highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
+    if highest < _DIRECT_RANGE:
+        return Codes(values, 0, tuple(range(highest + 1)))
+    lows, highs = zip(*map_blocks(lambda a, b: (values[a:b].min(), values[a:b].max()), len(values)), strict=True)
+    low, high = int(min(lows)), int(max(highs))
     if high - low < _DENSE_RANGE and high <= np.iinfo(np.intp).max:
         return _occurring(Codes(values, low, tuple(range(low, high + 1))))
     labels, inverse = np.unique(values, return_inverse=True)
@@ -285,45 +262,30 @@ def _occurring(codes: Codes) -> Codes:
     seen = codes.occurring()
     if seen.all():
         return codes
-    place = np.cumsum(seen, dtype=np.int32) - 1
-    found = tuple(codes.labels[i] for i in np.flatnonzero(seen).tolist())
-    return Codes(place[codes.block(0, len(codes))], 0, found)
+    values = (np.cumsum(seen, dtype=np.int32) - 1)[codes.block(0, len(codes))]
+    return Codes(values, 0, tuple(compress(codes.labels, seen)))
 
 
 def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     try:
         seen: dict[Any, int] = dict.fromkeys(values, 0)
-    except TypeError:
-        bad = next(v for v in values if not _is_hashable(v))
-        raise bad_label(bad) from None
+    except (TypeError, ValueError):
+        list(map(canonical_label, values))  # what has no hash is no label, and refused here
+        raise
     labels = [canonical_label(v) for v in seen]
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
         refuse_mixed(values)
-    for code, value in enumerate(seen):
-        seen[value] = code
-    codes = np.fromiter(map(seen.__getitem__, values), dtype=np.intp, count=len(values))
+    code = {value: i for i, value in enumerate(seen)}
+    codes = np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values))
     return _ordered(codes, 0, labels)
 
 
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _ordered(values: npt.NDArray[Any], offset: int, labels: Iterable[Label]) -> Codes:
+def _ordered(values: npt.NDArray[Any], offset: int, labels: Sequence[Label]) -> Codes:
     """Codes whose labels are in order, equal labels made one."""
-    labels = list(labels)
-    unique = {label_key(label): label for label in labels}
-    order = sorted(unique)
-    if len(order) == len(labels) and [label_key(label) for label in labels] == order:
-        return Codes(values, offset, tuple(labels))
-    rank = {key: i for i, key in enumerate(order)}
-    lookup = np.array([rank[label_key(label)] for label in labels], dtype=np.intp)
-    codes = lookup[values.astype(np.intp, copy=False) - offset]
-    return Codes(codes, 0, tuple(unique[key] for key in order))
+    ordered, (places,) = united(labels)
+    if np.array_equal(places, np.arange(len(labels))):
+        return Codes(values, offset, ordered)
+    return Codes(places[values.astype(np.intp, copy=False) - offset], 0, ordered)
 
 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:
@@ -342,34 +304,27 @@ def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None,
 def appended(first: Codes, second: Codes) -> Codes:
     """The rows of both, one after the other; names are those of the first."""
     refuse_mixed((*first.labels, *second.labels))
-    labels = {label_key(label): label for label in (*first.labels, *second.labels)}
-    order = sorted(labels)
-    rank = {key: i for i, key in enumerate(order)}
-    values = [
-        np.array([rank[label_key(label)] for label in part.labels], dtype=np.intp)[part.block(0, len(part))]
-        for part in (first, second)
-    ]
-    return Codes(np.concatenate(values), 0, tuple(labels[key] for key in order), first.names, first.n_columns)
+    labels, places = united(first.labels, second.labels)
+    parts = zip((first, second), places, strict=True)
+    values = np.concatenate([place[part.block(0, len(part))] for part, place in parts])
+    return Codes(values, 0, labels, first.names, first.n_columns)
 
 
 def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:
     """Intersections of two coded columns, only those that occur, labelled by `join`."""
     n_right = len(right.labels)
     pairs = left.block(0, len(left)) * n_right + right.block(0, len(right))
-    if len(left.labels) * n_right <= _DENSE_RANGE:
-        found = np.flatnonzero(np.bincount(pairs, minlength=1))
-        place = np.zeros(len(left.labels) * n_right, dtype=np.intp)
-        place[found] = np.arange(len(found))
-        codes = place[pairs]
-    else:
-        found, codes = np.unique(pairs, return_inverse=True)
+    found, codes = distinct(pairs, len(left.labels) * n_right, _DENSE_RANGE)
     labels = tuple(join(left.labels[i // n_right], right.labels[i % n_right]) for i in found.tolist())
     return Codes(codes, 0, labels)
 
 
-def _joined(left: Label, right: Label) -> Label:
-    return (*_parts(left), *_parts(right))
+def distinct(values: Integers, size: int, few: int) -> tuple[Integers, Integers]:
+    """Which of the numbers below `size` occur, and the place of each value among them.
 
-
-def _parts(label: Label) -> tuple[Label, ...]:
-    return label if isinstance(label, tuple) else (label,)
+    Up to a `few` numbers are told apart by counting, more by sorting the values.
+    """
+    if size > few:
+        return np.unique(values, return_inverse=True)
+    occurs = np.bincount(values, minlength=size) > 0
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[values]

@@ -14,6 +14,7 @@ Columns have the short names of `LazyTable`: x the score, g0, g1, … what makes
 from math import isqrt
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers, sort_keys
@@ -50,46 +51,37 @@ class LazyRows(Rows):
     """
 
     def __init__(self, table: LazyTable, profile: Profile, scale: Scale) -> None:
-        import narwhals as nw
-
         self.table, self.profile, self.scale = table, profile, scale
         self._code = {key: code for code, key in enumerate(profile.keys)}
         n_rows, n_groups = int(profile.rows.sum()), len(profile.labels)
         wanted = min(max(2 * isqrt(n_rows), MAX_RESOLUTION), MAX_BINS, max(MAX_CELLS // n_groups, MAX_RESOLUTION))
         self._per_unit = resolution(n_rows, n_groups, wanted) / (scale.highest - scale.lowest)
 
-        rows = table.rows
-        if profile.has_zeros:
-            rows = rows.filter(nw.col("w") > 0)
-        factor = float(np.ldexp(1.0, scaling(profile.largest_weight, profile.smallest_weight)))
-        x = nw.col("x")
+        x, p, w = nw.col("x"), nw.col("p"), nw.col("w")
         position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
-        rows = rows.with_columns(p=position)
-        rows = rows.with_columns(bin=(nw.col("p") * self._per_unit).floor())
+        rows = table.rows.filter(w > 0) if profile.has_zeros else table.rows
+        self._rows = rows.with_columns(p=position).with_columns(bin=(p * self._per_unit).floor())
         if table.weighted:
-            rows = rows.with_columns(w=nw.col("w") * factor)
-        self._rows = rows
-        self._bins = _Bins.none()
+            factor = float(np.ldexp(1.0, scaling(profile.largest_weight, profile.smallest_weight)))
+            self._rows = self._rows.with_columns(w=w * factor)
+        self._bins = _Bins(*np.empty((4, 0)))
 
     def summarize(self) -> Summary:
         """First pass: all rows in bins, or one by one if they are few."""
-        import narwhals as nw
-
         labels = self.profile.labels
-        few = int(self.profile.rows.sum()) <= SORTED_ROWS
-        if few:
-            found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), "x")
+        if int(self.profile.rows.sum()) <= SORTED_ROWS:
+            found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
-        within = nw.col("p") * self._per_unit - nw.col("bin")  # exact: no sum of full scores loses digits
         own = self.scale.is_position
-        found = self._sums(self._rows.with_columns(d=within), "bin", ends=not own)
+        # Distances from the start of the bin are exact, so that no sum of full scores loses digits.
+        rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
+        found = self._sums(rows, *self.table.keys, "bin", ends=not own)
         bin_ = found["bin"]
         if own:  # the highest score has a bin of its own
             upper = np.nextafter((bin_ + 1) / self._per_unit, -np.inf)
             found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
-        group = self._codes(found)
-        mean = (bin_ + found["d"] / found["w"]) / self._per_unit
-        summary = Summary(labels, self._points(group, found, mean, bin_))
+        mean = (bin_ + found["d"] / found["sum_w"]) / self._per_unit
+        summary = Summary(labels, self._points(self._codes(found), found, mean, bin_))
         # The fingerprint counts parts of the range; a bin that an engine's rounding let straddle two is opened.
         parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
         while (split := _straddling(summary.points, parts)).any():
@@ -98,8 +90,6 @@ class LazyRows(Rows):
 
     def binned(self, grid: Grid) -> Summary:
         """One pass: all rows in the bins of a grid that will not be looked into again."""
-        import narwhals as nw
-
         x, p, bin_ = nw.col("x"), nw.col("p"), nw.col("equal")
         rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
         rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
@@ -109,30 +99,25 @@ class LazyRows(Rows):
             above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
             below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
             rows = rows.with_columns(bin=nw.when(x >= grid.cutoff).then(above).otherwise(below))
-        found = self._sums(rows, "bin", "equal")
+        found = self._sums(rows, *self.table.keys, "bin", "equal")
         low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
-        means = np.where(low == high, low, (found["equal"] + found["d"] / found["w"]) / grid.per_unit)
+        means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
-        rows_ = found["n"].astype(np.intp)
-        points = grid.filled(self._codes(found), bins, means, low == high, rows_, found["w"], found["w2"])
+        sums = found["n"].astype(np.intp), found["sum_w"], found["w2"]
+        points = grid.filled(self._codes(found), bins, means, low == high, *sums)
         return Summary(self.profile.labels, grid.joined(points))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
-        import narwhals as nw
-
         assert not average.any(), "all bins know their mean"
         chosen = summary.points.take(split)
         bins = self._bins.of(chosen)
-        crowded = np.zeros(len(chosen), dtype=bool)
-        if chosen.rows.sum() > LOOKED_AT:
-            crowded = chosen.rows > LOOKED_AT // len(chosen)
+        crowded = (chosen.rows > LOOKED_AT // len(chosen)) & (chosen.rows.sum() > LOOKED_AT)
         span = np.nextafter(chosen.upper, -np.inf) - chosen.lower
         # Where few floats are left between the ends, rounding by the engine could stop all progress.
         crowded &= (span > 64 * np.spacing(np.abs(chosen.upper))) & (span > 1e-300)
         parts = finer_parts(max(int(crowded.sum()), 1))
-        with np.errstate(divide="ignore", over="ignore"):
-            per_part = np.where(crowded, parts / span, 0.0)
+        per_part = np.divide(parts, span, out=np.zeros(len(chosen)), where=crowded)
 
         keys = [self.profile.keys[code] for code in chosen.group.tolist()]
         small: dict[str, list[Any]] = {
@@ -150,31 +135,25 @@ class LazyRows(Rows):
         # Most rows are far from all chosen bins: engines drop them as they read, before the join.
         near = self._rows.filter((x >= float(bins.low.min())) & (x <= float(bins.high.max())))
         hits = self._join(near, small).filter((x >= nw.col("low")) & (x <= nw.col("high")))
-        hits = hits.with_columns(d=nw.col("p") - nw.col("start"))
-        if crowded.any():
-            finer = (nw.col("d") * nw.col("per_part")).floor()
-            hits = hits.with_columns(part=nw.when(nw.col("per_part") > 0).then(finer).otherwise(x))
-        else:
-            hits = hits.with_columns(part=x)
-        found = self._sums(hits, "owner", "part", by_group=False)
+        d, each = nw.col("p") - nw.col("start"), nw.col("per_part")
+        hits = hits.with_columns(d=d, part=nw.when(each > 0).then((d * each).floor()).otherwise(x))
+        found = self._sums(hits, "owner", "part")
         owner = found["owner"].astype(np.intp)
         if not np.array_equal(np.bincount(owner, found["n"], minlength=len(chosen)), chosen.rows):
             raise FairrampError(
                 "The table changed while it was read, or gives other rows each time", remedy="fit a fixed copy"
             )
-        mean = chosen.lower[owner] + found["d"] / found["w"]
+        mean = chosen.lower[owner] + found["d"] / found["sum_w"]
         return self._points(chosen.group[owner], found, mean, bins.bin[owner])
 
     def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
         """Rows that belong to the group and bin of a small table, with its columns."""
-        import narwhals as nw
-
         schema = self._rows.collect_schema()
         on = ["bin", *self.table.keys]
         for name in self.table.keys:
             if any(value is None for value in small[name]):
                 # Null never equals null in a join: a flag and a value of the same type do.
-                blank = _blank(schema[name])
+                blank: Any = {"String": "", "Boolean": False}.get(str(schema[name]), 0)
                 rows = rows.with_columns(
                     nw.col(name).is_null().cast(nw.Float64).alias(f"no_{name}"), nw.col(name).fill_null(blank)
                 )
@@ -186,25 +165,17 @@ class LazyRows(Rows):
         )
         return rows.join(other, on=on, how="inner")
 
-    def _sums(self, rows: Any, *by: str, by_group: bool = True, ends: bool = True) -> dict[str, Any]:
+    def _sums(self, rows: Any, *by: str, ends: bool = True) -> dict[str, Any]:
         """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""
-        import narwhals as nw
-
-        w, d = nw.col("w"), nw.col("d")
+        x, w, d = nw.col("x"), nw.col("w"), nw.col("d")
+        sums = [nw.len().alias("n"), d.sum()]
         if self.table.weighted:
             rows = rows.with_columns(d=d * w, w2=w * w)
-            weights = [w.sum().alias("sum_w"), nw.col("w2").sum()]
-        else:
-            weights = []
-        sums = [nw.len().alias("n"), d.sum()]
-        if ends:
-            sums += [nw.col("x").min().alias("low"), nw.col("x").max().alias("high")]
-        grouped = self.table.grouped(rows, *by) if by_group else rows.group_by(*by)
-        # The names of sums must not be those of keys.
-        result = self.table.fetch(grouped.agg(*sums, *weights))
-        result["w"] = result["sum_w"] if self.table.weighted else result["n"]
-        result["w2"] = result["w2"] if self.table.weighted else result["n"]
-        return result
+            sums += [w.sum().alias("sum_w"), nw.col("w2").sum()]
+        if ends:  # under names that are not those of keys
+            sums += [x.min().alias("low"), x.max().alias("high")]
+        found = self.table.fetch(rows.group_by(*by).agg(*sums))
+        return {"sum_w": found["n"], "w2": found["n"]} | found
 
     def _codes(self, found: dict[str, Any]) -> Integers:
         keys = zip(*(found[key] for key in self.table.keys), strict=True)
@@ -223,7 +194,7 @@ class LazyRows(Rows):
             lower=lower,
             upper=np.where(exact, lower, np.nextafter(top, np.inf)),
             rows=found["n"].astype(np.intp),
-            weight=found["w"],
+            weight=found["sum_w"],
             weight_squares=found["w2"],
             averaged=np.ones(len(group), dtype=bool),
         )
@@ -242,10 +213,6 @@ class _Bins(NamedTuple):
     low: Floats
     high: Floats
 
-    @classmethod
-    def none(cls) -> "_Bins":
-        return cls(np.empty(0, dtype=np.complex128), np.empty(0), np.empty(0), np.empty(0))
-
     def joined(self, points: Points, bin_: Floats, low: Floats, high: Floats) -> "_Bins":
         """Together with new bins; of two with one beginning the newer, which is narrower, counts."""
         keys = np.concatenate([sort_keys(points.group, points.lower), self.keys])
@@ -262,14 +229,4 @@ class _Bins(NamedTuple):
 def _straddling(points: Points, parts: float) -> Booleans:
     """Which bins lie in two parts of the range."""
     last = np.where(points.exact, points.lower, np.nextafter(points.upper, -np.inf))
-    found: Booleans = np.floor(points.lower * parts) != np.floor(last * parts)
-    return found
-
-
-def _blank(dtype: Any) -> Any:
-    """Any value of a type."""
-    import narwhals as nw
-
-    if dtype == nw.String:
-        return ""
-    return False if dtype == nw.Boolean else 0
+    return np.not_equal(np.floor(points.lower * parts), np.floor(last * parts))

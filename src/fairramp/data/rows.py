@@ -15,6 +15,8 @@ Another kind of table takes part in the fit by offering the same methods.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cached_property
 from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
@@ -23,7 +25,7 @@ import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Floats, Integers, sort_keys
-from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution
+from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution, run_starts
 from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
@@ -117,99 +119,76 @@ class ArrayRows(Rows):
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
         self._stride = self._bins + 1
         self._n_cells = len(codes.labels) * self._stride
-        self._cell_type = np.dtype(np.uint16 if self._n_cells <= 1 << 16 else np.uint32)
-        # Kept from the first pass: the cell (group and bin) of each row, the cells, their contents.
-        self._cell_of_row: npt.NDArray[Any] = np.empty(0, dtype=self._cell_type)
-        self._cells: Integers = np.empty(0, dtype=np.intp)
-        self._narrow: Points | None = None
+        self._is_sorted = len(scores) <= max(SORTED_ROWS, SORTED_PER_GROUP * len(codes.labels))
 
     def positions(self, start: int, stop: int) -> Floats:
         """Positions of the rows start … stop − 1, after checking their scores."""
         scores = self.scores[start:stop]
-        low, high = self.scale.score_range
+        low, high = self.scale.finite_range
         bits = _BITS.get(scores.dtype) if low == 0 else None
         # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
-        if bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits):
-            return self.scale.position(scores)
-        smallest, largest = scores.min(), scores.max()  # NaN if any is, and then not in range
-        if not (low <= smallest and largest <= high and np.isfinite(smallest) and np.isfinite(largest)):
-            self._refuse(scores, start)
+        sound = bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits)
+        # The ends are NaN if any score is, and then not in range.
+        if not sound and not (low <= float(scores.min()) and float(scores.max()) <= high):
+            x = scores.astype(np.float64)
+            bad = int(np.argmin((x >= low) & (x <= high)))
+            raise refusal(self.scale, float(x[bad]), f"row {start + bad}")
         return self.scale.position(scores)
-
-    def _refuse(self, scores: npt.NDArray[Any], start: int) -> None:
-        low, high = self.scale.score_range
-        with np.errstate(invalid="ignore"):
-            bad = np.flatnonzero(~((scores >= low) & (scores <= high) & np.isfinite(scores)))
-        raise refusal(self.scale, float(scores[bad[0]]), f"row {start + int(bad[0])}")
 
     def summarize(self) -> Summary:
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
-        n_rows = len(self.scores)
-        if n_rows <= max(SORTED_ROWS, SORTED_PER_GROUP * len(self.codes.labels)):
+        if self._is_sorted:
+            n_rows = len(self.scores)
             points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
             return Summary.of_occurring(self.codes.labels, points)
-        self._count()
-        assert self._narrow is not None
-        narrow = Summary.of_occurring(self.codes.labels, self._narrow)
-        self._narrow = narrow.points
+        _, cells, narrow = self._counted
         if self._bins <= WIDE_BINS:
             return narrow
-        wide = self._cells % self._stride // (self._bins // WIDE_BINS)
+        wide = cells % self._stride // (self._bins // WIDE_BINS)
         return Summary(narrow.labels, _joined(narrow.points, wide)[0])
 
     def rough(self, width: float) -> Rough | None:
         """Weights of the occurring groups in the narrow bins; None where rows were sorted, not counted."""
-        step = 1 / self._bins_per_unit
-        if self._narrow is None:
+        if self._is_sorted:
             return None
-        n_groups = int(self._narrow.group[-1]) + 1
-        if n_groups * (self._stride + 2 * width / step) > MOST_GUESSED:  # ramps may stand beyond the ends
+        step, (_, cells, narrow) = 1 / self._bins_per_unit, self._counted
+        if len(narrow.labels) * (self._stride + 2 * width / step) > MOST_GUESSED:  # ramps beyond the ends as well
             return None
-        weights = np.zeros((n_groups, self._stride))
-        weights[self._narrow.group, self._cells % self._stride] = self._narrow.weight
+        weights = np.zeros((len(narrow.labels), self._stride))
+        weights[narrow.points.group, cells % self._stride] = narrow.points.weight
         return Rough(weights, step, self._closer)
 
     def _closer(self, summary: Summary, feet: Floats, width: float, cutoff: float) -> Summary:
         """Fine points where ramps at the given feet would stand, and as few as possible elsewhere."""
-        assert self._narrow is not None, "points of sorted rows are exact"
-        p, step = self._narrow, 1 / self._bins_per_unit
+        p, step = self._counted[-1].points, 1 / self._bins_per_unit
         low, high = feet - step / 4, feet + step / 4
-        close = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
-        close |= (p.lower < cutoff) & (cutoff < p.upper)
-        around = Summary(summary.labels, p.take(close))
+        near = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
+        near |= (p.lower < cutoff) & (cutoff < p.upper)
+        around = Summary(summary.labels, p.take(near))
         split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
-        near = close
-        near[close] = split | average
-        alone = near.copy()  # neighbours as well: should the guess be wrong, then not by much
-        alone[1:] |= near[:-1]
-        alone[:-1] |= near[1:]
+        near[near] = split | average
+        # Neighbours as well: should the guess be wrong, then not by much.
+        alone = near | np.append(near[1:], False) | np.append(False, near[:-1])
         joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
-        far = Summary(summary.labels, joined)
-        return far.replace(near[first], self.refine(around, split, average))
+        return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))
 
-    def _find_cells(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Index of each row's (group, bin), in as few bytes as it takes; kept for later passes."""
-        cells, kind = self._cell_of_row[start:stop], self._cell_type
-        positions = self.positions(start, stop)
-        if self.scale.lowest < 0:
-            scaled = positions * self._bins_per_unit
-            np.floor(scaled, out=scaled)
-            np.add(scaled, self._bins // 2, out=cells, casting="unsafe")
-        else:
-            np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")  # cut off: floor from 0 on
-        first = self.codes.block(start, stop).astype(kind)
-        np.multiply(first, kind.type(self._stride), out=first)
-        np.add(cells, first, out=cells)
-        return cells
-
-    def _count(self) -> None:
-        """Pass over all rows: how many, and how heavy, in each cell."""
+    @cached_property
+    def _counted(self) -> tuple[npt.NDArray[Any], Integers, Summary]:
+        """Pass over all rows: the cell of each, the cells that have rows, and how many and how heavy they are."""
         n_rows, n_cells = len(self.scores), self._n_cells
-        self._cell_of_row = np.empty(n_rows, dtype=self._cell_type)
+        cell_of_row: npt.NDArray[Any] = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
         def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
+            cells, positions = cell_of_row[start:stop], self.positions(start, stop)
+            if self.scale.lowest < 0:
+                scaled = positions * self._bins_per_unit
+                np.add(np.floor(scaled, out=scaled), self._bins // 2, out=cells, casting="unsafe")
+            else:  # cut off, which is the floor from 0 on
+                np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")
+            first = self.codes.block(start, stop).astype(cells.dtype)
+            cells += np.multiply(first, cells.dtype.type(self._stride), out=first)
             # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
-            cells = self._find_cells(start, stop).astype(np.intp)
+            cells = cells.astype(np.intp)
             if self.weights is None:
                 return [np.bincount(cells, minlength=n_cells)]
             w = self.weights[start:stop]
@@ -217,15 +196,14 @@ class ArrayRows(Rows):
 
         # Blocks four times as long as their result keep all results small beside the rows.
         totals = _added(map_blocks(count, n_rows, 4 * n_cells))
-        self._cells = np.flatnonzero(totals[0])
-        group, index = np.divmod(self._cells, self._stride)
+        used = np.flatnonzero(totals[0])
+        group, index = np.divmod(used, self._stride)
         lower = self.scale.lowest + index / self._bins_per_unit
         upper = np.where(index < self._bins, lower + 1 / self._bins_per_unit, lower)
-        sums = [total[self._cells] for total in totals]
-        weight = sums[0].astype(np.float64) if self.weights is None else sums[1]
-        squares = weight if self.weights is None else sums[2]
-        middle = (lower + upper) / 2
-        self._narrow = Points(group, middle, lower, upper, sums[0], weight, squares, lower == upper)
+        rows, *sums = (total[used] for total in totals)
+        weight, squares = sums or [rows.astype(np.float64)] * 2
+        points = Points(group, (lower + upper) / 2, lower, upper, rows, weight, squares, lower == upper)
+        return cell_of_row, used, Summary.of_occurring(self.codes.labels, points)
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for the chosen bins of a summary of these rows.
@@ -233,36 +211,33 @@ class ArrayRows(Rows):
         Wide bins become narrow ones. Narrow bins to be averaged become one bin with its mean; those to
         be split become exact points or, if their rows are too many, finer bins with their means.
         """
-        assert self._narrow is not None, "points of sorted rows are exact"
+        cell_of_row, narrow_cells, narrow = self._counted
+        keys = sort_keys(narrow.points.group, narrow.points.lower)
         which = split | average
         wide = which & (summary.points.upper - summary.points.lower > 1 / self._bins_per_unit)
-        opened = []
-        if wide.any():
-            opened.append(self._opened(summary.points.take(wide)))
-            split, average = split & ~wide, average & ~wide
-            if not (split.any() or average.any()):
-                return opened[0]
-        chosen = summary.points.take(split | average)
-        to_bins = average[split | average]
+        opened = narrow.points.take(_covered(keys, summary.points.take(wide)) if wide.any() else slice(0))
+        which &= ~wide
+        if not which.any():
+            return opened
+        chosen = summary.points.take(which)
+        to_bins = average[which]
+        parts = to_bins.astype(np.intp)  # of each bin; 0 for its rows one by one
         few = max(SORTED_ROWS, len(self.scores) // 32, 16 * len(self.codes.labels))
         if chosen.rows[~to_bins].sum() > few:
-            parts = np.where(to_bins, 1, finer_parts(int((~to_bins).sum())))
-            to_bins[:] = True
-        else:
-            parts = np.ones(len(chosen), dtype=np.intp)
-        finer = _FinerBins(chosen, np.where(to_bins, parts, 0))
-
-        owner = _Owner(chosen, self._cells_of(chosen), self._n_cells)
+            parts[~to_bins] = finer_parts(int((~to_bins).sum()))
+        finer = _FinerBins(chosen, parts)
+        at = np.searchsorted(keys, sort_keys(chosen.group, chosen.lower), side="right") - 1
+        owner = _Owner(chosen, narrow_cells[at], self._n_cells)
 
         def look(start: int, stop: int) -> _Rows:
-            cells = self._cell_of_row[start:stop]
+            cells = cell_of_row[start:stop]
             hits = owner.hits(cells)
             weight = None if self.weights is None else self.weights[start:stop][hits]
             return _Rows(cells[hits].astype(np.intp), self.scale.position(self.scores[start:stop][hits]), weight)
 
         def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
             rows = owner.find(rows)
-            binned = to_bins[rows.point]
+            binned = parts[rows.point] > 0
             return rows.take(~binned), finer.sums(rows.take(binned))
 
         if chosen.rows.sum() <= 4 * SORTED_ROWS:
@@ -271,24 +246,15 @@ class ArrayRows(Rows):
             results = map_blocks(lambda a, b: sort_out(look(a, b)), len(self.scores), 4 * finer.n_cells)
         rows = _Rows.join([part for part, _ in results])
         exact = Points.from_rows(chosen.group[rows.point], rows.position, rows.weight)
-        return concatenated([*opened, exact, finer.points(_added(sums for _, sums in results))])
+        return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
 
-    def _opened(self, wide: Points) -> Points:
-        """The narrow bins of wide ones."""
-        assert self._narrow is not None
-        keys = sort_keys(self._narrow.group, self._narrow.lower)
-        first = np.searchsorted(keys, sort_keys(wide.group, wide.lower))
-        stop = np.searchsorted(keys, sort_keys(wide.group, wide.upper))
-        inside = np.zeros(len(keys) + 1, dtype=np.intp)
-        np.add.at(inside, first, 1)
-        np.add.at(inside, stop, -1)
-        return self._narrow.take(np.cumsum(inside)[:-1] > 0)
 
-    def _cells_of(self, points: Points) -> Integers:
-        """The cell in which each point lies."""
-        assert self._narrow is not None
-        keys = sort_keys(self._narrow.group, self._narrow.lower)
-        return self._cells[np.searchsorted(keys, sort_keys(points.group, points.lower), side="right") - 1]
+def _covered(keys: npt.NDArray[np.complex128], wide: Points) -> Booleans:
+    """Which narrow bins, known by the keys of their starts, lie in wide ones."""
+    first, stop = (np.searchsorted(keys, sort_keys(wide.group, end)) for end in (wide.lower, wide.upper))
+    n_bins = len(keys) + 1
+    depth = np.cumsum(np.bincount(first, minlength=n_bins) - np.bincount(stop, minlength=n_bins))
+    return depth[:-1] > 0
 
 
 def refusal(scale: Scale, value: float, where: str) -> InputError:
@@ -297,19 +263,15 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
         return InputError(
             "must be finite numbers, got {value} in {where}", argument="scores", value=value, where=where
         )
-    low, high = scale.score_range
-    remedy = {
-        "probability": "pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for "
-        "scores from -1 to 1",
-        "percent": "pass scale='logit' for logits or decision values",
-        "signed": "pass scale='logit' for logits or decision values",
-    }[scale.name]
     return InputError(
         "must be in [{low:g}, {high:g}] for scale={name!r}, got {value!r} in {where}",
         argument="scores",
-        remedy=remedy,
-        low=low,
-        high=high,
+        remedy="pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for scores from "
+        "-1 to 1"
+        if scale.name == "probability"
+        else "pass scale='logit' for logits or decision values",
+        low=scale.score_range[0],
+        high=scale.score_range[1],
         name=scale.name,
         value=value,
         where=where,
@@ -318,23 +280,11 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
 
 def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
     """Bins of one group and run as one, and the first of each; points that stand for one score stay."""
-    new = np.ones(len(p), dtype=bool)
-    exact = p.exact
-    new[1:] = (p.group[1:] != p.group[:-1]) | (run[1:] != run[:-1]) | exact[1:] | exact[:-1]
-    first = np.flatnonzero(new)
-    last = np.append(first[1:], len(p)) - 1
-    weight = np.add.reduceat(p.weight, first)
-    joined = Points(
-        group=p.group[first],
-        place=np.add.reduceat(p.weight * p.place, first) / weight,
-        lower=p.lower[first],
-        upper=p.upper[last],
-        rows=np.add.reduceat(p.rows, first),
-        weight=weight,
-        weight_squares=np.add.reduceat(p.weight_squares, first),
-        averaged=exact[first],
-    )
-    return joined, first
+    # A point that stands for one score is a run of its own: this number is another before, at and after it.
+    alone = 2 * np.cumsum(p.exact) - p.exact
+    first = run_starts(p.group, run, alone)
+    joined = p.summed(first, upper=p.upper[np.append(first[1:], len(p)) - 1], averaged=p.exact[first])
+    return replace(joined, place=np.add.reduceat(p.weight * p.place, first) / joined.weight), first
 
 
 def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
@@ -349,13 +299,12 @@ class _Owner:
         self._chosen = chosen
         self._keys = sort_keys(cells, chosen.lower)
         self._cells = cells
-        self._first = np.zeros(n_cells, dtype=np.intp)
-        self._first[cells[::-1]] = np.arange(len(cells))[::-1]
-        self._has = np.zeros(n_cells, dtype=bool)
-        self._has[cells] = True
+        self._point = np.zeros(n_cells, dtype=np.intp)  # where a cell has one chosen bin only
+        self._point[cells] = np.arange(len(cells))
+        self._has = np.bincount(cells, minlength=n_cells) > 0
         self._alone = int(np.count_nonzero(self._has)) == len(cells)
-        ends = np.flatnonzero(np.diff(self._has, prepend=False, append=False))
-        self._runs = ends.reshape(-1, 2)  # first and one past the last cell of those that lie side by side
+        # First and one past the last cell of those that lie side by side.
+        self._runs = np.flatnonzero(np.diff(self._has, prepend=False, append=False)).reshape(-1, 2)
 
     def hits(self, cells: npt.NDArray[Any]) -> Integers:
         """Which rows lie in a cell with a chosen bin."""
@@ -370,10 +319,11 @@ class _Owner:
 
     def find(self, rows: "_Rows") -> "_Rows":
         """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""
-        if self._alone:
-            point = self._first[rows.point]
-        else:
-            point = np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
+        point = (
+            self._point[rows.point]
+            if self._alone
+            else np.searchsorted(self._keys, sort_keys(rows.point, rows.position), side="right") - 1
+        )
         inside = (self._chosen.lower[point] <= rows.position) & (rows.position < self._chosen.upper[point])
         inside &= self._cells[point] == rows.point
         rows = rows._replace(point=point)
@@ -388,17 +338,12 @@ class _Rows(NamedTuple):
     weight: Floats | None
 
     def take(self, which: Booleans) -> "_Rows":
-        weight = None if self.weight is None else self.weight[which]
-        return _Rows(self.point[which], self.position[which], weight)
+        return _Rows._make(None if column is None else column[which] for column in self)
 
     @staticmethod
     def join(parts: "list[_Rows]") -> "_Rows":
-        weights = [part.weight for part in parts if part.weight is not None]
-        return _Rows(
-            np.concatenate([part.point for part in parts]),
-            np.concatenate([part.position for part in parts]),
-            np.concatenate(weights) if weights else None,
-        )
+        columns = zip(*parts, strict=True)
+        return _Rows._make(None if column[0] is None else np.concatenate(column) for column in columns)
 
 
 def finer_parts(n_bins: int) -> int:
@@ -413,8 +358,7 @@ def _ordinal(x: Floats) -> npt.NDArray[np.int64]:
 
 
 def _from_ordinal(place: npt.NDArray[np.int64]) -> Floats:
-    bits = np.where(place >= 0, place, np.iinfo(np.int64).min - place)
-    return bits.view(np.float64)
+    return np.where(place >= 0, place, np.iinfo(np.int64).min - place).view(np.float64)
 
 
 class _FinerBins:
@@ -449,16 +393,13 @@ class _FinerBins:
         """Those parts that have rows, with their means."""
         cell = np.flatnonzero(sums[0])
         owner = self._owner[cell]
-        rows = sums[0][cell]
-        weight = sums[2][cell] if len(sums) > 2 else rows.astype(np.float64)
-        squares = sums[3][cell] if len(sums) > 2 else weight
+        rows, distance, *weights = (values[cell] for values in sums)
+        weight, squares = weights or [rows.astype(np.float64)] * 2
         shift, part = self._shift[owner], cell - self._offset[owner]
         start = self._first[owner] + (part << shift)
         lower = _from_ordinal(start)
         upper = np.minimum(_from_ordinal(start + (np.int64(1) << shift)), self._bins.upper[owner])
         upper = np.where(shift == 0, lower, upper)
-        mean = self._bins.lower[owner] + sums[1][cell] / weight
-        mean = np.clip(mean, lower, np.nextafter(upper, -np.inf))
-        place = np.where(shift == 0, lower, mean)
-        averaged = np.ones(len(cell), dtype=bool)
+        mean = np.clip(self._bins.lower[owner] + distance / weight, lower, np.nextafter(upper, -np.inf))
+        place, averaged = np.where(shift == 0, lower, mean), np.ones(len(cell), dtype=bool)
         return Points(self._bins.group[owner], place, lower, upper, rows, weight, squares, averaged)

@@ -58,8 +58,6 @@ class Sample:
         Names of the columns, where they have any.
     shift : int
         By which power of two the weights were scaled.
-    counts : booleans of shape (rows that came,), or None
-        Which rows were kept; None for all.
     """
 
     scores: npt.NDArray[Any]
@@ -70,7 +68,6 @@ class Sample:
     scale: Scale
     columns: Columns
     shift: int = 0
-    counts: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def of_arrays(
@@ -116,7 +113,6 @@ class Sample:
             lost = np.flatnonzero(self.cells.occurring() & ~sample.cells.occurring())
             if len(lost) and not drop_empty:
                 raise no_weight(self.cells.labels[lost[0]])
-            sample = replace(sample, counts=counts)
         shift = scaling(float(weights.max()), float(weights.min()))
         return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)
 

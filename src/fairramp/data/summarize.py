@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Floats
 from fairramp.core.points import Points, Summary, concatenated
 from fairramp.data.bins import GroupScores
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
 from fairramp.data.grid import Grid
+from fairramp.data.groups import distinct
 from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.rows import ArrayRows
@@ -105,25 +106,17 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
         # Distances from the start of the bin, because sums of full scores would lose digits of the mean.
         distance = x - grid.edges[bin_]
         w = None if rows.weights is None else rows.weights[start:stop]
-        values = [distance] if w is None else [w * distance, w, w * w]
-        sparse = n_cells > 4 * (stop - start)
-        used, size = np.arange(0), n_cells
-        if sparse:
-            used, cells = np.unique(cells, return_inverse=True)
-            size = len(used)
-        n = np.bincount(cells, minlength=size)
-        sums = [np.bincount(cells, v, minlength=size) for v in values]
-        some = np.zeros(size)
+        values = [None, distance] if w is None else [None, w * distance, w, w * w]
+        used, cells = distinct(cells, n_cells, 4 * (stop - start))
+        found: list[npt.NDArray[Any]] = [np.bincount(cells, v) for v in values]
+        n, moment, *sums = found
+        weight, squares = sums or [n.astype(np.float64)] * 2
+        some = np.empty(len(used))
         some[cells] = x + 0.0  # the score of any one row of the bin (−0.0 is 0.0), and where others differ
-        mixed = np.zeros(size, dtype=bool)
+        mixed = np.zeros(len(used), dtype=bool)
         mixed[cells[some[cells] != x]] = True
-        if not sparse:
-            used = np.flatnonzero(n)
-            n, some, mixed, sums = n[used], some[used], mixed[used], [v[used] for v in sums]
         group, bin_ = np.divmod(used, n_bins)
-        weight: Floats = n.astype(np.float64) if w is None else sums[1].astype(np.float64)
-        squares: Floats = weight if w is None else sums[2].astype(np.float64)
-        means = np.where(mixed, grid.edges[bin_] + sums[0] / weight, some)
+        means = np.where(mixed, grid.edges[bin_] + moment / weight, some)
         return grid.filled(group, bin_, means, ~mixed, n, weight, squares)
 
     # Blocks many times as long as their result keep all results small beside the rows.

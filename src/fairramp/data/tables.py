@@ -1,10 +1,12 @@
 """Tables of every engine through one door: what they are, what columns they have."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
+
+from fairramp.core.checks import meant
 from fairramp.core.scales import Scale
 from fairramp.data.columns import Columns
 from fairramp.data.engines import engine_of, fetch, is_lazy
@@ -16,8 +18,6 @@ __all__ = ["check_columns", "open_table", "reader", "sample_of_table"]
 
 def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A table seen through narwhals, and what turns one back into the user's kind."""
-    import narwhals as nw
-
     try:
         table = nw.from_native(frame, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -40,15 +40,12 @@ def check_columns(table: Any, names: Sequence[str]) -> None:
     present = table.collect_schema().names()
     for name in names:
         if name not in present:
-            folded = {column.casefold(): column for column in present}
-            near = difflib.get_close_matches(name.casefold(), folded, n=1)
-            shown = ", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else "")
             raise InputError(
                 "The table has no column {name!r}",
-                remedy="did you mean {near!r}?" if near else "its columns are {shown}",
+                remedy="did you mean {near!r}?" if (near := meant(name, present)) else "its columns are {known}",
                 name=name,
-                near=folded[near[0]] if near else None,
-                shown=shown,
+                near=near,
+                known=", ".join(map(repr, present[:10])) + (", …" if len(present) > 10 else ""),
             )
 
 
@@ -56,8 +53,6 @@ def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
     """What returns a column by its name, in memory."""
     wanted = list(dict.fromkeys(columns))
     if is_lazy(table):
-        import narwhals as nw
-
         short = {f"c{i}": name for i, name in enumerate(wanted)}
         found = fetch(table.select(*(nw.col(name).alias(alias) for alias, name in short.items())))
         return {name: found[alias] for alias, name in short.items()}.__getitem__
@@ -68,20 +63,18 @@ def sample_of_table(
     table: Any, columns: Columns, scale: Scale, *, weight: str | None = None, label: str | None = None
 ) -> Sample:
     """Columns of a table as a sample; of a lazy one, they are fetched."""
-    read = reader(table, [*columns.all, *(name for name in (weight, label) if name is not None)])
+    names = [*columns.all, *(name for name in (weight, label) if name is not None)]
+    read: dict[str | None, Any] = dict(zip(names, map(reader(table, names), names), strict=True))
 
     def several(names: tuple[str, ...] | None) -> dict[str, Any] | None:
-        return None if names is None else {name: read(name) for name in names}
-
-    def one(name: str | None) -> Any:
-        return None if name is None else read(name)
+        return None if names is None else {name: read[name] for name in names}
 
     sample = Sample.of_arrays(
-        one(columns.score),
+        read.get(columns.score),
         several(columns.groups),
-        one(label),
+        read.get(label),
         scale=scale,
         strata=several(columns.strata),
-        sample_weight=one(weight),
+        sample_weight=read.get(weight),
     )
     return replace(sample, columns=columns)
