@@ -17,18 +17,6 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Self
 
-__all__ = [
-    "FairrampError",
-    "FairrampWarning",
-    "InputError",
-    "RuleFormatError",
-    "SummaryFormatError",
-    "UnseenGroupError",
-    "installing",
-    "shown",
-    "warn",
-]
-
 
 class _Nothing:
     """No value is worth repeating. A class, because copies and pickles keep its identity."""

@@ -11,8 +11,6 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["map_blocks"]
-
 #: Rows per block: 2 MB of float64. Shorter blocks stay in faster cache but make the threads wait for each
 #: other more often, between NumPy calls; measured, this is where both costs are small.
 BLOCK = 1 << 18

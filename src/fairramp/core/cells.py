@@ -16,15 +16,6 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.table import name_column
 
-__all__ = [
-    "cell_columns",
-    "largest_gap",
-    "strata_slices",
-    "stratum_index",
-    "widest",
-    "worst_stratum",
-]
-
 
 def stratum_index(labels: Sequence[Label]) -> Integers:
     """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""

@@ -7,9 +7,6 @@ import numpy as np
 
 from fairramp.errors import InputError
 
-__all__ = ["check_length", "check_number", "check_option", "checked_whole", "checked_width", "is_real", "meant"]
-
-
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
 MIN_RAMP_WIDTH = 1e-6
 #: Wider ones are a slip of the keyboard.

@@ -16,19 +16,6 @@ import numpy.typing as npt
 from fairramp.core.checks import is_real
 from fairramp.errors import InputError, shown
 
-__all__ = [
-    "Label",
-    "bad_label",
-    "canonical_label",
-    "label_key",
-    "label_of",
-    "label_parts",
-    "refuse_mixed",
-    "show_label",
-    "united",
-]
-
-
 Label = str | int | bool | None | tuple["Label", ...]
 
 #: Labels without a text of their own.

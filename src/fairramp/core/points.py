@@ -29,8 +29,6 @@ import numpy.typing as npt
 from fairramp.core.curve import Floats, Integers, ScoreDistribution, sort_keys
 from fairramp.core.labels import Label, united
 
-__all__ = ["MAX_RESOLUTION", "Points", "Summary", "concatenated", "join_points", "resolution", "run_starts"]
-
 Booleans = npt.NDArray[np.bool_]
 
 #: Parts of the score range that a sample's fingerprint tells apart.

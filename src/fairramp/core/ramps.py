@@ -17,8 +17,6 @@ import numpy.typing as npt
 from fairramp.core.checks import check_number, checked_width, is_real
 from fairramp.errors import InputError
 
-__all__ = ["OFFSETS", "Ramp", "Ramps", "chances"]
-
 Floats = npt.NDArray[np.float64]
 
 #: c, the chance at the threshold, for each kind of ramp.

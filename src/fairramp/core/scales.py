@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from fairramp.core.checks import check_number
 
-__all__ = ["ROUNDING", "SATURATION", "SCALES", "Scale", "logits_at"]
-
 #: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
 SATURATION = 36.7368005696771
 #: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.

@@ -20,8 +20,6 @@ import numpy as np
 
 from fairramp.core.curve import Floats
 
-__all__ = ["gap_interval", "kl_interval", "normal_quantile", "ratio_interval", "wilson_interval"]
-
 
 def wilson_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Two-sided Wilson limits of each rate."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Table", "name_column", "notebook_html", "one_line", "percentage", "with_rows"]
 
 #: Rows shown at the top and at the bottom of a long table.
 _SHOWN = 8

@@ -13,14 +13,6 @@ from fairramp.core.curve import Floats
 from fairramp.core.labels import Label
 from fairramp.errors import InputError, shown
 
-__all__ = [
-    "as_column",
-    "as_labels",
-    "as_scores",
-    "as_weights",
-    "split_validation",
-]
-
 
 def as_scores(values: Any) -> npt.NDArray[Any]:
     """One column of real numbers, not copied if it is one already."""

@@ -23,8 +23,6 @@ from fairramp.data.files import write_text
 from fairramp.data.grid import Grid, checked_resolution
 from fairramp.errors import InputError
 
-__all__ = ["GroupScores", "from_text", "to_text"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GroupScores:

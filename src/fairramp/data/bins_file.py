@@ -28,8 +28,6 @@ from fairramp.data.grid import Grid
 from fairramp.data.sample import LARGEST_WEIGHT
 from fairramp.errors import InputError, SummaryFormatError, shown
 
-__all__ = ["SummaryFile", "bins_of", "summary_of"]
-
 #: More rows are a slip, and would be too many for sums of integers.
 _MOST_ROWS = 1 << 62
 

@@ -7,8 +7,6 @@ from typing import Any
 from fairramp.core.labels import Label, label_parts
 from fairramp.errors import InputError
 
-__all__ = ["Columns", "check_new", "column_name", "column_names", "prefixed"]
-
 
 @dataclass(frozen=True)
 class Columns:

@@ -27,23 +27,6 @@ from msgspec import Meta, Struct
 
 from fairramp.errors import FairrampError, InputError, shown
 
-__all__ = [
-    "VERSION",
-    "ColumnNames",
-    "Count",
-    "Document",
-    "Finite",
-    "Nonnegative",
-    "PlainLabel",
-    "Shape",
-    "Share",
-    "checksum",
-    "load",
-    "read",
-    "shape_of",
-    "written",
-]
-
 VERSION: Final = 2
 
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from fairramp.errors import FairrampError
 
-__all__ = ["replacing", "write_bytes", "write_text"]
-
 #: This many characters of a file's name show whose the hidden file is; with all, its own might be too long.
 _SHOWN = 40
 

@@ -16,8 +16,6 @@ from fairramp.core.points import Booleans, Points, run_starts
 from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
 
-__all__ = ["Grid", "checked_resolution"]
-
 #: Bins of the score range, at most: more would hardly be a summary.
 MOST_BINS = 1 << 20
 

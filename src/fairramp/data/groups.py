@@ -26,18 +26,6 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
 from fairramp.errors import InputError, shown
 
-__all__ = [
-    "Codes",
-    "Membership",
-    "appended",
-    "check_n_columns",
-    "cross",
-    "distinct",
-    "encode_groups",
-    "name_of",
-]
-
-
 #: Integer labels in so narrow a range are taken as codes, whether all of them occur or not.
 _DIRECT_RANGE = 1 << 4
 #: Rows per block where a pass is so short that starting a thread takes longer.

@@ -27,8 +27,6 @@ from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
 from fairramp.data.sample import scaling
 from fairramp.errors import FairrampError
 
-__all__ = ["LazyRows"]
-
 #: Bins per group in the first pass, at most.
 MAX_BINS = 1 << 11
 #: Bins of all groups together, unless the fingerprint needs more.

@@ -21,8 +21,6 @@ from fairramp.data.columns import Columns
 from fairramp.data.rows import refusal
 from fairramp.errors import InputError
 
-__all__ = ["LazyTable", "Profile"]
-
 _BIGGEST = float(np.finfo(np.float64).max)
 
 

@@ -30,8 +30,6 @@ from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
 
-__all__ = ["ArrayRows", "Rough", "Rows", "finer_parts", "refined", "refusal", "resolved"]
-
 #: Up to this many rows are sorted at once.
 SORTED_ROWS = 1 << 15
 #: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.

@@ -22,16 +22,6 @@ from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, warn
 
-__all__ = [
-    "LARGEST_WEIGHT",
-    "SMALLEST_WEIGHT",
-    "Sample",
-    "encode_cells",
-    "encode_strata",
-    "scaling",
-    "warn_saturated",
-]
-
 #: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
 LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
 

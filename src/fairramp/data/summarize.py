@@ -25,8 +25,6 @@ from fairramp.data.sample import (
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
 
-__all__ = ["check_weights", "summarize", "summarize_frame"]
-
 
 def summarize(
     scores: Any,

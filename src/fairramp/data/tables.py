@@ -13,8 +13,6 @@ from fairramp.data.engines import engine_of, fetch, is_lazy
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 
-__all__ = ["check_columns", "open_table", "reader", "sample_of_table"]
-
 
 def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
     """A table seen through narwhals, and what turns one back into the user's kind."""

@@ -16,8 +16,6 @@ from fairramp.errors import InputError
 from fairramp.rule.draws import checked_key
 from fairramp.rule.rule import Rule
 
-__all__ = ["apply"]
-
 #: How the engine of a lazy table adds a rule to it.
 STEPS = {"dask": dask.apply, "duckdb": duckdb.apply, "polars": polars.apply, "pyspark": spark.apply}
 

@@ -14,25 +14,6 @@ from typing import Any, NamedTuple
 
 from fairramp.errors import InputError
 
-__all__ = [
-    "ALSO_CALLED",
-    "BIGQUERY",
-    "DIALECTS",
-    "DUCKDB",
-    "POSTGRES",
-    "SNOWFLAKE",
-    "SPARK",
-    "SQLITE",
-    "Dialect",
-    "check_name",
-    "check_text",
-    "commented",
-    "identifier",
-    "literal",
-    "looks_like_key",
-    "without_nan",
-]
-
 
 class Dialect(NamedTuple):
     """What a database calls things.

@@ -25,8 +25,6 @@ from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
 from fairramp.deploy.plan import Numbers
 from fairramp.rule.rule import Rule
 
-__all__ = ["FEW_GROUPS", "Formula", "decision", "formula_of", "kind_of"]
-
 #: So many groups are told apart by comparing; more are looked up.
 FEW_GROUPS = 16
 

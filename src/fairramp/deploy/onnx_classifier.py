@@ -12,8 +12,6 @@ from fairramp.deploy.onnx_nodes import ML, ML_OPSET, OPSET, RuleNodes, load_onnx
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
-__all__ = ["align", "loaded", "names_in", "one_column", "score_output"]
-
 
 def score_output(model: Any, wanted: str | None) -> Any:
     """The output that holds the scores."""

@@ -22,8 +22,6 @@ from fairramp.deploy.plan import Plan, label_type, library
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
-__all__ = ["ML", "ML_OPSET", "OPSET", "UNDECIDED", "Input", "RuleNodes", "inputs_of", "load_onnx", "tensor_info"]
-
 #: The oldest version of the operators in which all those used here work on doubles.
 OPSET = 13
 #: From this version on the operator LabelEncoder maps texts to whole numbers and back and forth.

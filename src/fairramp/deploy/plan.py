@@ -24,8 +24,6 @@ from fairramp.core.scales import SCALES, logits_at
 from fairramp.errors import FairrampError, InputError, installing
 from fairramp.rule.rule import Rule
 
-__all__ = ["Numbers", "Plan", "check_both", "codes_of", "label_type", "library"]
-
 
 class Numbers(NamedTuple):
     """What a chance depends on besides the score: the slope, or for a width of 0 the step."""

@@ -33,7 +33,6 @@ try:
 except ImportError:
     raise ImportError(f"torch is not installed; install it with: {installing('torch')}") from None
 
-__all__ = ["DecidingModule", "RampModule", "save", "to_torch"]
 
 #: Names of the texts beside a saved module.
 _RULE, _ABOUT = "fairramp.rule.json", "fairramp.json"

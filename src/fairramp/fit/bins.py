@@ -27,8 +27,6 @@ from fairramp.fit.fit import fit_rows
 from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.rule.rule import Rule
 
-__all__ = ["fit_summary", "rate_errors"]
-
 
 class _NoRows(Rows):
     """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""

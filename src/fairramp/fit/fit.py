@@ -33,8 +33,6 @@ from fairramp.fit.sgd import descend
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
-__all__ = ["SMALL_GROUP", "doubt", "fit_rows", "fit_rule", "fit_sample"]
-
 #: Groups with fewer rows are warned of.
 SMALL_GROUP = 30
 #: The criteria by name; a new one is a module in `criteria` and a line here.

@@ -23,10 +23,6 @@ from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.rule.rule import Rule
 
-__all__ = [
-    "fit_frame",
-]
-
 
 @taking_settings()
 def fit_frame(

@@ -19,8 +19,6 @@ from fairramp.core.points import Summary
 from fairramp.data.rows import Rows
 from fairramp.fit.problem import Fixed, Problem
 
-__all__ = ["RoughCurve", "likely_ramps", "look_ahead"]
-
 #: Steps of the search for the best target, at most.
 _MOST_STEPS = 40
 

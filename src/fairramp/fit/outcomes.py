@@ -21,8 +21,6 @@ from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
 
-__all__ = ["LabelledScores"]
-
 
 @dataclass(frozen=True)
 class LabelledScores:

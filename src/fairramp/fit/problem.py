@@ -17,8 +17,6 @@ from fairramp.core.curve import Floats
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
 
-__all__ = ["Band", "ByLabels", "Criterion", "Fixed", "Gap", "Level", "Optimal", "Problem", "Solution"]
-
 
 class Band(Protocol):
     """Which rates may stand side by side."""

@@ -19,8 +19,6 @@ from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
 from fairramp.rule.rule import OPTIONS, TARGETS
 
-__all__ = ["Keywords", "Settings", "taking_settings"]
-
 #: Other words that people use for some options.
 _ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
 

@@ -39,17 +39,6 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.errors import InputError
 from fairramp.fit.problem import Fixed, Problem
 
-__all__ = [
-    "ITERATES",
-    "SGD",
-    "Descent",
-    "DualDescent",
-    "checked_learning_rate",
-    "descend",
-    "dual_objective",
-    "published_rate",
-]
-
 #: Which iterate becomes the rule.
 ITERATES = ("last", "average")
 

@@ -27,8 +27,6 @@ from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
 from fairramp.rule.rule import Rule
 
-__all__ = ["StreamingFit"]
-
 
 class StreamingFit:
     """Learn a rule row by row; groups may turn up at any time.

@@ -33,8 +33,6 @@ from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
-__all__ = ["Audit", "Selection", "audit", "selection"]
-
 
 @dataclass(frozen=True)
 class Selection:

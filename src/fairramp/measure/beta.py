@@ -14,8 +14,6 @@ from scipy.special import betainc, betaincinv
 from fairramp.core.cells import strata_slices, widest
 from fairramp.core.curve import Floats
 
-__all__ = ["worst_range_quantile"]
-
 #: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
 _CUTS = 1024
 #: Beyond so many groups their limits are combined by a union bound.

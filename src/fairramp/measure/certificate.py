@@ -42,18 +42,6 @@ from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
-__all__ = [
-    "PLAIN",
-    "WIDE",
-    "Certificate",
-    "Spelling",
-    "certifiable",
-    "certify",
-    "promised_gaps",
-    "rows_needed",
-    "without",
-]
-
 #: A certificate so much wider than what was asked for is explained.
 WIDE = 0.05
 #: Groups that are left out to see what is promised between the others have this share of the rows at most.

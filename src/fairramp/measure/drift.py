@@ -29,8 +29,6 @@ from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.measure.verdict import Verdict, verdict_on, worst
 from fairramp.rule.rule import Rule
 
-__all__ = ["Check", "check"]
-
 _NO_SIGN = "Nothing shows that the gap has left what was promised"
 _SAID = {
     Verdict.WITHIN: "is within",

@@ -27,8 +27,6 @@ from fairramp.fit.problem import Gap
 from fairramp.fit.settings import Settings
 from fairramp.rule.verbs import Drawn
 
-__all__ = ["Frontier", "frontier"]
-
 
 @dataclass(frozen=True, repr=False)
 class Frontier(Drawn):

@@ -24,8 +24,6 @@ from fairramp.core.curve import Floats
 from fairramp.core.table import Table
 from fairramp.measure.bounds import impossibility_bound, split_rows
 
-__all__ = ["HiddenSplit", "hidden_split"]
-
 #: A membership this close to its mean is at it: the mean is rounded. Either side would do for such a row.
 _AT_MEAN = 1e-12
 #: Names of the sides, for False and True.

@@ -18,8 +18,6 @@ from fairramp.core.labels import Label
 from fairramp.data.sample import Sample
 from fairramp.rule.rule import Rule
 
-__all__ = ["MeanChances", "Sums", "mean_chances"]
-
 
 @dataclass(frozen=True)
 class Sums:

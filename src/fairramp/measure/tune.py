@@ -20,8 +20,6 @@ from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rule
 from fairramp.rule.rule import Rule
 
-__all__ = ["Tuned", "tune"]
-
 RAMP_WIDTHS = (0.005, 0.01, 0.025, 0.05, 0.1)
 RATE_STEPS = (-0.1, -0.05, 0.0, 0.05, 0.1)
 

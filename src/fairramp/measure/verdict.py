@@ -11,8 +11,6 @@ import math
 from collections.abc import Iterable
 from enum import StrEnum
 
-__all__ = ["Verdict", "is_sound", "verdict_on", "worst"]
-
 #: How far rounding may put a gap outside its own limits.
 _ROUNDING = 1e-9
 

@@ -22,8 +22,6 @@ import numpy.typing as npt
 from fairramp.core.checks import check_length
 from fairramp.errors import InputError, shown
 
-__all__ = ["checked_key", "decide", "draws"]
-
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 

@@ -31,8 +31,6 @@ from fairramp.errors import RuleFormatError
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import CRITERIA, UNSEEN_POLICIES, Rule
 
-__all__ = ["FORMAT", "RuleFile", "fingerprint", "from_json", "load", "save", "to_dict", "to_json"]
-
 FORMAT = "fairramp.rule"
 
 _SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")

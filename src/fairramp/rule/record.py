@@ -15,8 +15,6 @@ from fairramp.core.cells import largest_gap, widest, worst_stratum
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
-__all__ = ["FitRecord", "Rates"]
-
 
 @dataclass(frozen=True)
 class Rates:

@@ -34,8 +34,6 @@ from fairramp.rule.record import FitRecord
 from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
-__all__ = ["CRITERIA", "OPTIONS", "TARGETS", "UNSEEN_POLICIES", "Rule"]
-
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
 CRITERIA = ("parity",)

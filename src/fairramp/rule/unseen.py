@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.errors import UnseenGroupError
 
-__all__ = ["unseen_groups"]
-
 _KNOWS_BLANK = (
     "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass fillna(''), "
     "or read with keep_default_na=False. "

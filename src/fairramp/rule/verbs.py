@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from fairramp.rule.rule import Rule
     from fairramp.show.report import Report
 
-__all__ = ["Drawn", "Verbs"]
-
 
 class Drawn:
     """Draws itself."""

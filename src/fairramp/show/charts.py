@@ -32,8 +32,6 @@ from fairramp.show.pieces import (
 )
 from fairramp.show.words import largest
 
-__all__ = ["MOST_DRAWN", "changes_chart", "drawn", "frontier_chart", "ramps_chart", "rates_chart"]
-
 #: Groups in a chart; the largest are drawn.
 MOST_DRAWN = 12
 

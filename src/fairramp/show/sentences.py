@@ -16,8 +16,6 @@ from fairramp.measure.drift import Check
 from fairramp.rule.rule import Rule
 from fairramp.show.words import isolated, level, percent, plain_name, points, times
 
-__all__ = ["LIMITS", "STANDS", "Promise", "comparison", "drift", "elsewhere", "notes", "promise", "refusal"]
-
 LIMITS = (
     "Equal selection rates are one narrow notion of fairness. Equal error rates, or equal treatment of people "
     "who are alike, are others, and in general they cannot all hold together.",

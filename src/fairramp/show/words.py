@@ -9,19 +9,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from fairramp.core.table import percentage
 
-__all__ = [
-    "fixed",
-    "full",
-    "isolated",
-    "largest",
-    "level",
-    "percent",
-    "plain_name",
-    "points",
-    "shortened",
-    "times",
-]
-
 #: Keeps a number and its unit on one line.
 NO_BREAK = "\u00a0"
 #: Longest name in a sentence.

@@ -43,8 +43,6 @@ from fairramp.sklearn.rows import (
     zero_one,
 )
 
-__all__ = ["RandomizedThresholdOptimizer"]
-
 #: The scale of what each method returns, and the way back.
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}

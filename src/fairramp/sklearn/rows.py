@@ -26,18 +26,6 @@ from fairramp.core.scales import ROUNDING
 from fairramp.data.groups import Codes, appended, check_n_columns
 from fairramp.errors import InputError, shown
 
-__all__ = [
-    "KeptRows",
-    "check_two_classes",
-    "columns_of",
-    "cross_fitted_scores",
-    "kind_of",
-    "method_of",
-    "random_source",
-    "scores_of",
-    "zero_one",
-]
-
 
 @dataclass(frozen=True)
 class KeptRows:

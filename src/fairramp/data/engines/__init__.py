@@ -13,8 +13,6 @@ from fairramp.data.engines.polars import Polars
 from fairramp.data.engines.spark import Spark
 from fairramp.errors import InputError
 
-__all__ = ["engine_of", "fetch", "is_lazy", "plain_names", "small_table"]
-
 ENGINES = {engine.name: engine for engine in (Dask(), DuckDB(), Polars(), Spark())}
 
 

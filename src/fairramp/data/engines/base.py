@@ -14,8 +14,6 @@ from typing import Any
 
 from fairramp.errors import InputError
 
-__all__ = ["Engine", "refuse_repeated"]
-
 
 class Engine(ABC):
     """An engine; what is not said otherwise goes through narwhals.

@@ -4,8 +4,6 @@ from typing import Any
 
 from fairramp.data.engines.base import Engine, refuse_repeated
 
-__all__ = ["Dask"]
-
 
 class Dask(Engine):
     """Partitions that are pandas tables."""

@@ -7,8 +7,6 @@ import numpy as np
 from fairramp.data.engines.base import Engine
 from fairramp.errors import InputError
 
-__all__ = ["DuckDB"]
-
 
 class DuckDB(Engine):
     """A connection of DuckDB."""

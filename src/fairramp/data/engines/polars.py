@@ -4,8 +4,6 @@ from typing import Any
 
 from fairramp.data.engines.base import Engine
 
-__all__ = ["Polars"]
-
 
 class Polars(Engine):
     """As narwhals has it."""

@@ -5,8 +5,6 @@ from typing import Any
 from fairramp.data.engines.base import Engine, refuse_repeated
 from fairramp.errors import InputError
 
-__all__ = ["Spark"]
-
 
 class Spark(Engine):
     """A session of PySpark."""

@@ -8,8 +8,6 @@ from fairramp.data.columns import Columns
 from fairramp.deploy.engines.memory import decided
 from fairramp.rule.rule import Rule
 
-__all__ = ["apply"]
-
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Partition by partition."""

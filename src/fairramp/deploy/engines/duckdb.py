@@ -10,8 +10,6 @@ from fairramp.deploy.dialects import DUCKDB, identifier, literal
 from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of
 from fairramp.rule.rule import Rule
 
-__all__ = ["apply"]
-
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Projections of the relation: the group, the numbers of its ramp, the chance, the draw."""

@@ -8,8 +8,6 @@ from fairramp.data.tables import reader
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
 
-__all__ = ["apply", "decided"]
-
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Columns of the same kind of table."""

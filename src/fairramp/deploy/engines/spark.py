@@ -8,8 +8,6 @@ from fairramp.deploy.dialects import SPARK
 from fairramp.deploy.formula import FEW_GROUPS, decision, formula_of, kind_of
 from fairramp.rule.rule import Rule
 
-__all__ = ["apply"]
-
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Selections of the table: the key, the group, the chance, the draw."""

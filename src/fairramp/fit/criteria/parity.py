@@ -41,8 +41,6 @@ from fairramp.core.curve import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribu
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Fixed, Problem, Solution
 
-__all__ = ["PARITY", "place_ramps", "solve_parity"]
-
 #: Rates looked up at once while searching for the best target.
 _TRIED_AT_ONCE = 1 << 12
 #: Ramps narrower than this magnify the last digits of the best target, which are then looked after.

@@ -28,8 +28,6 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Criterion, Problem, Solution
 
-__all__ = ["WithinStrata"]
-
 
 class WithinStrata:
     """Another criterion, in each stratum by itself.

@@ -31,8 +31,6 @@ from fairramp.show import sentences
 from fairramp.show.report.measured import KnownRows, Measured, placed_ramps
 from fairramp.show.words import plain_name
 
-__all__ = ["Content", "Group", "Outcome", "make_content"]
-
 #: Up to so many groups, steps of the slider at most.
 STEPS = ((12, 40), (300, 20))
 #: Steps for still more groups.

@@ -25,8 +25,6 @@ from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 
-__all__ = ["KnownRows", "Measured", "placed_ramps"]
-
 #: Parts of the score range in a histogram; a power of two, so that bins of a summary fall into one each.
 PARTS = 64
 

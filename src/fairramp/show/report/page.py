@@ -20,8 +20,6 @@ from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, t
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.words import fixed, full, isolated, largest, level, percent, points
 
-__all__ = ["content_charts", "render"]
-
 #: Rows of the table; more groups would make the page too large for an e-mail.
 MOST_ROWS = 600
 
