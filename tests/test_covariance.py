@@ -389,7 +389,7 @@ def test_the_estimator_takes_strata_from_columns_of_x():
     assert [sum(fresh.rule_.record.rows[i : i + 2]) for i in (0, 2, 4)] == [
         a + b for a, b in zip(before, np.bincount(kept["department"]).tolist(), strict=True)
     ]
-    with pytest.raises(InputError, match="`criterion` has changed since `fit`"):
-        fair.set_params(criterion=None).partial_fit(more, more_y, sensitive_features=more_sex)
+    with pytest.raises(InputError, match="`strata` has changed since `fit`"):
+        fair.set_params(strata=None).partial_fit(more, more_y, sensitive_features=more_sex)
     with pytest.raises(InputError, match=r"`strata` names 'division', but X has the columns"):
         fair.set_params(strata="division").fit(frame, y, sensitive_features=sex)

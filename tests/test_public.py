@@ -30,6 +30,7 @@ NAMES = ERRORS | {
     "HiddenSplit",
     "Ramp",
     "RandomizedThresholdOptimizer",
+    "Rates",
     "Report",
     "Rule",
     "SGD",
@@ -92,7 +93,13 @@ def test_every_public_name_has_an_example(name):
 
 
 #: Used by other modules, or explained once for all by their class.
-PLAIN = {"Rule.chances", "Rule.encode", "Rule.knows", "Rule.ramps_of", "Rule.sample"}
+PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
+    "Rule.chances",
+    "Rule.encode",
+    "Rule.knows",
+    "Rule.ramps_of",
+    "Rule.sample",
+}
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
 ROOMS = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
 

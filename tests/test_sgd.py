@@ -83,7 +83,7 @@ def test_the_record_shows_how_the_descent_went():
 def test_a_trace_is_read_strictly():
     text = quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=1)).to_json()
     for old, new, reason in (
-        ('"solver": "sgd"', '"solver": "magic"', '"solver" must be "exact" or "sgd"'),
+        ('"solver": "sgd"', '"solver": "magic"', '"record.solver" must be "exact" or "sgd", got \'magic\''),
         ('"trace": [\n', '"trace": [\n   [0.5],\n', '"trace" of the record must have one entry per group'),
     ):
         assert old in text

@@ -89,7 +89,7 @@ def test_a_rule_remembers_percent(shell):
     rule = fairramp.Rule.load(shell.folder / "rule.json")
     assert (rule.scale, rule.cutoff, rule.ramps[0].width) == ("percent", 50, 0.01)
     assert "in percent" in done.stdout
-    assert f"{rule.ramps[0].threshold * 100:.4f}" in done.stdout
+    assert f"{rule.thresholds[0] * 100:.4f}" in done.stdout
     shell("apply", "rule.json", "s.csv", "-o", "o.csv", "-q")
     shell.write("small.csv", "Nr;Score;Geschlecht\r\n1;0,60;w\r\n2;0,90;m\r\n")
     done = shell("apply", "rule.json", "small.csv", "-o", "small-out.csv")

@@ -140,8 +140,10 @@ def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
     unit = 100 if rule.scale == "percent" else 1
     assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
-        assert content["pooled"]["threshold"] == rule.pooled.threshold
-        assert f"one that the fit did not see gets the threshold {rule.pooled.threshold:.4f}" in said(inside)
+        assert content["pooled"]["threshold"] == rule.threshold_of(rule.pooled)
+        assert f"one that the fit did not see gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
+            inside
+        )
 
 
 def test_names_with_line_ends_stay_on_their_line(inside):

@@ -464,7 +464,9 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
 @pytest.mark.parametrize("width", [0, 0.2])
 def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
     rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
-    monkeypatch.setattr(frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4])))
+    monkeypatch.setattr(
+        frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4]), 1.0, 1.0, False, 0)
+    )
     rule = Rule(("a",), (Ramp.centered(0.5, width),))
     found = columns_of(rule.apply(table(engine, rows), score="p", group="g", id="number", key=KEY))
     assert found["probability"] == [0.0, None, None, 1.0]

@@ -146,8 +146,8 @@ def simulate(case, replicates, seed=0):
             certified.append(first[0])
             proven.append(first[1])
             continue
-        r = rule.record
-        key = (r.rows_above, r.rows_inside, r.rate_after, r.effective_rows if r.weighted else None)
+        r, weighted = rule.record.rates["selection"], rule.record.weighted
+        key = (r.rows_above, r.rows_inside, r.after, r.effective_rows if weighted else None)
         if key not in known:
             certificate = rule.certificate(NOMINAL)
             theorems = [c.gap for c in (certificate, *certificate.others) if c.is_theorem]

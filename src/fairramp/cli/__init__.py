@@ -1,7 +1,4 @@
-"""The command line: a file of scores in, a file of decisions out.
-
-    DATA  →  tables.py: a DuckDB relation  →  fairramp  →  tables.py: a file, whole or not at all
-                                                        →  render.py: text for people, JSON for machines
+"""The command line: a file of scores in, a file of decisions out; parse, call the library, print.
 
 No mathematics lives here. Nothing heavy is imported before it is needed: `fairramp --help` has to feel instant.
 """

@@ -44,7 +44,7 @@ class Table:
 
     Examples
     --------
-    >>> from fairramp.table import Table
+    >>> from fairramp import Table
     >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
     >>> table["rate"].max()
     np.float64(0.5)

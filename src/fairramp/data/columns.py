@@ -20,6 +20,13 @@ class Columns:
         Of what makes a group, and a stratum; `strata` is None also where there are no strata.
     id : str or None
         Of who each row is.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> fairramp.fit_rule(data.score, {"sex": data.sex}).columns
+    Columns(score=None, groups=('sex',), strata=None, id=None)
     """
 
     score: str | None = None
@@ -33,7 +40,7 @@ class Columns:
             self.score if score is None else column_name("score", score),
             self.groups if group is None else column_names("group", group),
             self.strata if strata is None else column_names("strata", strata),
-            self.id if id is None else column_name("id", id),
+            None if id is None else column_name("id", id),  # a rule remembers no id
         )
 
     @property
