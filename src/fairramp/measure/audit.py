@@ -197,7 +197,7 @@ class Audit(Drawn):
         >>> found.to_dict()["before"]["gap"]
         0.5
         """
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
         """Gap and impact ratio with their limits, before and after.
@@ -379,9 +379,7 @@ def _limits(
     strata: Integers | None,
 ) -> tuple[float, float]:
     """Limits of a gap or ratio; with strata, each gets its share of the error."""
-    if strata is None:
-        return interval(rates, rows, confidence)
-    cells = strata_slices(strata, len(strata))
+    cells = strata_slices(strata, len(rates))
     pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
     shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
     found = [
@@ -392,13 +390,13 @@ def _limits(
     return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
-def _plain(value: Any) -> Any:
-    """Tuples as lists and NaN as None, all the way down."""
+def plain(value: Any) -> Any:
+    """A value as JSON has it: tuples as lists and None for NaN, which says that no row counts."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and value != value else value
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return None if value != value else value
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

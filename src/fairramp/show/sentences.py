@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -36,9 +37,7 @@ STANDS = "nothing changes. The classifier's own decisions stand, for everybody."
 MOST_CERTIFIED = 60
 
 
-def _with_rows(groups: Sequence[tuple[Label, int]]) -> str:
-    return with_rows(groups, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
-
+_with_rows = partial(with_rows, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
 
 #: How a page spells what certificates and checks say.
 _PAGE = Spelling(level, points, points, method=lambda kind: "", groups=_with_rows, group="")
@@ -127,11 +126,9 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
 def promise(rule: Rule, confidence: float) -> Promise:
     """What is certified of a rule."""
     found = certify(rule, confidence)
-    said = " ".join(found.sentences(_PAGE))
-    if len(rule.groups) == 1:
-        said = "There is one single group, so there is no gap to bound."
-    proven = found.proven.gap if found.proven else None
-    return Promise(said, found.assumptions, found.gap, found.kind, found.is_theorem, proven)
+    several, proven = len(rule.groups) > 1, found.proven.gap if found.proven else None
+    said = found.sentences(_PAGE) if several else ["There is one single group, so there is no gap to bound."]
+    return Promise(" ".join(said), found.assumptions, found.gap, found.kind, found.is_theorem, proven)
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:
