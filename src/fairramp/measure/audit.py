@@ -233,9 +233,8 @@ class Audit(Drawn):
         parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
-        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence"
-        if self.randomised is not None:
-            last += f"; {self.randomised:.2%} of the decisions are drawn"
+        drawn = "" if self.randomised is None else f"; {self.randomised:.2%} of the decisions are drawn"
+        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence{drawn}"
         return [*parts, self.gaps(), last]
 
 
@@ -321,12 +320,11 @@ def audit(
     more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
-        drawn = ((h > 0) & (h < 1)).astype(np.float64)
         more = {
             "after": selection(sums, h, outcomes, confidence, of),
             "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
             "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
-            "randomised": sums.overall(drawn),
+            "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
     if outcomes is not None:
         more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))

@@ -111,6 +111,5 @@ def _beta_cdfs(laws: Floats, x: Floats) -> Floats:
 
 def _beta_quantile(laws: Floats, level: float) -> Floats:
     a, b = laws
-    inner = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
-    quantile: Floats = np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, inner))
-    return quantile
+    quantile: Floats = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
+    return np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, quantile))

@@ -195,9 +195,9 @@ class Certificate:
         if (proven := self.proven) is not None:
             beside = (
                 f"proven, with the same confidence, is {spelled.gap(proven.gap)}{spelled.method(proven.kind)}"
+                if proven.gap < 1
+                else "for a proof the fit rows are too few"
             )
-        if proven is not None and proven.gap >= 1:
-            beside = "for a proof the fit rows are too few"
         found.append(
             f"This is a theorem{spelled.method(self.kind)}."
             if self.is_theorem
@@ -207,8 +207,9 @@ class Certificate:
             found.append(f"Widest for {spelled.group}{spelled.groups([self.widest_for])}.")
         if (rest := self.rest) is not None:
             more = f"; proven is {spelled.gap(rest.proven.gap)}" if rest.proven and not rest.is_theorem else ""
-            most = f"at most {spelled.gap(rest.gap)} between the others"
-            found[-1] += f" {without(self.left_out, spelled)}, {most}{more}."
+            found[-1] += (
+                f" {without(self.left_out, spelled)}, at most {spelled.gap(rest.gap)} between the others{more}."
+            )
         return found
 
     def __repr__(self) -> str:
@@ -278,8 +279,7 @@ def _bounded(sample: "_Sample", solver: str, confidence: float) -> Certificate:
 
 def promised_gaps(rule: Rule, certificate: Certificate) -> list[float]:
     """What is promised of each stratum's gap, all at once, or of the one gap there is: proven where possible."""
-    assert rule.record is not None
-    sample = _Sample.of(rule, rule.record)
+    sample = _Sample.of(rule, certifiable(rule))
     if sample.strata is None:
         return [(certificate.proven or certificate).gap]
     if not sample.plain:
@@ -333,8 +333,11 @@ class _Sample:
 
     def without(self, groups: Integers) -> "_Sample":
         """The same of the other groups."""
-        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
-        kept: dict[str, Any] = {name: np.delete(values, groups) for name, values in arrays.items()}
+        kept: dict[str, Any] = {
+            name: np.delete(values, groups)
+            for name, values in vars(self).items()
+            if isinstance(values, np.ndarray)
+        }
         return replace(self, **kept)
 
     def limits(self) -> tuple[Floats, Floats]:

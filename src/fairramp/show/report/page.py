@@ -35,11 +35,10 @@ _HERE = Path(__file__).parent
 
 def render(content: Content) -> str:
     """The page as text."""
-    environment = jinja2.Environment(
+    page, style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    template = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    template = environment.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
-    style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    ).from_string(page)
     bundle = _bundle()
     seats, columns, decimals = largest(content.sizes, MOST_ROWS), _columns(content), _decimals(content)
     said = [_say(content, outcome) for outcome in content.outcomes]
@@ -286,9 +285,11 @@ class _Column(NamedTuple):
 
 def _columns(content: Content) -> list[_Column]:
     """The columns of the table."""
-    ramps = [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
-    if content.settings["ramp_width"] == 0:
-        ramps = [_Column("chance at threshold", "share", ("tie_chances",))]
+    ramps = (
+        [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
+        if content.settings["ramp_width"] > 0
+        else [_Column("chance at threshold", "share", ("tie_chances",))]
+    )
     found = [
         _Column("rows", "whole", ("sizes",), moves=False),
         _Column("threshold", "score", ("thresholds",)),
