@@ -315,23 +315,22 @@ def audit(
     )
     sums, names = Sums.of(sample)
     of = None if strata is None else stratum_index(names)
-    outcomes = sample.outcomes
     own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
     more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
         more = {
-            "after": selection(sums, h, outcomes, confidence, of),
+            "after": selection(sums, h, sample.outcomes, confidence, of),
             "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
             "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
             "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
-    if outcomes is not None:
+    if sample.outcomes is not None:
         more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
-        before=selection(sums, own, outcomes, confidence, of),
+        before=selection(sums, own, sample.outcomes, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one

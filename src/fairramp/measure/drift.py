@@ -163,8 +163,10 @@ class Check:
             return f"Nothing shows that the gap has left what was promised: {self._numbers(spelled)}"
         if self.has_drifted or self.rest is None:
             return f"The gap has left what was promised: {self._numbers(spelled)}"
-        others = spelled.groups(self.left_out)
-        return f"Without {others}, the gap has left what was promised: {self.rest._numbers(spelled)}"
+        return (
+            f"Without {spelled.groups(self.left_out)}, the gap has left what was promised: "
+            f"{self.rest._numbers(spelled)}"
+        )
 
     def __repr__(self) -> str:
         parts, rest, each, others = [f"The {self._finding()}"], self.rest, "", ""

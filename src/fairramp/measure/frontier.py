@@ -152,9 +152,10 @@ def frontier(
     fit = measured = LabelledScores.of(rows)
     if validation is not None:
         *arrays, weights = split_validation(validation)
-        same = Columns(groups=rows.columns.groups)
         measured = LabelledScores.of(
-            Sample.of_arrays(*arrays, scale=meaning, sample_weight=weights, columns=same)
+            Sample.of_arrays(
+                *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=rows.columns.groups)
+            )
         )
     seat = _seats(measured, fit)
 
@@ -200,8 +201,7 @@ def _rates(labelled: LabelledScores, chances: Floats) -> Floats:
 
 def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     if max_gaps is None:
-        gap = max(largest_gap(own_rates), 0.01)
-        return [gap * i / 20 for i in range(21)]
+        return [max(largest_gap(own_rates), 0.01) * i / 20 for i in range(21)]
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:

@@ -114,8 +114,7 @@ def ramps_chart(
         )
         layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
     height = 56 if not histograms else 130 if n <= 3 else 84
-    tables = {"feet": feet, "tops": tops, "thresholds": thresholds}
-    return rows_of_groups(groups, height, tables, layers, title)
+    return rows_of_groups(groups, height, {"feet": feet, "tops": tops, "thresholds": thresholds}, layers, title)
 
 
 def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[dict[str, Any]]:
@@ -144,8 +143,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
     """
     theme, y = groups.theme, y_axis(len(groups))
     values = [v for rows in (before, *after) for row in rows for v in row if v is not None]
-    top = min(max(max(values) * 1.18, 0.02), 1.12)
-    x = partial(x_axis, title="selection rate", domain=(0, top), form="~%")
+    x = partial(x_axis, title="selection rate", domain=(0, min(max(max(values) * 1.18, 0.02), 1.12)), form="~%")
     hover = [
         alt.Tooltip("name:N", title="group"),
         alt.Tooltip("when:N", title="decisions"),
@@ -246,8 +244,10 @@ def frontier_chart(
 
     `drawn` are the positions that belong to the curve.
     """
-    order = sorted(range(len(gaps)) if drawn is None else drawn, key=lambda i: gaps[i])
-    curve = [{"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]} for i in order]
+    curve = [
+        {"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
+        for i in sorted(range(len(gaps)) if drawn is None else drawn, key=gaps.__getitem__)
+    ]
     named = {"classifier alone": own} | ({"this rule": chosen} if chosen else {})
     places: list[dict[str, Any]] = [
         {"x": 100 * gap, "a": accuracy, "text": text} for text, (gap, accuracy) in named.items()
@@ -284,8 +284,9 @@ def frontier_chart(
             .transform_calculate(x="100 * gaps[at]", a="accuracies[at]")
             .mark_point(size=110, filled=True, color=theme.other, opacity=1)
         )
-    tables = {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}
-    return layered(layers, curve, tables, theme, 300, title)
+    return layered(
+        layers, curve, {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}, theme, 300, title
+    )
 
 
 # What .plot() returns ---------------------------------------------------------------------------

@@ -180,8 +180,9 @@ def rows_of_groups(
         .encode(y=y_axis(n), text="name:N")
     )
     told = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
-    data = [{"g": i} for i in range(n)]
-    return layered([*layers, names], data, told | dict(tables), groups.theme, row * n, title)
+    return layered(
+        [*layers, names], [{"g": i} for i in range(n)], told | dict(tables), groups.theme, row * n, title
+    )
 
 
 def finished(chart: Any, theme: Theme = PRINTED) -> Any:

@@ -114,13 +114,15 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
 
     Where the rule is not, theirs would be taken for its.
     """
-    if refused is not None:
-        return (
-            "The reported rule has no certificate, and so the rules at the other positions are given none either."
-        )
-    if n_groups > MOST_CERTIFIED:
-        return f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more."
-    return None
+    reasons = {
+        "The reported rule has no certificate, and so the rules at the other positions are given none either.": (
+            refused is not None
+        ),
+        f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more.": (
+            n_groups > MOST_CERTIFIED
+        ),
+    }
+    return next((text for text, holds in reasons.items() if holds), None)
 
 
 def promise(rule: Rule, confidence: float) -> Promise:
