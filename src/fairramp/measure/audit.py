@@ -197,7 +197,7 @@ class Audit(Drawn):
         >>> found.to_dict()["before"]["gap"]
         0.5
         """
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
         """Gap and impact ratio with their limits, before and after.
@@ -233,9 +233,8 @@ class Audit(Drawn):
         parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
-        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence"
-        if self.randomised is not None:
-            last += f"; {self.randomised:.2%} of the decisions are drawn"
+        drawn = "" if self.randomised is None else f"; {self.randomised:.2%} of the decisions are drawn"
+        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence{drawn}"
         return [*parts, self.gaps(), last]
 
 
@@ -316,24 +315,22 @@ def audit(
     )
     sums, names = Sums.of(sample)
     of = None if strata is None else stratum_index(names)
-    outcomes = sample.outcomes
     own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
     more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
-        drawn = ((h > 0) & (h < 1)).astype(np.float64)
         more = {
-            "after": selection(sums, h, outcomes, confidence, of),
+            "after": selection(sums, h, sample.outcomes, confidence, of),
             "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
             "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
-            "randomised": sums.overall(drawn),
+            "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
-    if outcomes is not None:
+    if sample.outcomes is not None:
         more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
-        before=selection(sums, own, outcomes, confidence, of),
+        before=selection(sums, own, sample.outcomes, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
@@ -379,9 +376,7 @@ def _limits(
     strata: Integers | None,
 ) -> tuple[float, float]:
     """Limits of a gap or ratio; with strata, each gets its share of the error."""
-    if strata is None:
-        return interval(rates, rows, confidence)
-    cells = strata_slices(strata, len(strata))
+    cells = strata_slices(strata, len(rates))
     pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
     shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
     found = [
@@ -392,13 +387,13 @@ def _limits(
     return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
-def _plain(value: Any) -> Any:
-    """Tuples as lists and NaN as None, all the way down."""
+def plain(value: Any) -> Any:
+    """A value as JSON has it: tuples as lists and None for NaN, which says that no row counts."""
     if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and value != value else value
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return None if value != value else value
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -66,12 +66,9 @@ def _range_quantile(smallest: Floats, largest: Floats, confidence: float, least:
     if n_groups > _MAX_EXACT_GROUPS:
         return max(least, _union(smallest, largest, confidence))
     tail = (1 - confidence) * 1e-5 / n_groups
-    low = float(_beta_quantile(smallest, tail).min())
-    high = float(_beta_quantile(smallest, 1 - tail).max())
+    low, high = _beta_quantile(smallest, tail).min(), _beta_quantile(smallest, 1 - tail).max()
     x: Floats = np.linspace(low, high, _CUTS + 1)
-    below = _beta_cdfs(smallest, x)
-    mass = np.diff(below, axis=1)
-    mass[:, 0] += below[:, 0]
+    mass = np.diff(_beta_cdfs(smallest, x[1:]), axis=1, prepend=0.0)  # the first cell has all that is below it
     middle = (x[1:] + x[:-1]) / 2
     at_middle = _beta_cdfs(smallest, middle)
 
@@ -114,6 +111,5 @@ def _beta_cdfs(laws: Floats, x: Floats) -> Floats:
 
 def _beta_quantile(laws: Floats, level: float) -> Floats:
     a, b = laws
-    inner = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
-    quantile: Floats = np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, inner))
-    return quantile
+    quantile: Floats = betaincinv(np.maximum(a, 1e-9), np.maximum(b, 1e-9), level)
+    return np.where(a <= 0, 0.0, np.where(b <= 0, 1.0, quantile))

@@ -29,8 +29,14 @@ from fairramp.errors import InputError
 
 __all__ = ["impossibility_bound", "proposition_1_bound", "theorem_1_bound", "theorem_2_bound"]
 
-#: Effective rows of weighted groups are at least 1, but for rounding.
-_ONE_ROW = 1 - 1e-9
+#: What numbers must be, and between which they must lie.
+_RANGES = {
+    # Effective rows of weighted groups are at least 1, but for rounding.
+    "n_rows": ("must be a finite number from 1 on", 1 - 1e-9, math.inf),
+    "delta": ("must be a number between 0 and 1", 0.0, 1.0),
+    "ramp_width": ("must be a positive number", 0.0, math.inf),
+    "learning_rate": ("must be a positive number", 0.0, math.inf),
+}
 
 
 def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) -> float:
@@ -53,10 +59,10 @@ def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) 
     >>> round(bounds.theorem_1_bound(10_000, n_groups=2, max_gap=0, delta=0.05), 2)
     0.39
     """
-    n, k = _n_rows(n_rows), checked_whole("n_groups", n_groups)
+    n, k = _inside("n_rows", n_rows), checked_whole("n_groups", n_groups)
     check_number("max_gap", max_gap, 0.0, 1.0)
     complexity = 8 * math.sqrt(2 * math.log(math.e * n / 2) / n)
-    return max_gap + complexity + 2 * math.sqrt(math.log(2 * k / _delta(delta)) / n)
+    return max_gap + complexity + 2 * math.sqrt(math.log(2 * k / _inside("delta", delta)) / n)
 
 
 def theorem_2_bound(
@@ -81,10 +87,10 @@ def theorem_2_bound(
     >>> round(bounds.theorem_2_bound(10**9, n_groups=2, ramp_width=0.05, miscalibration=0, delta=0.05), 2)
     0.3
     """
-    n, k = _n_rows(n_rows), checked_whole("n_groups", n_groups)
-    gamma = 2 * _between("ramp_width", ramp_width, 0.0, math.inf, "must be a positive number")
+    n, k = _inside("n_rows", n_rows), checked_whole("n_groups", n_groups)
+    gamma = 2 * _inside("ramp_width", ramp_width)
     check_number("miscalibration", miscalibration, 0.0, 2.0)
-    statistical = 4 * math.sqrt((2 * k + 2 * math.log(2 / _delta(delta))) / n)
+    statistical = 4 * math.sqrt((2 * k + 2 * math.log(2 / _inside("delta", delta))) / n)
     return 2 * gamma + 8 * (2 + 1 / gamma) / math.cbrt(n) + miscalibration + statistical
 
 
@@ -119,7 +125,7 @@ def proposition_1_bound(
     """
     check_number("target_rate", target_rate, 0.0, 1.0)
     check_number("max_gap", max_gap, 0.0, 1.0)
-    alpha = _between("learning_rate", learning_rate, 0.0, math.inf, "must be a positive number")
+    alpha = _inside("learning_rate", learning_rate)
     t = as_column(multipliers, "multipliers")
     return (1 + target_rate + max_gap) ** 2 * alpha + float(t @ t) / (2 * checked_whole("steps", steps) * alpha)
 
@@ -173,16 +179,9 @@ def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Flo
     return h, q, relative / relative.sum()
 
 
-def _n_rows(value: Any) -> float:
-    return _between("n_rows", value, _ONE_ROW, math.inf, "must be a finite number from 1 on")
-
-
-def _delta(value: Any) -> float:
-    return _between("delta", value, 0.0, 1.0, "must be a number between 0 and 1")
-
-
-def _between(name: str, value: Any, low: float, high: float, rule: str) -> float:
-    """A number above `low` and below `high`."""
+def _inside(name: str, value: Any) -> float:
+    """A number inside its range."""
+    rule, low, high = _RANGES[name]
     if not is_real(value) or not low < value < high:
         raise InputError(rule, argument=name, got=value)
     return float(value)

@@ -24,6 +24,7 @@ always assumed. Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2; Massa
 """
 
 import textwrap
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,12 +33,12 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.cells import strata_slices, widest, worst_stratum
-from fairramp.core.checks import check_number, check_option
+from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, notebook_html, percentage, with_rows
-from fairramp.errors import FairrampError, InputError
+from fairramp.errors import FairrampError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
@@ -187,16 +188,16 @@ class Certificate:
         found = [
             f"{sure} no two groups' selection rates {where}differ by more than {spelled.most(self.gap)} in the "
             "population that the fit rows were drawn from."
+            if self.gap < 1
+            else f"{sure} nothing can be said about the population: the fit rows are too few."
         ]
-        if self.gap >= 1:
-            found = [f"{sure} nothing can be said about the population: the fit rows are too few."]
         beside = "nothing is proven for weighted rows"
         if (proven := self.proven) is not None:
             beside = (
                 f"proven, with the same confidence, is {spelled.gap(proven.gap)}{spelled.method(proven.kind)}"
+                if proven.gap < 1
+                else "for a proof the fit rows are too few"
             )
-        if proven is not None and proven.gap >= 1:
-            beside = "for a proof the fit rows are too few"
         found.append(
             f"This is a theorem{spelled.method(self.kind)}."
             if self.is_theorem
@@ -206,8 +207,9 @@ class Certificate:
             found.append(f"Widest for {spelled.group}{spelled.groups([self.widest_for])}.")
         if (rest := self.rest) is not None:
             more = f"; proven is {spelled.gap(rest.proven.gap)}" if rest.proven and not rest.is_theorem else ""
-            most = f"at most {spelled.gap(rest.gap)} between the others"
-            found[-1] += f" {without(self.left_out, spelled)}, {most}{more}."
+            found[-1] += (
+                f" {without(self.left_out, spelled)}, at most {spelled.gap(rest.gap)} between the others{more}."
+            )
         return found
 
     def __repr__(self) -> str:
@@ -268,11 +270,8 @@ def _small_groups(s: "_Sample") -> Integers:
 
 
 def _bounded(sample: "_Sample", solver: str, confidence: float) -> Certificate:
-    kinds = list(_BOUNDS)
-    if solver == "sgd":
-        kinds = ["dkw"]  # the others need thresholds that meet the target exactly
-    elif sample.strata is not None:
-        kinds = ["beta", "kl", "dkw"]
+    every = list(_BOUNDS) if sample.strata is None else ["beta", "kl", "dkw"]
+    kinds = ["dkw"] if solver == "sgd" else every  # the others need thresholds that meet the target exactly
     main, *others = (_certificate(kind, sample, confidence) for kind in kinds)
     ranked = tuple(sorted(others, key=lambda c: c.gap))
     return replace(main, others=ranked, within_strata=sample.strata is not None)
@@ -280,15 +279,13 @@ def _bounded(sample: "_Sample", solver: str, confidence: float) -> Certificate:
 
 def promised_gaps(rule: Rule, certificate: Certificate) -> list[float]:
     """What is promised of each stratum's gap, all at once, or of the one gap there is: proven where possible."""
-    assert rule.record is not None
-    sample = _Sample.of(rule, rule.record)
+    sample = _Sample.of(rule, certifiable(rule))
     if sample.strata is None:
         return [(certificate.proven or certificate).gap]
     if not sample.plain:
         return [certificate.gap] * (sample.strata[-1] + 1)
     lower, upper = _dkw_limits(sample, certificate.confidence)
-    parts = strata_slices(sample.strata, len(lower))
-    return [min(widest(lower[part], upper[part]), 1.0) for part in parts]
+    return [min(widest(lower[p], upper[p]), 1.0) for p in strata_slices(sample.strata, len(lower))]
 
 
 @dataclass(frozen=True)
@@ -336,8 +333,11 @@ class _Sample:
 
     def without(self, groups: Integers) -> "_Sample":
         """The same of the other groups."""
-        arrays = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray)}
-        kept: dict[str, Any] = {name: np.delete(values, groups) for name, values in arrays.items()}
+        kept: dict[str, Any] = {
+            name: np.delete(values, groups)
+            for name, values in vars(self).items()
+            if isinstance(values, np.ndarray)
+        }
         return replace(self, **kept)
 
     def limits(self) -> tuple[Floats, Floats]:
@@ -360,9 +360,9 @@ def _beta(s: _Sample, confidence: float) -> _Bound:
     more = np.ceil(s.rows * s.errors)
     lower = np.maximum(s.from_threshold - more, 0.0)
     upper = np.minimum(s.from_threshold + ~s.on_a_score + more, s.rows + 1)
-    text = "No two people may share a score."
-    if s.inexact:
-        text = f"It is not exact because of {_listed(s.inexact)}."
+    text = (
+        f"It is not exact because of {_listed(s.inexact)}." if s.inexact else "No two people may share a score."
+    )
     return worst_range_quantile(s.rows, lower, upper, s.strata, confidence), not s.inexact, text
 
 
@@ -370,8 +370,7 @@ def _kl(s: _Sample, confidence: float) -> _Bound:
     tail = (1 - confidence) / ((2 if s.max_gap == 0 else 6) * len(s.rates))
     least, most = s.limits()
     lower, upper = kl_interval(least, s.rows, tail)
-    if s.errors.any():
-        upper = kl_interval(most, s.rows, tail)[1]
+    upper = kl_interval(most, s.rows, tail)[1] if s.errors.any() else upper
     reasons = [reason for reason in (_LEARNED, _WEIGHTS, _BINS) if reason in s.inexact]
     text = f"It is not proven because of {_listed(reasons)}." if reasons else ""
     return worst_stratum(widest, s.strata, lower, upper), not reasons, text
@@ -442,8 +441,7 @@ def rows_needed(
     check_number("max_gap", max_gap, 1e-6, 1.0)
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     check_number("rate", rate, 0.0, 1.0)
-    if not isinstance(n_groups, int | np.integer) or isinstance(n_groups, bool) or n_groups < 1:
-        raise InputError("must be a whole number from 1 on", argument="n_groups", got=n_groups)
+    checked_whole("n_groups", n_groups)
     check_option("kind", kind, list(_BOUNDS)[:-1])  # the last is never a theorem
 
     def certified(n: int) -> bool:
@@ -452,10 +450,7 @@ def rows_needed(
         sample = _Sample(rows, np.full(n_groups, rate), m, m > 0, np.zeros(n_groups), max_gap=0.0)
         return _certificate(kind, sample, confidence).gap <= max_gap
 
-    low, high = 0, 16
+    high = 16
     while not certified(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if certified(middle) else (middle, high)
-    return high
+        high *= 2
+    return bisect_left(range(high), True, lo=high // 2 + 1 if high > 16 else 1, key=certified)

@@ -24,12 +24,11 @@ from fairramp.core.curve import Floats
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
-from fairramp.measure.certificate import PLAIN, Spelling, certify, promised_gaps, without
+from fairramp.measure.certificate import PLAIN, Spelling, certifiable, certify, promised_gaps, without
 from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.measure.verdict import Verdict, verdict_on, worst
 from fairramp.rule.rule import Rule
 
-_NO_SIGN = "Nothing shows that the gap has left what was promised"
 _SAID = {
     Verdict.WITHIN: "is within",
     Verdict.EXCEEDED: "has left",
@@ -158,14 +157,16 @@ class Check:
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).sentence().partition(": ")[0])
         Nothing shows that the gap has left what was promised
         """
+        if self.is_kept and not self.is_sound:
+            return "The limits of the gap are no numbers, so nothing is decided."
         if self.is_kept:
-            if not self.is_sound:
-                return "The limits of the gap are no numbers, so nothing is decided."
-            return f"{_NO_SIGN}: {self._numbers(spelled)}"
+            return f"Nothing shows that the gap has left what was promised: {self._numbers(spelled)}"
         if self.has_drifted or self.rest is None:
             return f"The gap has left what was promised: {self._numbers(spelled)}"
-        others = spelled.groups(self.left_out)
-        return f"Without {others}, the gap has left what was promised: {self.rest._numbers(spelled)}"
+        return (
+            f"Without {spelled.groups(self.left_out)}, the gap has left what was promised: "
+            f"{self.rest._numbers(spelled)}"
+        )
 
     def __repr__(self) -> str:
         parts, rest, each, others = [f"The {self._finding()}"], self.rest, "", ""
@@ -209,39 +210,35 @@ def check(
     """Compare a rule's gap on new rows with its certificate."""
     certificate = certify(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
-    found = _compared(rule, seen, promised_gaps(rule, certificate), confidence)
-    found = replace(found, widest_for=certificate.widest_for)
-    if certificate.rest is None:
-        return found
+    whole = _compared(rule, seen, promised_gaps(rule, certificate), confidence)
+    found = replace(whole, widest_for=certificate.widest_for)
     small = {label_key(label) for label, _ in certificate.left_out}
     others = seen.of([k for k, label in enumerate(seen.groups) if label_key(label) not in small])
-    if len(others.groups) < 2:
+    if certificate.rest is None or len(others.groups) < 2:
         return found
-    promised = (certificate.rest.proven or certificate.rest).gap
-    return replace(found, left_out=certificate.left_out, rest=_compared(rule, others, [promised], confidence))
+    promised = [(certificate.rest.proven or certificate.rest).gap]
+    return replace(found, left_out=certificate.left_out, rest=_compared(rule, others, promised, confidence))
 
 
 def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
     """The gap of the groups that were seen, beside what was promised of it."""
-    delta, record, stratified = 1 - confidence, rule.record, rule.stratified
-    assert record is not None
+    delta, record, stratified = 1 - confidence, certifiable(rule), rule.stratified
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = [places[label_key(label)] for label in seen.groups]
-    limits = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    both = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
     # Rows that no number counts show nothing.
-    lower, upper = np.where(np.isfinite(seen.effective_rows), limits, np.nan)
+    lower, upper = np.where(np.isfinite(seen.effective_rows), both, np.nan)
     # Each stratum that was seen beside its own promise; all groups at once for parity.
     strata = stratum_index(rule.groups)[seats] if stratified else np.zeros(len(seats), dtype=np.intp)
-    found = []
-    for part in strata_slices(strata, len(seats)):
-        # One group's lower limit less another's upper is `widest` with the limits exchanged.
-        ends = max(widest(upper[part], lower[part]), 0.0), widest(lower[part], upper[part])
-        promised = promises[strata[part.start]]
-        found.append((part, promised, ends, verdict_on(largest_gap(seen.rates[part]), ends, promised)))
-    part, promised, ends, _ = max(found, key=lambda one: one[2][0] - one[1])
+    # One group's lower limit less another's upper is `widest` with the limits exchanged.
+    found = [
+        (p, promises[strata[p.start]], (max(widest(upper[p], lower[p]), 0.0), widest(lower[p], upper[p])))
+        for p in strata_slices(strata, len(seats))
+    ]
+    part, promised, ends = max(found, key=lambda one: one[2][0] - one[1])
     rates, groups = seen.rates[part], seen.groups[part]
     return Check(
-        shown=worst(verdict for *_, verdict in found),
+        shown=worst(verdict_on(largest_gap(seen.rates[p]), limits, most) for p, most, limits in found),
         gap=largest_gap(rates),
         gap_interval=ends,
         promised=promised,

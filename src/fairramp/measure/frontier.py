@@ -152,20 +152,20 @@ def frontier(
     fit = measured = LabelledScores.of(rows)
     if validation is not None:
         *arrays, weights = split_validation(validation)
-        same = Columns(groups=rows.columns.groups)
-        others = Sample.of_arrays(*arrays, scale=meaning, sample_weight=weights, columns=same)
-        measured = LabelledScores.of(others)
+        measured = LabelledScores.of(
+            Sample.of_arrays(
+                *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=rows.columns.groups)
+            )
+        )
     seat = _seats(measured, fit)
 
     cut, points = problem.cutoff, measured.scores.points
     own = (points.place >= cut).astype(np.float64)
     gaps = _checked_gaps(max_gaps, _rates(fit, (fit.scores.points.place >= cut).astype(np.float64)))
     distribution = fit.scores.distribution()
-    found = []
-    for gap in gaps:
-        solution = place_ramps(distribution, fit.most_accurate_rates(PARITY, Gap(gap)), problem)
-        chances = solution.as_arrays.at(points.place, seat[points.group])
-        found.append((_rates(measured, chances), *measured.accuracy(chances)))
+    solutions = (place_ramps(distribution, fit.most_accurate_rates(PARITY, Gap(gap)), problem) for gap in gaps)
+    chances = (solution.as_arrays.at(points.place, seat[points.group]) for solution in solutions)
+    found = [(_rates(measured, h), *measured.accuracy(h)) for h in chances]
     rates, accuracies, errors = (np.array(values) for values in zip(*found, strict=True))
     lowest, highest, off = rates.min(axis=1), rates.max(axis=1), normal_quantile(confidence) * errors
     return Frontier(
@@ -201,8 +201,7 @@ def _rates(labelled: LabelledScores, chances: Floats) -> Floats:
 
 def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     if max_gaps is None:
-        gap = max(largest_gap(own_rates), 0.01)
-        return [gap * i / 20 for i in range(21)]
+        return [max(largest_gap(own_rates), 0.01) * i / 20 for i in range(21)]
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:

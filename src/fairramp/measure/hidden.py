@@ -97,15 +97,14 @@ class HiddenSplit:
     def __repr__(self) -> str:
         n = sum(self.rows)
         rows = f"{n:,} row{'s' if n > 1 else ''}"
-        if self.bound <= _AT_MEAN:
-            text = f"No hidden split: decisions or membership hardly differ between these {rows}."
-        else:
-            text = (
-                f"Even if every known group is equal, some hidden split of these {rows} in two has a covariance "
-                f"of decision and membership of at least {self.bound:.4f} within its sides, on average; this one "
-                f"has {self.covariance:.4f}."
-            )
-        return textwrap.fill(text, 80)
+        return textwrap.fill(
+            f"Even if every known group is equal, some hidden split of these {rows} in two has a covariance of "
+            f"decision and membership of at least {self.bound:.4f} within its sides, on average; this one has "
+            f"{self.covariance:.4f}."
+            if self.bound > _AT_MEAN
+            else f"No hidden split: decisions or membership hardly differ between these {rows}.",
+            80,
+        )
 
 
 def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) -> HiddenSplit:

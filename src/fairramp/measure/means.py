@@ -53,11 +53,10 @@ class Sums:
 
     def effective_rows(self, values: Floats, rates: Floats) -> Floats:
         """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
-        square = self.total(self.squares)
         spread = self.total(self.squares * (values - rates[self.group]) ** 2)
         variance = rates * (1 - rates)
         usable = (variance > 0) & (spread > 0)
-        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, square)
+        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, self.total(self.squares))
         return self.total(self.weights) ** 2 * ratio
 
 

@@ -131,9 +131,14 @@ def tune(
     if not np.isfinite(found).all():
         raise InputError("must give finite numbers", argument="scorer")
     best = int(np.argmax(found))
-    columns = {
-        "ramp_width": [float(width) for width, _ in grid],
-        "target_rate": [target for _, target in grid],
-        "score": found,
-    }
-    return Tuned(rules[best], found[best], Table(columns))
+    return Tuned(
+        rules[best],
+        found[best],
+        Table(
+            {
+                "ramp_width": [float(width) for width, _ in grid],
+                "target_rate": [target for _, target in grid],
+                "score": found,
+            }
+        ),
+    )

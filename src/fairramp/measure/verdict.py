@@ -49,5 +49,4 @@ def verdict_on(gap: float, limits: tuple[float, float], maximum: float) -> Verdi
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Exceeded if one of them is, within if all of them are."""
     found = set(verdicts)
-    order = (Verdict.EXCEEDED, Verdict.UNDECIDED, Verdict.WITHIN)
-    return next(verdict for verdict in order if verdict in found)
+    return next(v for v in (Verdict.EXCEEDED, Verdict.UNDECIDED, Verdict.WITHIN) if v in found)

@@ -57,8 +57,7 @@ def ramps_chart(
     n, theme, (low, high) = len(groups), groups.theme, score_range
     x = partial(x_axis, title=_SCORES.get(scale, "score"), domain=score_range, form="~g")
     y = y_axis(n)
-    ground = alt.Chart().transform_calculate(y="datum.g + 0.96").mark_rule(color=theme.line).encode(y=y)
-    layers = [ground]
+    layers = [alt.Chart().transform_calculate(y="datum.g + 0.96").mark_rule(color=theme.line).encode(y=y)]
     if histograms:
         bars = [bar for g, (shares, size) in enumerate(histograms) for bar in _bars(g, shares, size, low, high)]
         base = (
@@ -78,11 +77,13 @@ def ramps_chart(
             )
         )
         chance = "clamp((datum.end - (feet[at][datum.g] + tops[at][datum.g]) / 2) / (datum.end - datum.x), 0, 1)"
-        selected = base.transform_calculate(c=chance).transform_filter("datum.c > 0")
-        selected = selected.transform_calculate(start="datum.end - datum.c * (datum.end - datum.x)")
         layers += [
             base.mark_rect(opacity=0.28).encode(x=x("x")),
-            selected.mark_rect().encode(x=x("start")),
+            base.transform_calculate(c=chance)
+            .transform_filter("datum.c > 0")
+            .transform_calculate(start="datum.end - datum.c * (datum.end - datum.x)")
+            .mark_rect()
+            .encode(x=x("start")),
         ]
     corners = inline([{"g": g, "k": k} for g in range(n) for k in range(4)])
     place = (
@@ -113,8 +114,7 @@ def ramps_chart(
         )
         layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
     height = 56 if not histograms else 130 if n <= 3 else 84
-    tables = {"feet": feet, "tops": tops, "thresholds": thresholds}
-    return rows_of_groups(groups, height, tables, layers, title)
+    return rows_of_groups(groups, height, {"feet": feet, "tops": tops, "thresholds": thresholds}, layers, title)
 
 
 def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[dict[str, Any]]:
@@ -143,8 +143,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
     """
     theme, y = groups.theme, y_axis(len(groups))
     values = [v for rows in (before, *after) for row in rows for v in row if v is not None]
-    top = min(max(max(values) * 1.18, 0.02), 1.12)
-    x = partial(x_axis, title="selection rate", domain=(0, top), form="~%")
+    x = partial(x_axis, title="selection rate", domain=(0, min(max(max(values) * 1.18, 0.02), 1.12)), form="~%")
     hover = [
         alt.Tooltip("name:N", title="group"),
         alt.Tooltip("when:N", title="decisions"),
@@ -153,16 +152,16 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
             for field, name in (("x", "selection rate"), ("low", "from"), ("high", "to"))
         ),
     ]
-    lines = alt.Chart().transform_calculate(y="datum.g + 0.99").encode(y=y)
-    layers = [lines.mark_rule(color=theme.line, opacity=0.6)]
+    layers = [
+        alt.Chart().transform_calculate(y="datum.g + 0.99").encode(y=y).mark_rule(color=theme.line, opacity=0.6)
+    ]
     hollow: Look = {"fill": theme.paper, "stroke": theme.muted, "strokeWidth": 2}
     muted: Look = {"color": theme.muted}
     drawn: list[tuple[str, float, str, Look, Look, Look]] = [
-        ("before", 0.5 if after else 0.62, "datum.g", muted, hollow, muted | {"fontWeight": 400})
+        ("before", 0.5 if after else 0.62, "datum.g", muted, hollow, muted | {"fontWeight": 400}),
+        ("after", 0.78, "at][datum.g", {}, {}, {"color": theme.ink, "fontWeight": 600}),
     ]
-    if after:
-        drawn.append(("after", 0.78, "at][datum.g", {}, {}, {"color": theme.ink, "fontWeight": 600}))
-    for when, place, row, line, dot, text in drawn:
+    for when, place, row, line, dot, text in drawn if after else drawn[:1]:
         base = (
             alt.Chart()
             .transform_calculate(
@@ -226,8 +225,8 @@ def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") ->
             base.mark_rect(color=colour).encode(x2="zero", y=y_axis(n), y2="y2", tooltip=hover),
             base.mark_text(**side).encode(y=y_axis(n, "middle"), text="text:N"),
         ]
-    layers.append(alt.Chart(inline([{"x": 0}])).mark_rule(color=theme.muted).encode(x=x))
-    return rows_of_groups(groups, 56, {"to_yes": to_yes, "to_no": to_no}, layers, title)
+    zero = alt.Chart(inline([{"x": 0}])).mark_rule(color=theme.muted).encode(x=x)
+    return rows_of_groups(groups, 56, {"to_yes": to_yes, "to_no": to_no}, [*layers, zero], title)
 
 
 def frontier_chart(
@@ -245,8 +244,10 @@ def frontier_chart(
 
     `drawn` are the positions that belong to the curve.
     """
-    order = sorted(range(len(gaps)) if drawn is None else drawn, key=lambda i: gaps[i])
-    curve = [{"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]} for i in order]
+    curve = [
+        {"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
+        for i in sorted(range(len(gaps)) if drawn is None else drawn, key=gaps.__getitem__)
+    ]
     named = {"classifier alone": own} | ({"this rule": chosen} if chosen else {})
     places: list[dict[str, Any]] = [
         {"x": 100 * gap, "a": accuracy, "text": text} for text, (gap, accuracy) in named.items()
@@ -278,11 +279,14 @@ def frontier_chart(
         side: Look = {"align": "right", "dx": 6} if place["x"] > 0.6 * span else {"align": "left", "dx": -4}
         layers.append(base.properties(data=inline([place])).mark_text(dy=dy, **side).encode(text="text:N"))
     if chosen:
-        here = pointed.properties(data=inline([{"g": 0}]))
-        here = here.transform_calculate(x="100 * gaps[at]", a="accuracies[at]")
-        layers.append(here.mark_point(size=110, filled=True, color=theme.other, opacity=1))
-    tables = {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}
-    return layered(layers, curve, tables, theme, 300, title)
+        layers.append(
+            pointed.properties(data=inline([{"g": 0}]))
+            .transform_calculate(x="100 * gaps[at]", a="accuracies[at]")
+            .mark_point(size=110, filled=True, color=theme.other, opacity=1)
+        )
+    return layered(
+        layers, curve, {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}, theme, 300, title
+    )
 
 
 # What .plot() returns ---------------------------------------------------------------------------

@@ -28,9 +28,11 @@ __all__ = [
 
 def missing_extra(name: str) -> FairrampError:
     """What to do where a library of the report is not there."""
-    command = installing("report")
     return FairrampError(
-        "{name} is not installed", remedy="install it with: {command}", name=name, command=command
+        "{name} is not installed",
+        remedy="install it with: {command}",
+        name=name,
+        command=installing("report"),
     )
 
 
@@ -108,10 +110,10 @@ class Groups:
     @property
     def meaning(self) -> str:
         """What the colours mean, if they mean anything."""
-        if not self.special:
-            return ""
         return (
             "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
+            if self.special
+            else ""
         )
 
     @property
@@ -124,15 +126,20 @@ class Groups:
 
 def y_axis(n_rows: int, field: str = "y") -> alt.Y:
     """The vertical axis: one unit per group, from the top."""
-    scale = alt.Scale(domain=[0, n_rows], reverse=True, nice=False, zero=False)
-    return alt.Y(f"{field}:Q", axis=None, scale=scale)
+    return alt.Y(
+        f"{field}:Q", axis=None, scale=alt.Scale(domain=[0, n_rows], reverse=True, nice=False, zero=False)
+    )
 
 
 def x_axis(field: str, title: str, domain: Sequence[float], form: str, **more: Any) -> alt.X:
     """A horizontal axis."""
-    few = alt.ExprRef("width < 420 ? 4 : 8")
-    axis = alt.Axis(title=title, format=form, tickCount=few, labelFlush=True, **more)
-    return alt.X(f"{field}:Q", axis=axis, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
+    return alt.X(
+        f"{field}:Q",
+        axis=alt.Axis(
+            title=title, format=form, tickCount=alt.ExprRef("width < 420 ? 4 : 8"), labelFlush=True, **more
+        ),
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+    )
 
 
 def inline(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
@@ -173,8 +180,9 @@ def rows_of_groups(
         .encode(y=y_axis(n), text="name:N")
     )
     told = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
-    data = [{"g": i} for i in range(n)]
-    return layered([*layers, names], data, told | dict(tables), groups.theme, row * n, title)
+    return layered(
+        [*layers, names], [{"g": i} for i in range(n)], told | dict(tables), groups.theme, row * n, title
+    )
 
 
 def finished(chart: Any, theme: Theme = PRINTED) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -36,9 +37,7 @@ STANDS = "nothing changes. The classifier's own decisions stand, for everybody."
 MOST_CERTIFIED = 60
 
 
-def _with_rows(groups: Sequence[tuple[Label, int]]) -> str:
-    return with_rows(groups, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
-
+_with_rows = partial(with_rows, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
 
 #: How a page spells what certificates and checks say.
 _PAGE = Spelling(level, points, points, method=lambda kind: "", groups=_with_rows, group="")
@@ -115,23 +114,23 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
 
     Where the rule is not, theirs would be taken for its.
     """
-    if refused is not None:
-        return (
-            "The reported rule has no certificate, and so the rules at the other positions are given none either."
-        )
-    if n_groups > MOST_CERTIFIED:
-        return f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more."
-    return None
+    reasons = {
+        "The reported rule has no certificate, and so the rules at the other positions are given none either.": (
+            refused is not None
+        ),
+        f"With {n_groups:,} groups only the reported rule itself is certified; fit this one to see more.": (
+            n_groups > MOST_CERTIFIED
+        ),
+    }
+    return next((text for text, holds in reasons.items() if holds), None)
 
 
 def promise(rule: Rule, confidence: float) -> Promise:
     """What is certified of a rule."""
     found = certify(rule, confidence)
-    said = " ".join(found.sentences(_PAGE))
-    if len(rule.groups) == 1:
-        said = "There is one single group, so there is no gap to bound."
-    proven = found.proven.gap if found.proven else None
-    return Promise(said, found.assumptions, found.gap, found.kind, found.is_theorem, proven)
+    several, proven = len(rule.groups) > 1, found.proven.gap if found.proven else None
+    said = found.sentences(_PAGE) if several else ["There is one single group, so there is no gap to bound."]
+    return Promise(" ".join(said), found.assumptions, found.gap, found.kind, found.is_theorem, proven)
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:

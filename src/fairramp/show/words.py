@@ -23,8 +23,7 @@ def fixed(value: float, decimals: int) -> str:
 
 def percent(share: float, decimals: int = 1) -> str:
     """A share as a percentage; what is not 0 is never shown as 0."""
-    smallest = 0.5 * 10.0**-decimals
-    if 0 < share * 100 < smallest:
+    if 0 < share * 100 < 0.5 * 10.0**-decimals:
         return f"<{NO_BREAK}{fixed(10.0**-decimals, decimals)}{NO_BREAK}%"
     return f"{fixed(share * 100, decimals)}{NO_BREAK}%"
 
@@ -36,8 +35,7 @@ def level(confidence: float) -> str:
 
 def points(difference: float) -> str:
     """A difference of shares in percentage points, with two decimals at most."""
-    text = fixed(difference * 100, 2)
-    text = text[:-1] if text.endswith("0") else text
+    text = fixed(difference * 100, 2).removesuffix("0")
     if text == "0.0" and difference > 1e-9:
         text = f"<{NO_BREAK}0.01"
     return f"{text}{NO_BREAK}points"

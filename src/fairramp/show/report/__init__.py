@@ -52,7 +52,7 @@ class Report:
         write_text(Path(path), self.html, "the report")
 
     def __repr__(self) -> str:
-        c = self.content
         return (
-            f"fairramp report on {c.rows:,} rows in {len(c.groups):,} groups; save it with .save('report.html')"
+            f"fairramp report on {self.content.rows:,} rows in {len(self.content.groups):,} groups; save it with "
+            ".save('report.html')"
         )

@@ -11,6 +11,7 @@ import json
 import platform
 import warnings
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import ceil, floor, log10
 from typing import Any
 
@@ -25,10 +26,10 @@ from fairramp.core.scales import SCALES
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabelledScores
-from fairramp.measure.audit import Selection
+from fairramp.measure.audit import Selection, plain
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
-from fairramp.show.report.measured import KnownRows, Measured, placed_ramps
+from fairramp.show.report.measured import KnownRows, Measured
 from fairramp.show.words import plain_name
 
 #: Up to so many groups, steps of the slider at most.
@@ -194,21 +195,11 @@ class Content:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        return {name: plain(value) for name, value in asdict(self).items()}
 
     def to_json(self) -> str:
         """Everything as JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it: None for NaN, which says that no row counts."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if value != value else value
 
 
 def make_content(
@@ -232,7 +223,7 @@ def make_content(
         rules, fingerprint = _rules(rule, known)
     sample, scale, record = known.sample, known.sample.scale, rule.record
     cells = sample.cells.labels
-    ramps = [placed_ramps(one, cells) for one in rules]
+    ramps = [one.ramps_of(sample.cells)[0] for one in rules]
     measured = Measured.of(known, ramps, confidence)
 
     before, histograms, rows = measured.select(measured.own), measured.histograms(scale), measured.rows
@@ -245,9 +236,11 @@ def make_content(
     )
     own = next(i for i, outcome in enumerate(outcomes) if outcome.is_own)
     in_sample = _is_in_sample(rule, fingerprint, rows, before.rate, outcomes[own].after.rate)
-    checked = None
-    if refused is None:
-        checked = rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
+    checked = (
+        rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
+        if refused is None
+        else None
+    )
     units = scale.shown_per_unit
     return Content(
         title=plain_name(title) if title else "Who is selected?",
@@ -322,25 +315,22 @@ def _is_in_sample(
 def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     """A rule for each position of the slider, the given one at its own, and the fingerprint of these rows."""
     sample = known.sample
-    labelled = LabelledScores.of(sample) if known.settings.needs_labels else None
-
-    def fitted(max_gap: float) -> Rule:
-        return fit_rows(
-            sample.rows,
-            replace(known.settings, max_gap=max_gap),
-            rule.columns,
-            stratified=sample.stratified,
-            weighted=sample.weights is not None,
-            labelled=labelled,
-        )
-
-    first = fitted(0.0)
+    fitted = partial(
+        fit_rows,
+        sample.rows,
+        columns=rule.columns,
+        stratified=sample.stratified,
+        weighted=sample.weights is not None,
+        labelled=LabelledScores.of(sample) if known.settings.needs_labels else None,
+    )
+    first = fitted(replace(known.settings, max_gap=0.0))
     assert first.record is not None
     gaps = _grid(first.record.gap_before, len(sample.cells.labels))
-    if rule.max_gap == 0 and len(gaps) == 1:  # something to compare with, also if all is equal already
-        gaps.append(0.01)
-    found = {0.0: first} | {gap: fitted(gap) for gap in gaps[1:]} | {rule.max_gap: rule}
-    return [found[gap] for gap in sorted(found)], first.record.fingerprint
+    # Something to compare with, also if all is equal already.
+    others = gaps[1:] or ([] if rule.max_gap else [0.01])
+    found = {gap: fitted(replace(known.settings, max_gap=gap)) for gap in others}
+    rules = {0.0: first} | found | {rule.max_gap: rule}
+    return [rules[gap] for gap in sorted(rules)], first.record.fingerprint
 
 
 def _grid(gap: float, n_groups: int) -> list[float]:
@@ -349,17 +339,16 @@ def _grid(gap: float, n_groups: int) -> list[float]:
     if gap <= 1e-9:
         return [0.0]
     wanted = max(gap / steps, SMALLEST_STEP * (1 - 1e-9))
-    exponent = floor(log10(wanted))
-    step = next(s for s in (f * 10.0**exponent for f in (1, 2, 5, 10)) if s >= wanted * (1 - 1e-9))
-    values = [round(step * i, 12) for i in range(ceil(gap / step - 1e-9) + 1)]
-    return [min(value, 1.0) for value in values]
+    rounds = (factor * 10.0 ** floor(log10(wanted)) for factor in (1, 2, 5, 10))
+    step = next(value for value in rounds if value >= wanted * (1 - 1e-9))
+    return [min(round(step * i, 12), 1.0) for i in range(ceil(gap / step - 1e-9) + 1)]
 
 
 def _outcome(
     rule: Rule, is_own: bool, placed: list[Ramp], measured: Measured, names: tuple[str, ...], refused: str | None
 ) -> Outcome:
     ramps = Ramps.of(placed)
-    chances, own = measured.chances(ramps), measured.own
+    chances, own = ramps.at(measured.place, measured.sums.group), measured.own
     after = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
@@ -378,8 +367,8 @@ def _outcome(
         accuracy_interval=measured.accuracy_interval(chances),
         changed_to_yes=tuple(measured.sums.mean(more).tolist()),
         changed_to_no=tuple(measured.sums.mean(less).tolist()),
-        changed=measured.share(more + less),
-        drawn=measured.share(((chances > 0) & (chances < 1)).astype(np.float64)),
+        changed=measured.sums.overall(more + less),
+        drawn=measured.sums.overall(((chances > 0) & (chances < 1)).astype(np.float64)),
         promise=sentences.promise(rule, measured.confidence) if refused is None else sentences.Promise(refused),
         sentence=sentences.STANDS if stands else sentences.comparison(after.rate, names, measured.strata),
     )

@@ -5,7 +5,6 @@
 Rates, changes and errors alike are sums over its points; no row is looked at again.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +12,7 @@ import numpy as np
 
 from fairramp.core.cells import stratum_index
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, label_key
-from fairramp.core.ramps import Ramp, Ramps
+from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
 from fairramp.core.stats import normal_quantile
 from fairramp.data.groups import Codes
@@ -45,8 +43,6 @@ class KnownRows:
         codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
         there, keep = known & occurring, known[values]
-        if not keep.all():
-            sample, values = sample.take(keep), values[keep]
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)
         settings, note = _settings(rule, sample.outcomes is not None)
         gone, others, n = int((~keep).sum()), int((occurring & ~known).sum()), len(rule.groups)
@@ -56,18 +52,9 @@ class KnownRows:
             f"{n - len(present):,} of the rule's {n:,} groups have no row here.": len(present) < n,
             note: note != "",
         }
-        cells = replace(codes, values=(np.cumsum(there) - 1)[values], offset=0, labels=present)
-        sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
+        cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
+        sample = replace(sample.take(keep), cells=cells, groups=sample.groups if rule.stratified else cells)
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
-
-    def by_outcome(self) -> ArrayRows:
-        """The rows by cell and outcome."""
-        sample = self.sample
-        if sample.outcomes is None:
-            return sample.rows
-        values = 2 * sample.cells.values.astype(np.intp) + sample.outcomes.astype(np.intp)
-        cells = Codes(values, 0, tuple(range(2 * len(sample.cells.labels))))
-        return ArrayRows(sample.scores, cells, sample.weights, sample.scale)
 
 
 def _settings(rule: Rule, labelled: bool) -> tuple[Settings, str]:
@@ -95,12 +82,6 @@ def _settings(rule: Rule, labelled: bool) -> tuple[Settings, str]:
     return settings, note
 
 
-def placed_ramps(rule: Rule, labels: Sequence[Label]) -> list[Ramp]:
-    """A rule's ramps, in the order of the groups that occur."""
-    known = dict(zip(map(label_key, rule.groups), rule.ramps, strict=True))
-    return [known[label_key(label)] for label in labels]
-
-
 @dataclass(frozen=True)
 class Measured:
     """Points that are as good as the rows for all of the rules, and for the cut-off."""
@@ -117,10 +98,14 @@ class Measured:
     @classmethod
     def of(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
         """Summarise and look closer until all ramps are exact."""
-        sample, rows, border = known.sample, known.by_outcome(), known.settings.problem.cutoff
-        n_groups, summary = len(sample.cells.labels), rows.summarize()
-        per_group = 1 if sample.outcomes is None else 2
-        cells = np.arange(n_groups) if per_group == 1 else np.array(summary.labels, dtype=np.intp)
+        sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
+        # A cell of the summary is a group's rows with one outcome.
+        per_group, outcomes = (1, 0) if sample.outcomes is None else (2, sample.outcomes.astype(np.intp))
+        values = per_group * sample.cells.values.astype(np.intp) + outcomes
+        codes = Codes(values, 0, tuple(range(per_group * n_groups)))
+        rows = ArrayRows(sample.scores, codes, sample.weights, sample.scale)
+        summary = rows.summarize()
+        cells = np.array(summary.labels, dtype=np.intp)
         seat = cells // per_group
         cutoff = np.full((1, len(seat)), border)
         for width in sorted({ramp.width for ramps in rules for ramp in ramps}):
@@ -142,24 +127,17 @@ class Measured:
             confidence=confidence,
         )
 
-    def chances(self, ramps: Ramps) -> Floats:
-        """Chance of a yes at each point."""
-        return ramps.at(self.place, self.sums.group)
-
     def select(self, chances: Floats) -> Selection:
         """Rates, gaps and errors of decisions with the given chances."""
         return selection(self.sums, chances, self.labels, self.confidence, self.strata)
-
-    def share(self, values: Floats) -> float:
-        """Mean of a quantity over all rows."""
-        return float(self.sums.weights @ values / self.sums.weights.sum())
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
         """Limits of the share of right decisions: a ± z √(Σ w² (c − a)²) / Σ w."""
         if self.labels is None:
             return None
         right = np.where(self.labels == 1, chances, 1 - chances)
-        accuracy, spread = self.share(right), np.sqrt(self.sums.squares @ (right - self.share(right)) ** 2)
+        accuracy = self.sums.overall(right)
+        spread = np.sqrt(self.sums.squares @ (right - accuracy) ** 2)
         half = float(normal_quantile(self.confidence) * spread / self.sums.weights.sum())
         return max(accuracy - half, 0.0), min(accuracy + half, 1.0)
 

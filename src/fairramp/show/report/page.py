@@ -20,6 +20,13 @@ from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, t
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.words import fixed, full, isolated, largest, level, percent, points
 
+try:
+    import jinja2
+    import vl_convert
+    from markupsafe import Markup
+except ImportError as error:
+    raise missing_extra(error.name or "jinja2") from None
+
 #: Rows of the table; more groups would make the page too large for an e-mail.
 MOST_ROWS = 600
 
@@ -28,17 +35,10 @@ _HERE = Path(__file__).parent
 
 def render(content: Content) -> str:
     """The page as text."""
-    try:
-        import jinja2
-        import vl_convert  # noqa: F401
-        from markupsafe import Markup
-    except ImportError as error:
-        raise missing_extra(error.name or "jinja2") from None
-    environment = jinja2.Environment(
+    page, style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    template = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    template = environment.from_string((_HERE / "page.html").read_text(encoding="utf-8"))
-    style, script = ((_HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+    ).from_string(page)
     bundle = _bundle()
     seats, columns, decimals = largest(content.sizes, MOST_ROWS), _columns(content), _decimals(content)
     said = [_say(content, outcome) for outcome in content.outcomes]
@@ -157,8 +157,6 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
 @cache
 def _bundle() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert
-
     text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("<!--", "<\\!--")
     assert "</script" not in text.lower()
     return text
@@ -287,9 +285,11 @@ class _Column(NamedTuple):
 
 def _columns(content: Content) -> list[_Column]:
     """The columns of the table."""
-    ramps = [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
-    if content.settings["ramp_width"] == 0:
-        ramps = [_Column("chance at threshold", "share", ("tie_chances",))]
+    ramps = (
+        [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
+        if content.settings["ramp_width"] > 0
+        else [_Column("chance at threshold", "share", ("tie_chances",))]
+    )
     found = [
         _Column("rows", "whole", ("sizes",), moves=False),
         _Column("threshold", "score", ("thresholds",)),
@@ -329,13 +329,11 @@ def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
 
 def _decimals(content: Content) -> int:
     """Decimals at which the ends of a ramp differ."""
-    width = content.settings["ramp_width"]
-    return 4 if width == 0 else max(4, 2 - floor(log10(width)))
+    return max(4, 2 - floor(log10(content.settings["ramp_width"] or 1.0)))
 
 
 def _origin(content: Content) -> list[tuple[str, str]]:
-    s = content.settings
-    target = s["target_rate"]
+    s, target = content.settings, content.settings["target_rate"]
     return [
         ("Rule (fingerprint)", content.rule_fingerprint),
         ("These rows (fingerprint)", content.data_fingerprint),
