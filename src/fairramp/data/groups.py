@@ -16,13 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
 from fairramp.errors import InputError, shown
 
@@ -52,7 +51,7 @@ class Codes:
         How many columns were coded.
     """
 
-    values: npt.NDArray[np.integer[Any]]
+    values: Array
     offset: int
     labels: tuple[Label, ...]
     names: tuple[str, ...] | None = None
@@ -61,7 +60,7 @@ class Codes:
     def __len__(self) -> int:
         return len(self.values)
 
-    def block(self, start: int, stop: int) -> npt.NDArray[np.intp]:
+    def block(self, start: int, stop: int) -> Integers:
         """Codes of the rows start … stop − 1, counted from 0; not to be written to."""
         values = self.values[start:stop].astype(np.intp, copy=False)
         return values - self.offset if self.offset else values
@@ -70,21 +69,12 @@ class Codes:
         """The number of each row's own group: membership is certain."""
         return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest of the modes
 
-    def occurring(self) -> npt.NDArray[np.bool_]:
+    def occurring(self) -> Booleans:
         """Which of the labels occur in some row."""
         seen = np.zeros(len(self.labels), dtype=bool)
         for start in range(0, len(self), _DENSE_RANGE):
             seen[self.block(start, start + _DENSE_RANGE)] = True
         return seen
-
-
-class Membership(Protocol):
-    """Which group, or mixture of groups, each row belongs to."""
-
-    def __len__(self) -> int: ...
-
-    def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """For each of the rows start … stop − 1, a number that is known for each group."""
 
 
 def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
@@ -198,7 +188,7 @@ def _values(column: Any) -> Any:
     return column.to_pylist() if has_nulls else np.asanyarray(column)
 
 
-def _encode_array(values: npt.NDArray[Any]) -> Codes:
+def _encode_array(values: Array) -> Codes:
     if values.ndim != 1:
         alone = values.ndim == 0
         raise InputError(
@@ -228,7 +218,7 @@ def _encode_arrow(column: Any) -> Codes:
     return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), -1, [None, *labels]))
 
 
-def _encode_integers(values: npt.NDArray[Any]) -> Codes:
+def _encode_integers(values: Array) -> Codes:
     # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     bits = values.view(f"u{values.itemsize}")
@@ -268,7 +258,7 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     return _ordered(codes, 0, labels)
 
 
-def _ordered(values: npt.NDArray[Any], offset: int, labels: Sequence[Label]) -> Codes:
+def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
     """Codes whose labels are in order, equal labels made one."""
     ordered, (places,) = united(labels)
     if np.array_equal(places, np.arange(len(labels))):

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers, sort_keys
-from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution
+from fairramp.core.curve import Booleans, Floats, Integers, sort_keys
+from fairramp.core.points import MAX_RESOLUTION, Points, Summary, join_points, resolution
 from fairramp.core.scales import Scale
-from fairramp.data import engines
+from fairramp.data.engines import engine_of
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
@@ -158,10 +158,9 @@ class LazyRows(Rows):
                 small[f"no_{name}"] = [float(value is None) for value in small[name]]
                 small[name] = [blank if value is None else value for value in small[name]]
                 on.append(f"no_{name}")
-        other = engines.small_table(self._rows, small).with_columns(
-            nw.col(name).cast(schema[name]) for name in self.table.keys
-        )
-        return rows.join(other, on=on, how="inner")
+        other = nw.from_native(engine_of(self._rows).small_table(self._rows.to_native(), small))
+        typed = (nw.col(name).cast(schema[name]) for name in self.table.keys)
+        return rows.join(other.with_columns(typed), on=on, how="inner")
 
     def _sums(self, rows: Any, *by: str, ends: bool = True) -> dict[str, Any]:
         """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""

@@ -45,7 +45,7 @@ class LazyTable:
         weight: str | None = None,
         label: str | None = None,
     ) -> None:
-        frame, plain = engines.plain_names(frame)
+        frame, plain = engines.engine_of(frame).plain_names(frame)
         schema = frame.collect_schema()
         numbers = {"x": ("scores", columns.score), "w": ("sample_weight", weight), "y": ("labels", label)}
         read = {

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairramp.core.checks import library
 from fairramp.core.scales import ROUNDING, SCALES
 from fairramp.data.columns import Columns, prefixed
-from fairramp.deploy.plan import Plan, label_type, library
-from fairramp.errors import InputError
+from fairramp.deploy.plan import Plan, label_type
+from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
 #: The oldest version of the operators in which all those used here work on doubles.
@@ -274,4 +275,4 @@ def tensor_info(name: str, kind: int) -> Any:
 
 def load_onnx() -> Any:
     """The library onnx, with the parts that are used here."""
-    return library("onnx", "checker", "helper", "numpy_helper")
+    return library("onnx", "checker", "helper", "numpy_helper", install=installing("export"))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.core.checks import check_option
+from fairramp.core.checks import check_option, library
 from fairramp.core.labels import label_parts
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, column_name, prefixed
@@ -31,8 +31,8 @@ from fairramp.deploy.dialects import (
     without_nan,
 )
 from fairramp.deploy.formula import Formula, decision
-from fairramp.deploy.plan import check_both, label_type, library
-from fairramp.errors import FairrampError, InputError
+from fairramp.deploy.plan import check_both, label_type
+from fairramp.errors import FairrampError, InputError, installing
 from fairramp.rule.rule import Rule
 
 __all__ = ["expressions", "to_sql"]
@@ -272,7 +272,7 @@ class _Order:
 
     def read_back(self, text: str, *new: str) -> None:
         """Let another parser read the text: one statement, with no name and no text that was not meant."""
-        sqlglot, sound = library("sqlglot"), False
+        sqlglot, sound = library("sqlglot", install=installing("export")), False
         exp = sqlglot.exp
         with suppress(sqlglot.errors.SqlglotError, AttributeError):
             statements = sqlglot.parse(text, dialect=self.dialect.name)
