@@ -50,9 +50,9 @@ def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
 
 def is_real(value: Any) -> bool:
     """Whether a value is a real number; booleans are not."""
-    if type(value) is float:  # nearly always, and ten thousand ramps are checked
-        return True
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return type(value) is float or (  # nearly always, and ten thousand ramps are checked
+        isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    )
 
 
 def checked_width(value: Any) -> float:

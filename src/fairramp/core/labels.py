@@ -26,9 +26,7 @@ _KINDS = (bool, int, str, tuple, NoneType)
 
 def show_label(label: Label) -> str:
     """Text of a label for tables: intersections joined by a slash."""
-    if isinstance(label, tuple):
-        return " / ".join(map(show_label, label))
-    return _UNWRITTEN.get(label, str(label))
+    return " / ".join(map(show_label, label)) if isinstance(label, tuple) else _UNWRITTEN.get(label, str(label))
 
 
 def label_key(label: Label) -> tuple[Any, ...]:

@@ -173,10 +173,8 @@ class Table:
                 return rounded.lstrip("-")
             least = f"{10.0**-self._decimals:.{self._decimals}f}"
             return f"<{least}" if value > 0 else f">-{least}"
-        if isinstance(value, np.integer):
-            return f"{value:,}"
         # What stands in a column of objects is a name, also if it is a number.
-        return one_line(show_label(value))
+        return f"{value:,}" if isinstance(value, np.integer) else _spelled(value)
 
     def text(self, width: int | None = None, *, every: bool = False) -> str:
         """Text of the table; names are cut as far as a `width` asks for, and numbers never.

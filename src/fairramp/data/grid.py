@@ -108,8 +108,13 @@ class Grid:
         moment = np.add.reduceat(p.weight * (p.place - self.edges[bins]), first)
         joined, (lower, upper) = p.summed(first), self._ends(bins[first])
         place = np.clip(lower + moment / joined.weight, lowest, highest)
-        ends = {"lower": np.where(exact, place, lower), "upper": np.where(exact, place, upper)}
-        return replace(joined, place=place, averaged=np.ones(len(first), dtype=bool), **ends)
+        return replace(
+            joined,
+            place=place,
+            lower=np.where(exact, place, lower),
+            upper=np.where(exact, place, upper),
+            averaged=np.ones(len(first), dtype=bool),
+        )
 
 
 def checked_resolution(resolution: Any) -> int:

@@ -161,8 +161,8 @@ def name_of(column: Any) -> str | None:
 def _encode_column(column: Any) -> Codes:
     categorical: Any = getattr(column, "cat", None)
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
-        labels = [canonical_label(v) for v in categorical.categories]
-        return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
+        labels = [None, *map(canonical_label, categorical.categories)]
+        return _occurring(_ordered(np.asarray(categorical.codes), -1, labels))
     values = column if isinstance(column, list | tuple | np.ndarray) else _values(column)
     if isinstance(values, list | tuple):
         return _encode_objects(values)
@@ -213,9 +213,8 @@ def _encode_arrow(column: Any) -> Codes:
         encoded = encoded.combine_chunks()
     labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
     indices = encoded.indices.cast("int32")
-    if not indices.null_count:
-        return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
-    return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), -1, [None, *labels]))
+    offset, missing = (-1, [None]) if indices.null_count else (0, [])
+    return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), offset, [*missing, *labels]))
 
 
 def _encode_integers(values: Array) -> Codes:
@@ -235,10 +234,7 @@ def _encode_integers(values: Array) -> Codes:
 
 def _occurring(codes: Codes) -> Codes:
     """Codes without labels that no row has; a few such labels do no harm and are left."""
-    if len(codes.labels) <= _DIRECT_RANGE:
-        return codes
-    seen = codes.occurring()
-    if seen.all():
+    if len(codes.labels) <= _DIRECT_RANGE or (seen := codes.occurring()).all():
         return codes
     values = (np.cumsum(seen, dtype=np.int32) - 1)[codes.block(0, len(codes))]
     return Codes(values, 0, tuple(compress(codes.labels, seen)))
@@ -254,16 +250,15 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
         refuse_mixed(values)
     code = {value: i for i, value in enumerate(seen)}
-    codes = np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values))
-    return _ordered(codes, 0, labels)
+    return _ordered(np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values)), 0, labels)
 
 
 def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
     """Codes whose labels are in order, equal labels made one."""
     ordered, (places,) = united(labels)
-    if np.array_equal(places, np.arange(len(labels))):
-        return Codes(values, offset, ordered)
-    return Codes(places[values.astype(np.intp, copy=False) - offset], 0, ordered)
+    if not np.array_equal(places, np.arange(len(labels))):
+        values, offset = places[values.astype(np.intp, copy=False) - offset], 0
+    return Codes(values, offset, ordered)
 
 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:

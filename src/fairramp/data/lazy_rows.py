@@ -102,8 +102,8 @@ class LazyRows(Rows):
         means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
         sums = found["n"].astype(np.intp), found["sum_w"], found["w2"]
-        points = grid.filled(self._codes(found), bins, means, low == high, *sums)
-        return Summary(self.profile.labels, grid.joined(points))
+        filled = grid.filled(self._codes(found), bins, means, low == high, *sums)
+        return Summary(self.profile.labels, grid.joined(filled))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
@@ -119,9 +119,7 @@ class LazyRows(Rows):
 
         keys = [self.profile.keys[code] for code in chosen.group.tolist()]
         small: dict[str, list[Any]] = {
-            name: list(column) for name, column in zip(self.table.keys, zip(*keys, strict=True), strict=True)
-        }
-        small |= {
+            **dict(zip(self.table.keys, map(list, zip(*keys, strict=True)), strict=True)),
             "bin": bins.bin.tolist(),
             "low": bins.low.tolist(),
             "high": bins.high.tolist(),

@@ -77,9 +77,8 @@ class Rows(Protocol):
 def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
     """One step nearer to a summary that is exact for the given ramps; the same object if it is exact already."""
     split, average = summary.unresolved(feet, width, edges)
-    if not (split.any() or average.any()):
-        return summary
-    return summary.replace(split | average, rows.refine(summary, split, average))
+    is_exact = not (split | average).any()
+    return summary if is_exact else summary.replace(split | average, rows.refine(summary, split, average))
 
 
 def resolved(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
@@ -136,8 +135,8 @@ class ArrayRows(Rows):
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
         if self._is_sorted:
             n_rows = len(self.scores)
-            points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
-            return Summary.of_occurring(self.codes.labels, points)
+            group, positions = self.codes.block(0, n_rows), self.positions(0, n_rows)
+            return Summary.of_occurring(self.codes.labels, Points.from_rows(group, positions, self.weights))
         _, cells, narrow = self._counted
         if self._bins <= WIDE_BINS:
             return narrow

@@ -67,8 +67,9 @@ def summarize(
     True
     """
     grid = Grid.checked(scale, resolution, cutoff)
-    sample = Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight)
-    return _summarized(sample, grid)
+    return _summarized(
+        Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight), grid
+    )
 
 
 def _summarized(sample: Sample, grid: Grid) -> GroupScores:

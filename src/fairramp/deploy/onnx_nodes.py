@@ -194,10 +194,12 @@ class RuleNodes:
             radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
             raise InputError("The groups of this rule have too many columns for an ONNX model")
-        if len(self.columns) == 1:
-            return whole
-        return self.node(
-            "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
+        return (
+            whole
+            if len(self.columns) == 1
+            else self.node(
+                "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
+            )
         )
 
     def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:

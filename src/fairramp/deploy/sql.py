@@ -225,9 +225,8 @@ class _Order:
                 text = f"coalesce({text}, {empty})"
             conditions.append(f"{text} = {_RAMPS}.label{i}")
             ramps[f"label{i}"] = [empty if part is None else literal(part, self.dialect) for part in parts]
-        for name, numbers in formula.numbers().items():
-            ramps[name] = [literal(number, self.dialect) for number in numbers]
-        return conditions, ramps
+        slopes = formula.numbers().items()
+        return conditions, ramps | {name: [literal(n, self.dialect) for n in numbers] for name, numbers in slopes}
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The probability behind its guard, and what follows from it."""
@@ -299,21 +298,24 @@ class _Order:
         rule, columns = self.rule, self.columns
         low, high = SCALES[rule.scale].score_range
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
-        lines = [
-            f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
-            f"rule: fingerprint {rule.fingerprint}",
-            f"score: column {columns.score}, {rule.scale}, {span}",
-        ]
-        blank = columns.blank(rule.groups)
-        for name, kind in zip(columns.grouped, self.kinds, strict=True):
-            role = "stratum" if name in (columns.strata or ()) else "group"
-            lines += [f"{role}: column {name}, {_KINDS[kind]}", *([_BLANK] if name in blank else [])]
+        blank, strata = columns.blank(rule.groups), columns.strata or ()
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
             "original": f"yes from a score of {rule.cutoff!r} on",
         }
-        lines += [
+        lines = [
+            f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
+            f"rule: fingerprint {rule.fingerprint}",
+            f"score: column {columns.score}, {rule.scale}, {span}",
+            *(
+                line
+                for name, kind in zip(columns.grouped, self.kinds, strict=True)
+                for line in (
+                    f"{'stratum' if name in strata else 'group'}: column {name}, {_KINDS[kind]}",
+                    *([_BLANK] if name in blank else []),
+                )
+            ),
             f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range",
             f"a group that the rule does not know: {policies[rule.unseen_group]}",
         ]
