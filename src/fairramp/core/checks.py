@@ -1,11 +1,12 @@
 """Checks of single arguments: each refuses in one clear sentence."""
 
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from fairramp.errors import InputError
+from fairramp.errors import FairrampError, InputError
 
 #: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
 MIN_RAMP_WIDTH = 1e-6
@@ -49,9 +50,9 @@ def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
 
 def is_real(value: Any) -> bool:
     """Whether a value is a real number; booleans are not."""
-    if type(value) is float:  # nearly always, and ten thousand ramps are checked
-        return True
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return type(value) is float or (  # nearly always, and ten thousand ramps are checked
+        isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    )
 
 
 def checked_width(value: Any) -> float:
@@ -87,3 +88,17 @@ def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None =
     word = value.strip().lower() if isinstance(value, str) else ""
     known = {allowed_word.lower(): allowed_word for allowed_word in allowed} | dict(also or {})
     return next((known[near] for near in get_close_matches(word, known, n=1)), None)
+
+
+def library(name: str, *parts: str, install: str | None = None) -> Any:
+    """A library that not everybody has, with those of its parts that are used; `install` is what brings it."""
+    try:
+        module, *_ = (import_module(path) for path in (name, *(f"{name}.{part}" for part in parts)))
+        return module
+    except ImportError:
+        raise FairrampError(
+            "{name} is not installed",
+            remedy="install it with: {command}",
+            name=name,
+            command=install or f"pip install {name}",
+        ) from None

@@ -21,13 +21,19 @@ Stands between `summary` (which makes the points) and `criteria` (which asks for
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from fairramp.core.ramps import Floats, chances
+from fairramp.core.ramps import Array, Booleans, Floats, Integers, chances
 
-__all__ = ["RATE_TOLERANCE", "Floats", "Integers", "RateCurve", "ScoreDistribution", "sort_keys"]
-
-Integers = npt.NDArray[np.intp]
+__all__ = [
+    "RATE_TOLERANCE",
+    "Array",
+    "Booleans",
+    "Floats",
+    "Integers",
+    "RateCurve",
+    "ScoreDistribution",
+    "sort_keys",
+]
 
 #: Two selection rates this close are one: a flat piece of G counts as being at the wanted rate.
 RATE_TOLERANCE = 1e-12
@@ -45,20 +51,16 @@ class ScoreDistribution:
     """
 
     def __init__(self, sizes: Integers, scores: Floats, weights: Floats) -> None:
-        n_groups = len(sizes)
         self.first = np.cumsum(sizes + 1) - (sizes + 1)  # index of each group's first point
         self.last = self.first + sizes  # index of each group's sentinel
-        self.group = np.repeat(np.arange(n_groups), sizes + 1)
-        self.is_point = np.ones(len(self.group), dtype=bool)
-        self.is_point[self.last] = False
-
-        self.scores = np.full(len(self.group), np.inf)
-        self.scores[self.is_point] = scores
+        self.group = np.repeat(np.arange(len(sizes)), sizes + 1)
+        ends = np.cumsum(sizes)
+        self.scores = np.insert(scores, ends, np.inf)
+        self.is_point = self.scores < np.inf
         # Dividing by a power of two is exact: each group weighs between ½ and 1, whole weights
         # still add up without rounding, and no group's rounding reaches its neighbour.
-        self.weights = np.zeros(len(self.group))
-        _, exponent = np.frexp(np.add.reduceat(weights, self.first - np.arange(n_groups)))
-        self.weights[self.is_point] = np.ldexp(weights, -np.repeat(exponent, sizes))
+        _, exponent = np.frexp(np.add.reduceat(weights, ends - sizes))
+        self.weights = np.insert(np.ldexp(weights, -np.repeat(exponent, sizes)), ends, 0.0)
         self.totals = np.add.reduceat(self.weights, self.first)
 
     def rates(self, feet: Floats, width: float) -> Floats:
@@ -73,7 +75,7 @@ class ScoreDistribution:
         """Share of each group's weight at or above its own threshold."""
         return self._mean(self.scores >= thresholds[self.group])
 
-    def _mean(self, chance: npt.NDArray[np.float64] | npt.NDArray[np.bool_]) -> Floats:
+    def _mean(self, chance: Floats | Booleans) -> Floats:
         # A rate of 1 may round to the next float above.
         return np.minimum(np.add.reduceat(self.weights * chance, self.first) / self.totals, 1.0)
 
@@ -87,7 +89,7 @@ class ScoreDistribution:
         return running
 
 
-def sort_keys(groups: Integers, values: Floats) -> npt.NDArray[np.complex128]:
+def sort_keys(groups: Integers, values: Floats) -> Array:
     """Keys that NumPy orders by group and, within a group, by value."""
     keys = np.empty(np.broadcast(groups, values).shape, dtype=np.complex128)
     keys.real = groups

@@ -11,9 +11,9 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.checks import is_real
+from fairramp.core.ramps import Integers
 from fairramp.errors import InputError, shown
 
 Label = str | int | bool | None | tuple["Label", ...]
@@ -26,9 +26,7 @@ _KINDS = (bool, int, str, tuple, NoneType)
 
 def show_label(label: Label) -> str:
     """Text of a label for tables: intersections joined by a slash."""
-    if isinstance(label, tuple):
-        return " / ".join(map(show_label, label))
-    return _UNWRITTEN.get(label, str(label))
+    return " / ".join(map(show_label, label)) if isinstance(label, tuple) else _UNWRITTEN.get(label, str(label))
 
 
 def label_key(label: Label) -> tuple[Any, ...]:
@@ -37,7 +35,7 @@ def label_key(label: Label) -> tuple[Any, ...]:
     return (kind, *map(label_key, label)) if isinstance(label, tuple) else (kind, label)
 
 
-def united(*lists: Sequence[Label]) -> tuple[tuple[Label, ...], list[npt.NDArray[np.intp]]]:
+def united(*lists: Sequence[Label]) -> tuple[tuple[Label, ...], list[Integers]]:
     """All labels of several lists, in their order and each once; and the places of each list's labels."""
     keys = [[label_key(label) for label in labels] for labels in lists]
     known = dict(zip(chain(*keys), chain(*lists), strict=True))

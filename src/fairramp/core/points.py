@@ -24,12 +24,10 @@ from itertools import compress
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from fairramp.core.curve import Floats, Integers, ScoreDistribution, sort_keys
+from fairramp.core.curve import Array, Floats, Integers, ScoreDistribution, sort_keys
 from fairramp.core.labels import Label, united
-
-Booleans = npt.NDArray[np.bool_]
+from fairramp.core.ramps import Booleans as Booleans
 
 #: Parts of the score range that a sample's fingerprint tells apart.
 MAX_RESOLUTION = 256
@@ -105,7 +103,7 @@ class Points:
         return replace(self.take(first), **(sums | others))
 
 
-def run_starts(*columns: npt.NDArray[Any]) -> Integers:
+def run_starts(*columns: Array) -> Integers:
     """Index of each row that differs from the one before it in some column."""
     new = np.ones(len(columns[0]), dtype=bool)
     new[1:] = reduce(np.logical_or, (column[1:] != column[:-1] for column in columns))
@@ -157,7 +155,7 @@ class Summary:
         """Number of points of each group."""
         return np.bincount(self.points.group, minlength=len(self.labels))
 
-    def total(self, values: npt.NDArray[np.float64] | Integers) -> Floats:
+    def total(self, values: Floats | Integers) -> Floats:
         """Sum of a per-point quantity over each group."""
         return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
 
@@ -174,9 +172,8 @@ class Summary:
     @property
     def shares(self) -> Floats:
         """Each group's part of the whole weight."""
-        scaled = self.weights / self.weights.max()  # the sum of huge weights must not overflow
-        shares: Floats = scaled / scaled.sum()
-        return shares
+        scaled: Floats = self.weights / self.weights.max()  # the sum of huge weights must not overflow
+        return scaled / np.sum(scaled)
 
     def distribution(self) -> ScoreDistribution:
         """The points as the solver sees them."""

@@ -17,7 +17,10 @@ import numpy.typing as npt
 from fairramp.core.checks import check_number, checked_width, is_real
 from fairramp.errors import InputError
 
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.intp]
+Booleans = npt.NDArray[np.bool_]
 
 #: c, the chance at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
@@ -93,7 +96,7 @@ class Ramps(NamedTuple):
         feet, widths, ties = np.array([(ramp.foot, ramp.width, ramp.tie) for ramp in ramps]).T
         return cls(feet, float(widths[0]) if (widths == widths[0]).all() else widths, ties)
 
-    def at(self, scores: Floats, groups: npt.NDArray[np.intp]) -> Floats:
+    def at(self, scores: Floats, groups: Integers) -> Floats:
         """Chances of scores, each by the ramp of its group."""
         width = self.width if isinstance(self.width, float) else self.width[groups]
         return chances(scores, self.feet[groups], width, self.ties[groups])

@@ -54,9 +54,7 @@ def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floa
 
 
 def gap_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
-    """Limits of the largest difference between two rates."""
-    if len(rates) == 1:
-        return 0.0, 0.0
+    """Limits of the largest difference between two rates; 0 for one alone."""
     lower, upper = wilson_interval(rates, rows, _per_pair(len(rates), confidence))
     down, up = rates - lower, upper - rates
     best_low = best_high = 0.0
@@ -70,9 +68,7 @@ def gap_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float,
 
 
 def ratio_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
-    """Limits of the smallest rate divided by the largest."""
-    if len(rates) == 1:
-        return 1.0, 1.0
+    """Limits of the smallest rate divided by the largest; 1 for one alone."""
     lower, upper = wilson_interval(rates, rows, _per_pair(len(rates), confidence))
     least_low, least_high = 1.0, 1.0
     for i, (r1, l1, u1) in enumerate(zip(rates, lower, upper, strict=True)):
@@ -86,12 +82,12 @@ def ratio_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[floa
         # Where a denominator vanishes the limit is taken as far out as it can be.
         low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
         high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)
-        least_low, least_high = min(least_low, float(low.min())), min(least_high, float(high.min()))
+        least_low, least_high = float(low.min(initial=least_low)), float(high.min(initial=least_high))
     return least_low, least_high
 
 
 def _per_pair(n_groups: int, confidence: float) -> float:
-    return 1 - (1 - confidence) / (n_groups * (n_groups - 1) / 2)
+    return 1 - (1 - confidence) / max(n_groups * (n_groups - 1) / 2, 1)
 
 
 def normal_quantile(confidence: float) -> float:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.checks import library
 from fairramp.core.labels import show_label
-from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
     import pandas
@@ -86,8 +86,8 @@ class Table:
         >>> next(table.rows())
         {'group': 'A', 'rate': 0.25}
         """
-        for values in zip(*self.to_dict().values(), strict=True):
-            yield dict(zip(self._columns, values, strict=True))
+        columns = self.to_dict().values()
+        return (dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns as lists of plain Python values.
@@ -113,7 +113,7 @@ class Table:
         0     A  0.25
         1     B  0.50
         """
-        return cast("pandas.DataFrame", _library("pandas").DataFrame(self._exported()))
+        return cast("pandas.DataFrame", library("pandas").DataFrame(self._exported()))
 
     def to_polars(self) -> "polars.DataFrame":
         """Table as a polars data frame.
@@ -125,7 +125,7 @@ class Table:
         >>> table.to_polars().shape
         (2, 2)
         """
-        return cast("polars.DataFrame", _library("polars").DataFrame(self._exported()))
+        return cast("polars.DataFrame", library("polars").DataFrame(self._exported()))
 
     def to_arrow(self) -> "pyarrow.Table":
         """Table as an Arrow table.
@@ -137,7 +137,7 @@ class Table:
         >>> table.to_arrow().column_names
         ['group', 'rate']
         """
-        return cast("pyarrow.Table", _library("pyarrow").table(self._exported()))
+        return cast("pyarrow.Table", library("pyarrow").table(self._exported()))
 
     def _exported(self) -> dict[str, Any]:
         """Columns that every library takes: mixed, very large and compound labels as text."""
@@ -173,10 +173,8 @@ class Table:
                 return rounded.lstrip("-")
             least = f"{10.0**-self._decimals:.{self._decimals}f}"
             return f"<{least}" if value > 0 else f">-{least}"
-        if isinstance(value, np.integer):
-            return f"{value:,}"
         # What stands in a column of objects is a name, also if it is a number.
-        return one_line(show_label(value))
+        return f"{value:,}" if isinstance(value, np.integer) else _spelled(value)
 
     def text(self, width: int | None = None, *, every: bool = False) -> str:
         """Text of the table; names are cut as far as a `width` asks for, and numbers never.
@@ -279,14 +277,3 @@ def _column(values: Any) -> npt.NDArray[Any]:
     column = np.array(values) if numbers or isinstance(values, np.ndarray) else name_column(values)
     column.flags.writeable = False
     return column
-
-
-def _library(name: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise FairrampError(
-            "{name} is not installed", remedy="install it with: pip install {name}", name=name
-        ) from None

@@ -6,27 +6,26 @@ Ranges of scores are checked where the blocks are read (`rows`), so that no pass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.checks import check_length
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.labels import Label
 from fairramp.errors import InputError, shown
 
 
-def as_scores(values: Any) -> npt.NDArray[Any]:
+def as_scores(values: Any) -> Array:
     """One column of real numbers, not copied if it is one already."""
     return _one_column(values, "scores", one_row="for one row pass a list of one")
 
 
-def as_column(values: Any, name: str) -> npt.NDArray[np.float64]:
+def as_column(values: Any, name: str) -> Floats:
     """One column of finite numbers, in float64."""
     column = _one_column(values, name, of=" of numbers").astype(np.float64, copy=False)
     _check_rows(column, np.isfinite(column), name, "must be finite numbers")
     return column
 
 
-def as_weights(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
+def as_weights(values: Any, n_rows: int, of: str = "scores") -> Floats:
     """Row weights in float64: finite, none negative, not all 0; as many as the column `of` has rows."""
     weights = _one_column(values, "sample_weight", like=(of, n_rows)).astype(np.float64, copy=False)
     _check_rows(
@@ -49,7 +48,7 @@ def no_weight(*group: Label) -> InputError:
     )
 
 
-def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.float64]:
+def as_labels(values: Any, n_rows: int, of: str = "scores") -> Floats:
     """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
     labels = _one_column(
         values,
@@ -64,7 +63,7 @@ def as_labels(values: Any, n_rows: int, of: str = "scores") -> npt.NDArray[np.fl
 
 def _one_column(
     values: Any, name: str, *, like: tuple[str, int] | None = None, of: str = "", one_row: str | None = None
-) -> npt.NDArray[Any]:
+) -> Array:
     """Numbers in one column: as many as another column, named in `like`, has rows; otherwise at least one."""
     column = _as_numbers(values, name)
     if column.ndim == 0 and (of or one_row):
@@ -84,14 +83,14 @@ def _one_column(
     return column
 
 
-def _check_rows(column: Floats, sound: npt.NDArray[np.bool_], name: str, rule: str) -> None:
+def _check_rows(column: Floats, sound: Booleans, name: str, rule: str) -> None:
     """Refuse a column with a row that is not sound, naming the first."""
     if not sound.all():
         row = int(np.argmin(sound))
         raise InputError(rule + ", got {value!r} in row {row}", argument=name, value=float(column[row]), row=row)
 
 
-def _as_numbers(values: Any, name: str) -> npt.NDArray[Any]:
+def _as_numbers(values: Any, name: str) -> Array:
     try:
         column = np.asanyarray(values)
     except ValueError:

@@ -3,25 +3,77 @@
 Per group and bin of the score range (see `grid`): rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all rows
 have that score. Sums add up, so summaries of days, chunks or sites merge to the summary of all rows; a finer one
 is coarsened first, as two bins of a pair make one of the coarser grid.
+
+As a JSON file it is a `fairramp.data.documents.Document` with these fields:
+
+    {"format": "fairramp.summary", "version": 2,
+     "scale": …, "resolution": …, "cutoff": …, "weighted": …, "stratified": …,
+     "columns": {"score": …, "groups": …, "strata": …},
+     "groups": [{"label": …, "bin": […], "rows": […], "mean": […], "one_score": […],
+                 "weight": […], "weight_squares": […]}, …],
+     "sha256": "…"}
+
+A group's lists have one entry per bin that has rows; bins are counted from the lowest score on, and the one
+that the cut-off divides counts as two. "one_score" names the bins of several rows that all have the mean as
+their score. Without weights, "weight" and "weight_squares" are left out. Text, not bytes, so that people who
+must not let rows out can see what goes out.
 """
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from msgspec import convert
+import numpy as np
+from msgspec import Meta, convert
 
-from fairramp.core.labels import Label, label_parts, refuse_mixed
-from fairramp.core.points import Summary
+from fairramp.core.curve import Floats
+from fairramp.core.labels import Label, canonical_label, label_key, label_parts, refuse_mixed
+from fairramp.core.points import Points, Summary, concatenated
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
 from fairramp.data import documents
-from fairramp.data.bins_file import SummaryFile, bins_of, summary_of
 from fairramp.data.columns import Columns
 from fairramp.data.files import write_text
 from fairramp.data.grid import Grid, checked_resolution
-from fairramp.errors import InputError
+from fairramp.data.sample import LARGEST_WEIGHT
+from fairramp.errors import InputError, SummaryFormatError, shown
+
+#: More rows are a slip, and would be too many for sums of integers.
+_MOST_ROWS = 1 << 62
+
+
+class GroupBins(documents.Shape, frozen=True):
+    """What is in the bins of a group."""
+
+    label: documents.PlainLabel
+    bin: tuple[documents.Count, ...]
+    rows: tuple[Annotated[int, Meta(ge=0, le=_MOST_ROWS)], ...]
+    mean: tuple[documents.Finite, ...]
+    one_score: tuple[documents.Count, ...]
+    weight: tuple[documents.Finite, ...] | None = None
+    weight_squares: tuple[documents.Finite, ...] | None = None
+
+
+class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
+    """A summary."""
+
+    words: ClassVar = {
+        "noun": "summary",
+        "again": "summarize the rows again",
+        "mend": "summarize the rows again",
+    }
+    refused = SummaryFormatError
+
+    scale: str
+    resolution: int
+    cutoff: documents.Finite
+    weighted: bool
+    stratified: bool
+    columns: documents.ColumnNames
+    groups: tuple[GroupBins, ...]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -270,7 +322,7 @@ def to_text(scores: GroupScores) -> str:
         weighted=scores.weighted,
         stratified=scores.stratified,
         columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
-        groups=bins_of(scores.grid, scores.summary, scores.weighted),
+        groups=_bins_of(scores.grid, scores.summary, scores.weighted),
     )
     return documents.written(document, indent=-1)
 
@@ -281,9 +333,14 @@ def from_text(text: str) -> GroupScores:
 
 
 def _scores(document: SummaryFile) -> GroupScores:
+    """What a file says, after checking that it can be."""
     grid = Grid.checked(document.scale, document.resolution, document.cutoff)
     columns = convert(document.columns, Columns, from_attributes=True)
-    return GroupScores(grid, summary_of(document, grid), document.weighted, document.stratified, columns)
+    _check(_LAWS, document)
+    labels = tuple(canonical_label(entry.label) for entry in document.groups)
+    parts = [_points(entry, i, grid, document.weighted) for i, entry in enumerate(document.groups)]
+    summary = Summary(labels, concatenated(parts))
+    return GroupScores(grid, summary, document.weighted, document.stratified, columns)
 
 
 def _kind(scores: GroupScores) -> str:
@@ -291,3 +348,100 @@ def _kind(scores: GroupScores) -> str:
     cell: Any = scores.labels[0] if scores.stratified else (scores.labels[0],)
     *strata, group = (len(label_parts(part)) for part in cell)
     return f"groups of {group}{f' in strata of {strata[0]}' if strata else ''} columns"
+
+
+def _bins_of(grid: Grid, summary: Summary, weighted: bool) -> tuple[GroupBins, ...]:
+    """The entries of a file."""
+    p, stop = summary.points, np.cumsum(summary.sizes)
+    bins, several = grid.bins(p.lower), p.exact & (p.rows > 1)
+    lists: dict[str, Any] = {"bin": bins, "rows": p.rows, "mean": p.place}
+    if weighted:
+        lists |= {"weight": p.weight, "weight_squares": p.weight_squares}
+    labels: tuple[Any, ...] = summary.labels
+    return tuple(
+        GroupBins(
+            label=label,
+            one_score=tuple(bins[part][several[part]].tolist()),
+            **{name: tuple(values[part].tolist()) for name, values in lists.items()},
+        )
+        for label, part in zip(labels, map(slice, stop - summary.sizes, stop), strict=True)
+    )
+
+
+def _points(entry: GroupBins, group: int, grid: Grid, weighted: bool) -> Points:
+    _check(
+        _GROUP_LAWS,
+        entry,
+        grid,
+        weighted,
+        label=shown(entry.label),
+        edges=len(grid.edges),
+        largest=LARGEST_WEIGHT,
+    )
+    index, rows = np.array(entry.bin, dtype=np.intp), np.array(entry.rows, dtype=np.intp)
+    one_score = (rows == 1) | np.isin(index, entry.one_score)
+    weights = _floats(entry.weight or entry.rows), _floats(entry.weight_squares or entry.rows)
+    return grid.filled(np.full(len(index), group), index, _floats(entry.mean), one_score, rows, *weights)
+
+
+def _check(laws: dict[str, Callable[..., Any]], *things: Any, **values: Any) -> None:
+    for rule, holds in laws.items():
+        if not holds(*things):
+            raise InputError(rule, **values)
+
+
+def _floats(values: Sequence[float]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def _rising(values: Sequence[Any]) -> bool:
+    return all(a < b for a, b in pairwise(values))
+
+
+def _in_their_bins(entry: GroupBins, grid: Grid) -> bool:
+    mean = _floats(entry.mean)
+    inside = np.clip(mean, grid.scale.lowest, grid.scale.highest)
+    return np.array_equal(inside, mean) and np.array_equal(grid.bins(inside), entry.bin)
+
+
+#: What must hold of a file, each where the ones before it do.
+_LAWS: dict[str, Callable[[SummaryFile], Any]] = {
+    "A summary needs at least one group": lambda document: document.groups,
+    "The groups of a summary with strata must be pairs (stratum, group)": lambda document: (
+        not document.stratified or all(isinstance(e.label, tuple) and len(e.label) == 2 for e in document.groups)
+    ),
+    "The groups of a summary must differ and be in order": lambda document: _rising(
+        [label_key(entry.label) for entry in document.groups]
+    ),
+}
+#: And of a group's lists.
+_GROUP_LAWS: dict[str, Callable[[Any, Grid, bool], Any]] = {
+    "Group {label} has no rows": lambda e, grid, weighted: e.bin,
+    '"bin" of group {label} must be in order and below {edges}': lambda e, grid, weighted: (
+        _rising(e.bin) and e.bin[-1] < len(grid.edges)
+    ),
+    '"rows" of group {label} must be counts from 1 on': lambda e, grid, weighted: (
+        min(e.rows, default=0) > 0 and sum(e.rows) < _MOST_ROWS
+    ),
+    '"weight" and "weight_squares" of group {label} must be null if and only if rows have no weights': (
+        lambda e, grid, weighted: {weighted} == {e.weight is not None, e.weight_squares is not None}
+    ),
+    "The lists of group {label} differ in length": lambda e, grid, weighted: (
+        len({len(v) for v in (e.bin, e.rows, e.mean, e.weight, e.weight_squares) if v is not None}) == 1
+    ),
+    "The weights of group {label} must be positive and below {largest:g}": lambda e, grid, weighted: (
+        not weighted
+        or (
+            (min(e.weight) > 0 and min(e.weight_squares) >= 0)
+            and all(w < LARGEST_WEIGHT * n for w, n in zip(e.weight, e.rows, strict=True))
+        )
+    ),
+    '"weight_squares" of group {label} must be at most the squares of "weight"': lambda e, grid, weighted: (
+        not weighted or (_floats(e.weight_squares) <= _floats(e.weight) ** 2 * (1 + 1e-9)).all()
+    ),
+    '"one_score" of group {label} must be in order and name bins of several rows': lambda e, grid, weighted: (
+        _rising(e.one_score)
+        and {bin_ for bin_, n in zip(e.bin, e.rows, strict=True) if n > 1}.issuperset(e.one_score)
+    ),
+    "A mean of group {label} lies outside its bin": lambda e, grid, weighted: _in_their_bins(e, grid),
+}

@@ -56,15 +56,9 @@ def write_text(path: Path, text: str, what: str) -> None:
 
 def write_bytes(path: Path, content: bytes, what: str) -> None:
     """Write bytes to a file; to a pipe or a device straight, because a file must not take its place."""
-    if path.is_dir():
-        raise FairrampError("Cannot save {what} to {path}: it is a folder", what=what, path=path)
-    if not path.parent.is_dir():
-        raise FairrampError(
-            "Cannot save {what} to {path}: the folder {folder} does not exist",
-            what=what,
-            path=path,
-            folder=path.parent,
-        )
+    if path.is_dir() or not path.parent.is_dir():
+        why = "it is a folder" if path.is_dir() else "the folder {folder} does not exist"
+        raise FairrampError("Cannot save {what} to {path}: " + why, what=what, path=path, folder=path.parent)
     try:
         straight = path.exists() and not path.is_file()
         with contextlib.nullcontext(path) if straight else replacing(path) as place:

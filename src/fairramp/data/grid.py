@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.checks import check_option
-from fairramp.core.curve import Floats, Integers
-from fairramp.core.points import Booleans, Points, run_starts
+from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.points import Points, run_starts
 from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
 
@@ -67,17 +67,13 @@ class Grid:
     def edges(self) -> Floats:
         """Where each bin starts."""
         equal = self.scale.lowest + np.arange(self.resolution + 1) / self.per_unit
-        if not self.is_cut_inside:
-            return equal
-        return np.insert(equal, np.searchsorted(equal, self.cut), self.cut)
+        return np.insert(equal, np.searchsorted(equal, self.cut), self.cut) if self.is_cut_inside else equal
 
     def bins(self, positions: Floats) -> Integers:
         """The bin in which each position lies."""
         index: Integers = np.floor(positions * self.per_unit).astype(np.intp)
         index -= int(self.scale.lowest * self.per_unit)
-        if self.is_cut_inside:
-            index += positions >= self.cut
-        return index
+        return index + (positions >= self.cut) if self.is_cut_inside else index
 
     def _ends(self, bins: Integers) -> tuple[Floats, Floats]:
         """Where bins start and end."""
@@ -112,8 +108,13 @@ class Grid:
         moment = np.add.reduceat(p.weight * (p.place - self.edges[bins]), first)
         joined, (lower, upper) = p.summed(first), self._ends(bins[first])
         place = np.clip(lower + moment / joined.weight, lowest, highest)
-        ends = {"lower": np.where(exact, place, lower), "upper": np.where(exact, place, upper)}
-        return replace(joined, place=place, averaged=np.ones(len(first), dtype=bool), **ends)
+        return replace(
+            joined,
+            place=place,
+            lower=np.where(exact, place, lower),
+            upper=np.where(exact, place, upper),
+            averaged=np.ones(len(first), dtype=bool),
+        )
 
 
 def checked_resolution(resolution: Any) -> int:

@@ -16,13 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
 from fairramp.errors import InputError, shown
 
@@ -52,7 +51,7 @@ class Codes:
         How many columns were coded.
     """
 
-    values: npt.NDArray[np.integer[Any]]
+    values: Array
     offset: int
     labels: tuple[Label, ...]
     names: tuple[str, ...] | None = None
@@ -61,7 +60,7 @@ class Codes:
     def __len__(self) -> int:
         return len(self.values)
 
-    def block(self, start: int, stop: int) -> npt.NDArray[np.intp]:
+    def block(self, start: int, stop: int) -> Integers:
         """Codes of the rows start … stop − 1, counted from 0; not to be written to."""
         values = self.values[start:stop].astype(np.intp, copy=False)
         return values - self.offset if self.offset else values
@@ -70,21 +69,12 @@ class Codes:
         """The number of each row's own group: membership is certain."""
         return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest of the modes
 
-    def occurring(self) -> npt.NDArray[np.bool_]:
+    def occurring(self) -> Booleans:
         """Which of the labels occur in some row."""
         seen = np.zeros(len(self.labels), dtype=bool)
         for start in range(0, len(self), _DENSE_RANGE):
             seen[self.block(start, start + _DENSE_RANGE)] = True
         return seen
-
-
-class Membership(Protocol):
-    """Which group, or mixture of groups, each row belongs to."""
-
-    def __len__(self) -> int: ...
-
-    def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """For each of the rows start … stop − 1, a number that is known for each group."""
 
 
 def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
@@ -171,8 +161,8 @@ def name_of(column: Any) -> str | None:
 def _encode_column(column: Any) -> Codes:
     categorical: Any = getattr(column, "cat", None)
     if hasattr(categorical, "codes") and hasattr(categorical, "categories"):  # pandas
-        labels = [canonical_label(v) for v in categorical.categories]
-        return _occurring(_ordered(np.asarray(categorical.codes), -1, [None, *labels]))
+        labels = [None, *map(canonical_label, categorical.categories)]
+        return _occurring(_ordered(np.asarray(categorical.codes), -1, labels))
     values = column if isinstance(column, list | tuple | np.ndarray) else _values(column)
     if isinstance(values, list | tuple):
         return _encode_objects(values)
@@ -198,7 +188,7 @@ def _values(column: Any) -> Any:
     return column.to_pylist() if has_nulls else np.asanyarray(column)
 
 
-def _encode_array(values: npt.NDArray[Any]) -> Codes:
+def _encode_array(values: Array) -> Codes:
     if values.ndim != 1:
         alone = values.ndim == 0
         raise InputError(
@@ -223,12 +213,11 @@ def _encode_arrow(column: Any) -> Codes:
         encoded = encoded.combine_chunks()
     labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
     indices = encoded.indices.cast("int32")
-    if not indices.null_count:
-        return _occurring(_ordered(indices.to_numpy(zero_copy_only=False), 0, labels))
-    return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), -1, [None, *labels]))
+    offset, missing = (-1, [None]) if indices.null_count else (0, [])
+    return _occurring(_ordered(indices.fill_null(-1).to_numpy(zero_copy_only=False), offset, [*missing, *labels]))
 
 
-def _encode_integers(values: npt.NDArray[Any]) -> Codes:
+def _encode_integers(values: Array) -> Codes:
     # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     bits = values.view(f"u{values.itemsize}")
@@ -245,10 +234,7 @@ def _encode_integers(values: npt.NDArray[Any]) -> Codes:
 
 def _occurring(codes: Codes) -> Codes:
     """Codes without labels that no row has; a few such labels do no harm and are left."""
-    if len(codes.labels) <= _DIRECT_RANGE:
-        return codes
-    seen = codes.occurring()
-    if seen.all():
+    if len(codes.labels) <= _DIRECT_RANGE or (seen := codes.occurring()).all():
         return codes
     values = (np.cumsum(seen, dtype=np.int32) - 1)[codes.block(0, len(codes))]
     return Codes(values, 0, tuple(compress(codes.labels, seen)))
@@ -264,16 +250,15 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
         refuse_mixed(values)
     code = {value: i for i, value in enumerate(seen)}
-    codes = np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values))
-    return _ordered(codes, 0, labels)
+    return _ordered(np.fromiter(map(code.__getitem__, values), dtype=np.intp, count=len(values)), 0, labels)
 
 
-def _ordered(values: npt.NDArray[Any], offset: int, labels: Sequence[Label]) -> Codes:
+def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
     """Codes whose labels are in order, equal labels made one."""
     ordered, (places,) = united(labels)
-    if np.array_equal(places, np.arange(len(labels))):
-        return Codes(values, offset, ordered)
-    return Codes(places[values.astype(np.intp, copy=False) - offset], 0, ordered)
+    if not np.array_equal(places, np.arange(len(labels))):
+        values, offset = places[values.astype(np.intp, copy=False) - offset], 0
+    return Codes(values, offset, ordered)
 
 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers, sort_keys
-from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, join_points, resolution
+from fairramp.core.curve import Booleans, Floats, Integers, sort_keys
+from fairramp.core.points import MAX_RESOLUTION, Points, Summary, join_points, resolution
 from fairramp.core.scales import Scale
-from fairramp.data import engines
+from fairramp.data.engines import engine_of
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
@@ -102,8 +102,8 @@ class LazyRows(Rows):
         means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
         sums = found["n"].astype(np.intp), found["sum_w"], found["w2"]
-        points = grid.filled(self._codes(found), bins, means, low == high, *sums)
-        return Summary(self.profile.labels, grid.joined(points))
+        filled = grid.filled(self._codes(found), bins, means, low == high, *sums)
+        return Summary(self.profile.labels, grid.joined(filled))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
@@ -119,9 +119,7 @@ class LazyRows(Rows):
 
         keys = [self.profile.keys[code] for code in chosen.group.tolist()]
         small: dict[str, list[Any]] = {
-            name: list(column) for name, column in zip(self.table.keys, zip(*keys, strict=True), strict=True)
-        }
-        small |= {
+            **dict(zip(self.table.keys, map(list, zip(*keys, strict=True)), strict=True)),
             "bin": bins.bin.tolist(),
             "low": bins.low.tolist(),
             "high": bins.high.tolist(),
@@ -158,10 +156,9 @@ class LazyRows(Rows):
                 small[f"no_{name}"] = [float(value is None) for value in small[name]]
                 small[name] = [blank if value is None else value for value in small[name]]
                 on.append(f"no_{name}")
-        other = engines.small_table(self._rows, small).with_columns(
-            nw.col(name).cast(schema[name]) for name in self.table.keys
-        )
-        return rows.join(other, on=on, how="inner")
+        other = nw.from_native(engine_of(self._rows).small_table(self._rows.to_native(), small))
+        typed = (nw.col(name).cast(schema[name]) for name in self.table.keys)
+        return rows.join(other.with_columns(typed), on=on, how="inner")
 
     def _sums(self, rows: Any, *by: str, ends: bool = True) -> dict[str, Any]:
         """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""

@@ -45,7 +45,7 @@ class LazyTable:
         weight: str | None = None,
         label: str | None = None,
     ) -> None:
-        frame, plain = engines.plain_names(frame)
+        frame, plain = engines.engine_of(frame).plain_names(frame)
         schema = frame.collect_schema()
         numbers = {"x": ("scores", columns.score), "w": ("sample_weight", weight), "y": ("labels", label)}
         read = {
@@ -115,13 +115,15 @@ class Profile(NamedTuple):
         }
         present = table.rows.collect_schema().names()
         counted = {name: holds for name, (column, holds) in checks.items() if column in present}
-        rows, ends = table.rows, []
-        if table.weighted:
-            rows = rows.with_columns(positive=nw.when(w > 0).then(w))
-            ends = [nw.col("positive").max().alias("most"), nw.col("positive").min().alias("least")]
+        weights = {"positive": nw.when(w > 0).then(w)} if table.weighted else {}
+        ends = [
+            end.alias(name) for c in map(nw.col, weights) for name, end in (("most", c.max()), ("least", c.min()))
+        ]
         if scale.name == "logit":
             counted["tied"] = (x > SATURATION) & (w > 0) if table.weighted else x > SATURATION
-        rows = rows.with_columns(**{name: holds.cast(nw.Int64) for name, holds in counted.items()})
+        rows = table.rows.with_columns(
+            **weights, **{name: holds.cast(nw.Int64) for name, holds in counted.items()}
+        )
         sums = [nw.len().alias("n"), *(nw.col(name).sum() for name in counted), *ends]
         found = table.fetch(rows.group_by(*table.keys).agg(*sums))
         counts = {name: np.nan_to_num(found[name]).astype(np.intp) for name in ("n", *counted)}

@@ -21,11 +21,10 @@ from math import isqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Floats, Integers, sort_keys
-from fairramp.core.points import MAX_RESOLUTION, Booleans, Points, Summary, concatenated, resolution, run_starts
+from fairramp.core.curve import Array, Booleans, Floats, Integers, sort_keys
+from fairramp.core.points import MAX_RESOLUTION, Points, Summary, concatenated, resolution, run_starts
 from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
@@ -78,9 +77,8 @@ class Rows(Protocol):
 def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
     """One step nearer to a summary that is exact for the given ramps; the same object if it is exact already."""
     split, average = summary.unresolved(feet, width, edges)
-    if not (split.any() or average.any()):
-        return summary
-    return summary.replace(split | average, rows.refine(summary, split, average))
+    is_exact = not (split | average).any()
+    return summary if is_exact else summary.replace(split | average, rows.refine(summary, split, average))
 
 
 def resolved(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
@@ -105,7 +103,7 @@ class ArrayRows(Rows):
         What the scores mean.
     """
 
-    def __init__(self, scores: npt.NDArray[Any], codes: Codes, weights: Floats | None, scale: Scale) -> None:
+    def __init__(self, scores: Array, codes: Codes, weights: Floats | None, scale: Scale) -> None:
         self.scores = scores
         self.codes = codes
         self.weights = weights
@@ -137,8 +135,8 @@ class ArrayRows(Rows):
         """First pass: all rows, sorted if they are few, otherwise in wide bins."""
         if self._is_sorted:
             n_rows = len(self.scores)
-            points = Points.from_rows(self.codes.block(0, n_rows), self.positions(0, n_rows), self.weights)
-            return Summary.of_occurring(self.codes.labels, points)
+            group, positions = self.codes.block(0, n_rows), self.positions(0, n_rows)
+            return Summary.of_occurring(self.codes.labels, Points.from_rows(group, positions, self.weights))
         _, cells, narrow = self._counted
         if self._bins <= WIDE_BINS:
             return narrow
@@ -171,12 +169,12 @@ class ArrayRows(Rows):
         return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))
 
     @cached_property
-    def _counted(self) -> tuple[npt.NDArray[Any], Integers, Summary]:
+    def _counted(self) -> tuple[Array, Integers, Summary]:
         """Pass over all rows: the cell of each, the cells that have rows, and how many and how heavy they are."""
         n_rows, n_cells = len(self.scores), self._n_cells
-        cell_of_row: npt.NDArray[Any] = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
+        cell_of_row: Array = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
-        def count(start: int, stop: int) -> list[npt.NDArray[Any]]:
+        def count(start: int, stop: int) -> list[Array]:
             cells, positions = cell_of_row[start:stop], self.positions(start, stop)
             if self.scale.lowest < 0:
                 scaled = positions * self._bins_per_unit
@@ -233,7 +231,7 @@ class ArrayRows(Rows):
             weight = None if self.weights is None else self.weights[start:stop][hits]
             return _Rows(cells[hits].astype(np.intp), self.scale.position(self.scores[start:stop][hits]), weight)
 
-        def sort_out(rows: _Rows) -> tuple[_Rows, list[npt.NDArray[Any]]]:
+        def sort_out(rows: _Rows) -> tuple[_Rows, list[Array]]:
             rows = owner.find(rows)
             binned = parts[rows.point] > 0
             return rows.take(~binned), finer.sums(rows.take(binned))
@@ -247,7 +245,7 @@ class ArrayRows(Rows):
         return concatenated([opened, exact, finer.points(_added(sums for _, sums in results))])
 
 
-def _covered(keys: npt.NDArray[np.complex128], wide: Points) -> Booleans:
+def _covered(keys: Array, wide: Points) -> Booleans:
     """Which narrow bins, known by the keys of their starts, lie in wide ones."""
     first, stop = (np.searchsorted(keys, sort_keys(wide.group, end)) for end in (wide.lower, wide.upper))
     n_bins = len(keys) + 1
@@ -285,7 +283,7 @@ def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
     return replace(joined, place=np.add.reduceat(p.weight * p.place, first) / joined.weight), first
 
 
-def _added(parts: Iterable[list[npt.NDArray[Any]]]) -> list[npt.NDArray[Any]]:
+def _added(parts: Iterable[list[Array]]) -> list[Array]:
     """Element-wise sums of lists of arrays."""
     return [sum(arrays[1:], start=arrays[0]) for arrays in zip(*parts, strict=True)]
 
@@ -304,7 +302,7 @@ class _Owner:
         # First and one past the last cell of those that lie side by side.
         self._runs = np.flatnonzero(np.diff(self._has, prepend=False, append=False)).reshape(-1, 2)
 
-    def hits(self, cells: npt.NDArray[Any]) -> Integers:
+    def hits(self, cells: Array) -> Integers:
         """Which rows lie in a cell with a chosen bin."""
         if len(self._runs) > FEW_RUNS:
             return np.flatnonzero(self._has[cells.astype(np.intp)])
@@ -349,13 +347,13 @@ def finer_parts(n_bins: int) -> int:
     return 1 << max((FINER_BINS // n_bins).bit_length() - 1, 4)
 
 
-def _ordinal(x: Floats) -> npt.NDArray[np.int64]:
+def _ordinal(x: Floats) -> Integers:
     """Place of a float among all floats: its bit pattern, mirrored below 0."""
     bits = (x + 0.0).view(np.int64)  # −0.0 becomes 0.0
     return np.where(bits >= 0, bits, np.iinfo(np.int64).min - bits)
 
 
-def _from_ordinal(place: npt.NDArray[np.int64]) -> Floats:
+def _from_ordinal(place: Integers) -> Floats:
     return np.where(place >= 0, place, np.iinfo(np.int64).min - place).view(np.float64)
 
 
@@ -374,7 +372,7 @@ class _FinerBins:
         self._shift = np.array([int(n - 1).bit_length() for n in per_part.tolist()], dtype=np.int64)
         self._owner = np.repeat(np.arange(len(bins)), parts)
 
-    def sums(self, rows: _Rows) -> list[npt.NDArray[Any]]:
+    def sums(self, rows: _Rows) -> list[Array]:
         """For each part: rows, Σw·(x − start of the bin) and, with weights, Σw and Σw².
 
         Distances from the start, because a sum of full scores would lose the digits that a mean
@@ -387,7 +385,7 @@ class _FinerBins:
         values = [None, distance] if w is None else [None, w * distance, w, w * w]
         return [np.bincount(cell, value, minlength=self.n_cells) for value in values]
 
-    def points(self, sums: list[npt.NDArray[Any]]) -> Points:
+    def points(self, sums: list[Array]) -> Points:
         """Those parts that have rows, with their means."""
         cell = np.flatnonzero(sums[0])
         owner = self._owner[cell]

@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.checks import check_length
-from fairramp.core.curve import Floats
+from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.scales import SATURATION, Scale
 from fairramp.data.arrays import as_labels, as_scores, as_weights, no_weight
 from fairramp.data.columns import Columns
@@ -50,7 +49,7 @@ class Sample:
         By which power of two the weights were scaled.
     """
 
-    scores: npt.NDArray[Any]
+    scores: Array
     groups: Codes
     cells: Codes
     weights: Floats | None
@@ -106,7 +105,7 @@ class Sample:
         shift = scaling(float(weights.max()), float(weights.min()))
         return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)
 
-    def take(self, which: npt.NDArray[np.bool_]) -> "Sample":
+    def take(self, which: Booleans) -> "Sample":
         """The chosen rows."""
         groups = replace(self.groups, values=self.groups.values[which])
         return replace(

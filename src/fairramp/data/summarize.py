@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
+from fairramp.core.curve import Array
 from fairramp.core.points import Points, Summary, concatenated
 from fairramp.data.bins import GroupScores
 from fairramp.data.columns import Columns, column_name
@@ -67,8 +67,9 @@ def summarize(
     True
     """
     grid = Grid.checked(scale, resolution, cutoff)
-    sample = Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight)
-    return _summarized(sample, grid)
+    return _summarized(
+        Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight), grid
+    )
 
 
 def _summarized(sample: Sample, grid: Grid) -> GroupScores:
@@ -106,7 +107,7 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
         w = None if rows.weights is None else rows.weights[start:stop]
         values = [None, distance] if w is None else [None, w * distance, w, w * w]
         used, cells = distinct(cells, n_cells, 4 * (stop - start))
-        found: list[npt.NDArray[Any]] = [np.bincount(cells, v) for v in values]
+        found: list[Array] = [np.bincount(cells, v) for v in values]
         n, moment, *sums = found
         weight, squares = sums or [n.astype(np.float64)] * 2
         some = np.empty(len(used))

@@ -67,12 +67,14 @@ def sample_of_table(
     def several(names: tuple[str, ...] | None) -> dict[str, Any] | None:
         return None if names is None else {name: read[name] for name in names}
 
-    sample = Sample.of_arrays(
-        read.get(columns.score),
-        several(columns.groups),
-        read.get(label),
-        scale=scale,
-        strata=several(columns.strata),
-        sample_weight=read.get(weight),
+    return replace(
+        Sample.of_arrays(
+            read.get(columns.score),
+            several(columns.groups),
+            read.get(label),
+            scale=scale,
+            strata=several(columns.strata),
+            sample_weight=read.get(weight),
+        ),
+        columns=columns,
     )
-    return replace(sample, columns=columns)

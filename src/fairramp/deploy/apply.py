@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from fairramp.core.scales import SCALES
@@ -33,8 +34,6 @@ def apply(
 
     `names` are those of the columns `score`, `group` and `strata`.
     """
-    import narwhals as nw
-
     table, give = open_table(frame)
     columns = rule.reading(id=id, **names)
     check_columns(table, columns.all)
@@ -53,8 +52,6 @@ def apply(
 
 
 def _check_id_type(dtype: Any) -> None:
-    import narwhals as nw
-
     if not (dtype.is_integer() or dtype in (nw.String, nw.Categorical, nw.Enum)):
         raise InputError(
             "must be strings or integers, got values of type {dtype}",

@@ -150,21 +150,16 @@ class Formula(NamedTuple):
         return self.score if self.rule.scale == "logit" else self._position()
 
     def _position(self) -> str:
-        score, one = self.score, self._number(1.0)
-        if self.rule.scale == "percent":
-            small = f"{score} < {self._number(1e-300)}"  # a quotient next to 0 fails in PostgreSQL
-            percent = f"{score} / {self._number(100.0)}"
-            safe = f"CASE WHEN {small} THEN {self._number(0.0)} ELSE {percent} END"
-            return f"({safe if self.dialect.range_fails else percent})"
-        if self.rule.scale != "logit":
-            return score
-        exponent = f"-({score})"
+        score, number = self.score, self._number
+        share, exponent = f"{score} / {number(100.0)}", f"-({score})"
         if self.dialect.range_fails:
-            far = 700.0  # 1 and next to 0, to the last digit that matters
-            ends = ((f"> {self._number(far)}", -far), (f"< {self._number(-far)}", far))
-            cases = " ".join(f"WHEN {score} {beyond} THEN {self._number(end)}" for beyond, end in ends)
+            # A quotient next to 0 fails in PostgreSQL; logits beyond 700 are 1 or 0, as far as digits matter.
+            share = f"CASE WHEN {score} < {number(1e-300)} THEN {number(0.0)} ELSE {share} END"
+            far, less = number(700.0), number(-700.0)
+            cases = f"WHEN {score} > {far} THEN {less} WHEN {score} < {less} THEN {far}"
             exponent = f"CASE {cases} ELSE {exponent} END"
-        return f"({one} / ({one} + exp({exponent})))"
+        logit = f"({number(1.0)} / ({number(1.0)} + exp({exponent})))"
+        return {"percent": f"({share})", "logit": logit}.get(self.rule.scale, score)
 
 
 def formula_of(

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairramp.core.checks import library
 from fairramp.core.scales import ROUNDING, SCALES
 from fairramp.data.columns import Columns, prefixed
-from fairramp.deploy.plan import Plan, label_type, library
-from fairramp.errors import InputError
+from fairramp.deploy.plan import Plan, label_type
+from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
 #: The oldest version of the operators in which all those used here work on doubles.
@@ -193,10 +194,12 @@ class RuleNodes:
             radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
             raise InputError("The groups of this rule have too many columns for an ONNX model")
-        if len(self.columns) == 1:
-            return whole
-        return self.node(
-            "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
+        return (
+            whole
+            if len(self.columns) == 1
+            else self.node(
+                "LabelEncoder", whole, keys_int64s=numbers, values_int64s=list(range(n)), default_int64=n
+            )
         )
 
     def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:
@@ -274,4 +277,4 @@ def tensor_info(name: str, kind: int) -> Any:
 
 def load_onnx() -> Any:
     """The library onnx, with the parts that are used here."""
-    return library("onnx", "checker", "helper", "numpy_helper")
+    return library("onnx", "checker", "helper", "numpy_helper", install=installing("export"))

@@ -12,16 +12,14 @@ tie does not hang on the last digit of an exponential. Numbers of the code K are
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fairramp.core.labels import Label, label_key
-from fairramp.core.ramps import Ramp
+from fairramp.core.ramps import Array, Floats, Ramp
 from fairramp.core.scales import SCALES, logits_at
-from fairramp.errors import FairrampError, InputError, installing
+from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
 
@@ -60,7 +58,7 @@ class Plan:
         Whether steps look at the logit instead of its position.
     """
 
-    numbers: npt.NDArray[np.float64]
+    numbers: Floats
     slopes: bool
     steps: bool
     on_logits: bool
@@ -80,7 +78,7 @@ class Plan:
         return cls(numbers, bool((widths > 0).any()), bool((widths == 0).any()), rule.scale == "logit")
 
 
-def codes_of(rule: Rule, groups: Any, strata: Any = None) -> npt.NDArray[np.int64]:
+def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
     """Code each row's group: its place in the rule, or K = the number of groups for all others.
 
     Examples
@@ -124,17 +122,3 @@ def check_both(**given: Any) -> None:
         raise InputError(
             "Repeatable decisions need both {" + "} and {".join(given) + "}; {" + absent[0] + "} is missing"
         )
-
-
-def library(name: str, *parts: str) -> Any:
-    """A library of the extra `export`, with those of its parts that are used."""
-    try:
-        module, *_ = (import_module(path) for path in (name, *(f"{name}.{part}" for part in parts)))
-        return module
-    except ImportError:
-        raise FairrampError(
-            "{name} is not installed",
-            remedy="install it with: {command}",
-            name=name,
-            command=installing("export"),
-        ) from None

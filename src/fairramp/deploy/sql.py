@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from fairramp._version import __version__
-from fairramp.core.checks import check_option
+from fairramp.core.checks import check_option, library
 from fairramp.core.labels import label_parts
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, column_name, prefixed
@@ -31,8 +31,8 @@ from fairramp.deploy.dialects import (
     without_nan,
 )
 from fairramp.deploy.formula import Formula, decision
-from fairramp.deploy.plan import check_both, label_type, library
-from fairramp.errors import FairrampError, InputError
+from fairramp.deploy.plan import check_both, label_type
+from fairramp.errors import FairrampError, InputError, installing
 from fairramp.rule.rule import Rule
 
 __all__ = ["expressions", "to_sql"]
@@ -225,9 +225,8 @@ class _Order:
                 text = f"coalesce({text}, {empty})"
             conditions.append(f"{text} = {_RAMPS}.label{i}")
             ramps[f"label{i}"] = [empty if part is None else literal(part, self.dialect) for part in parts]
-        for name, numbers in formula.numbers().items():
-            ramps[name] = [literal(number, self.dialect) for number in numbers]
-        return conditions, ramps
+        slopes = formula.numbers().items()
+        return conditions, ramps | {name: [literal(n, self.dialect) for n in numbers] for name, numbers in slopes}
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
         """The probability behind its guard, and what follows from it."""
@@ -272,7 +271,7 @@ class _Order:
 
     def read_back(self, text: str, *new: str) -> None:
         """Let another parser read the text: one statement, with no name and no text that was not meant."""
-        sqlglot, sound = library("sqlglot"), False
+        sqlglot, sound = library("sqlglot", install=installing("export")), False
         exp = sqlglot.exp
         with suppress(sqlglot.errors.SqlglotError, AttributeError):
             statements = sqlglot.parse(text, dialect=self.dialect.name)
@@ -299,21 +298,24 @@ class _Order:
         rule, columns = self.rule, self.columns
         low, high = SCALES[rule.scale].score_range
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
-        lines = [
-            f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
-            f"rule: fingerprint {rule.fingerprint}",
-            f"score: column {columns.score}, {rule.scale}, {span}",
-        ]
-        blank = columns.blank(rule.groups)
-        for name, kind in zip(columns.grouped, self.kinds, strict=True):
-            role = "stratum" if name in (columns.strata or ()) else "group"
-            lines += [f"{role}: column {name}, {_KINDS[kind]}", *([_BLANK] if name in blank else [])]
+        blank, strata = columns.blank(rule.groups), columns.strata or ()
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
             "original": f"yes from a score of {rule.cutoff!r} on",
         }
-        lines += [
+        lines = [
+            f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
+            f"rule: fingerprint {rule.fingerprint}",
+            f"score: column {columns.score}, {rule.scale}, {span}",
+            *(
+                line
+                for name, kind in zip(columns.grouped, self.kinds, strict=True)
+                for line in (
+                    f"{'stratum' if name in strata else 'group'}: column {name}, {_KINDS[kind]}",
+                    *([_BLANK] if name in blank else []),
+                )
+            ),
             f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range",
             f"a group that the rule does not know: {policies[rule.unseen_group]}",
         ]

@@ -34,15 +34,3 @@ def engine_of(frame: Any) -> Engine:
 def fetch(frame: Any) -> dict[str, Any]:
     """Compute a lazy table; see `Engine.fetch`."""
     return engine_of(frame).fetch(frame)
-
-
-def plain_names(frame: Any) -> tuple[Any, dict[str, str]]:
-    """A lazy table under plain names; see `Engine.plain_names`."""
-    return engine_of(frame).plain_names(frame)
-
-
-def small_table(frame: Any, columns: dict[str, list[Any]]) -> Any:
-    """A small table beside a lazy one; see `Engine.small_table`."""
-    import narwhals as nw
-
-    return nw.from_native(engine_of(frame).small_table(frame.to_native(), columns))

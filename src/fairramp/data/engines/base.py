@@ -9,7 +9,6 @@ What an engine is given in a small table shows in no query and in no plan.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any
 
 from fairramp.errors import InputError
@@ -24,13 +23,18 @@ class Engine(ABC):
         As narwhals has it.
     folds_case : bool
         Whether names of columns that differ only in upper and lower case are one name.
+    may_repeat_names : bool
+        Whether its tables can have two columns of one name, unseen by narwhals.
     """
 
     name: str
     folds_case = False
+    may_repeat_names = False
 
-    def check(self, native: Any) -> None:  # noqa: B027
+    def check(self, native: Any) -> None:
         """Refuse what narwhals lets pass."""
+        if self.may_repeat_names and len(set(native.columns)) < len(native.columns):
+            raise InputError("Two columns of the table have the same name", remedy="rename one of them")
 
     def fetch(self, frame: Any) -> dict[str, Any]:
         """Compute a lazy table and return its columns as arrays; as lists where they hold group labels."""
@@ -48,16 +52,7 @@ class Engine(ABC):
         """A small table that can be joined to a lazy one, both as the engine has them; none of it is logged."""
 
 
-def refuse_repeated(names: Iterable[str]) -> None:
-    """Refuse a table in which two columns have one name."""
-    names = list(names)
-    if len(set(names)) < len(names):
-        raise InputError("Two columns of the table have the same name", remedy="rename one of them")
-
-
 def _labels(column: Any) -> list[Any]:
     """Values of a column of labels; pandas says nan where others say None."""
-    values: list[Any] = column.to_list()
-    if not column.null_count():
-        return values
-    return [None if null else value for value, null in zip(values, column.is_null().to_list(), strict=True)]
+    nulls = column.is_null().to_list()
+    return [None if null else value for value, null in zip(column.to_list(), nulls, strict=True)]

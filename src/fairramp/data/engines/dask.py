@@ -2,17 +2,14 @@
 
 from typing import Any
 
-from fairramp.data.engines.base import Engine, refuse_repeated
+from fairramp.data.engines.base import Engine
 
 
 class Dask(Engine):
     """Partitions that are pandas tables."""
 
     name = "dask"
-
-    def check(self, native: Any) -> None:
-        """Refuse two columns of one name."""
-        refuse_repeated(native.columns)
+    may_repeat_names = True
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
         """A table of one partition."""

@@ -16,8 +16,7 @@ class DuckDB(Engine):
 
     def fetch(self, frame: Any) -> dict[str, Any]:
         """All columns as arrays, for which no Arrow is needed."""
-        columns: dict[str, Any] = frame.to_native().fetchnumpy()
-        return columns
+        return dict(frame.to_native().fetchnumpy())
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
         """A relation in the session of another one."""

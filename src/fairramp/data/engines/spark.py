@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairramp.data.engines.base import Engine, refuse_repeated
+from fairramp.data.engines.base import Engine
 from fairramp.errors import InputError
 
 
@@ -11,6 +11,7 @@ class Spark(Engine):
 
     name = "pyspark"
     folds_case = True
+    may_repeat_names = True
 
     def check(self, native: Any) -> None:
         """Refuse endless tables and two columns of one name."""
@@ -18,7 +19,7 @@ class Spark(Engine):
             raise InputError(
                 "A streaming table cannot be read more than once", remedy="pass its batches, in foreachBatch"
             )
-        refuse_repeated(native.columns)
+        super().check(native)
 
     def plain_names(self, frame: Any) -> tuple[Any, dict[str, str]]:
         """Numbered names."""

@@ -36,10 +36,12 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
         relation = relation.project(", ".join([*kept, *picked]))
         body = formula.joined(numbers)
     relation = relation.project(", ".join([*kept, f"{formula.guarded(body)} AS {chance}"]))
-    made = [f"{chance} AS {identifier(new[0])}"]
-    if columns.id is not None:
-        text = f"CAST({identifier(columns.id)} AS VARCHAR)"
-        made.append(f"{decision(chance, secret, text, DUCKDB)} AS {identifier(new[1])}")
+    drawn = (
+        []
+        if columns.id is None
+        else [decision(chance, secret, f"CAST({identifier(columns.id)} AS VARCHAR)", DUCKDB)]
+    )
+    made = [f"{text} AS {identifier(name)}" for text, name in zip([chance, *drawn], new, strict=True)]
     return relation.project(", ".join([*own, *made]))
 
 

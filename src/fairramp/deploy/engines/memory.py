@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import narwhals as nw
+
 from fairramp.data.columns import Columns
 from fairramp.data.tables import reader
 from fairramp.rule.draws import decide
@@ -11,8 +13,6 @@ from fairramp.rule.rule import Rule
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Columns of the same kind of table."""
-    import narwhals as nw
-
     found = decided(rule, reader(table, columns.all), columns, key)
     return table.with_columns(
         nw.new_series(name, values, backend=table.implementation) for name, values in zip(new, found, strict=True)
@@ -35,8 +35,6 @@ def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str |
 
 def _ids(column: Any) -> Any:
     """Ids as NumPy keeps them; whole numbers beside nulls as objects, so that the null is what is refused."""
-    import narwhals as nw
-
     series = nw.from_native(column, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return column

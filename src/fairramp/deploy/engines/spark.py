@@ -30,10 +30,8 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
         frame = frame.join(engine.small_table(frame, known | formula.numbers()), same, "left")
         chance = formula.joined(formula.names)
     frame = frame.selectExpr(*kept, f"{formula.guarded(chance)} AS chance")
-    made = ["chance AS new0"]
-    if columns.id is not None:
-        made.append(f"{decision('chance', 'key', f'CAST({columns.id} AS STRING)', SPARK)} AS new1")
-    return frame.selectExpr(*plain.values(), *made).toDF(*names, *new)
+    drawn = [] if columns.id is None else [decision("chance", "key", f"CAST({columns.id} AS STRING)", SPARK)]
+    return frame.selectExpr(*plain.values(), "chance", *drawn).toDF(*names, *new)
 
 
 def _held(part: Any, dtype: Any) -> Any:
