@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairramp.cli.engine import is_whole
-from fairramp.cli.guards import check_output, keep_others
-from fairramp.cli.outputs import is_stream, write_text
+from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN, refuse_if
 from fairramp.core.checks import check_option, meant
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key

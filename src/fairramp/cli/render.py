@@ -10,7 +10,7 @@ import shlex
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,12 @@ def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
     """Refuse what is wrong, in a sentence that has the parts of `FairrampError`."""
     if wrong:
         raise FairrampError(rule, **parts)
+
+
+def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
+    """Refuse for the first reason that holds; all of them are sentences with the same parts."""
+    for rule, holds in reasons.items():
+        refuse_if(holds, rule, **parts)
 
 
 def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
@@ -69,10 +75,11 @@ def spoken(path: str) -> str:
 
 def _plain(value: Any) -> Any:
     """A value for JSON, which knows no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+    match value:
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

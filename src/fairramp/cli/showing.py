@@ -4,7 +4,6 @@ A saved rule is shown with what was asked for, what decides, what the fit saw, a
 is in the rule's file, and no rows are read. What a rule without its record does not know is said.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from fairramp.cli.render import Screen, count, spoken, wrapped
@@ -17,8 +16,9 @@ from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
 from fairramp.measure.audit import Audit
-from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.certificate import WIDE, Certificate, certify
 from fairramp.measure.drift import Check
+from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
@@ -34,6 +34,8 @@ _UNSEEN = {
     "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
+#: What gates and checks say of each verdict.
+WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "FAILED", Verdict.UNDECIDED: "undecided"}
 #: What no certificate is about.
 _NOT_PROMISED = (
     "Not promised are equal error rates, equal rates in parts of these groups or in groups that the rule does "
@@ -70,6 +72,61 @@ def show_audit(
     screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
 
 
+def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
+    """1 only for what is shown; what numbers that are none leave open is 3 everywhere."""
+    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
+
+
+def judge(
+    screen: Screen, found: Audit, above: float | None, below: float | None, *, decided: bool
+) -> tuple[dict[str, Any], int]:
+    """Say whether the gates are passed, and no more than the data show; for JSON, and the exit code."""
+    gap, limits = found.gap, found.selection.gap_interval
+    own = "these decisions" if decided else "the classifier's own decisions"
+    whose = own if found.after is None else "the decisions after the rule"
+    sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
+    measured = f"measured {gap:.4f}, limits {limits[0]:.4f} to {limits[1]:.4f}"
+    gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
+    verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
+    codes = [
+        exit_code(verdict, sound=sound, undecided=undecided)
+        for (_, undecided), verdict in zip(gates, verdicts, strict=True)
+    ]
+    for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
+        shown = {
+            Verdict.EXCEEDED: f"the gap of {whose} is above {limit:g} {sure} ({measured})",
+            Verdict.WITHIN: f"the gap of {whose} is at most {limit:g} {sure} ({measured})",
+            Verdict.UNDECIDED: f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
+            + ("; more rows would tell" if gap > limit else "")
+            + _why_wide(found),
+        }[verdict]
+        if not sound:
+            shown = f"the limits of the gap of {whose} are no numbers or do not contain it ({measured})"
+        if code and screen.is_quiet:  # the reason for the exit code
+            screen.warn(f"gate {WORDS[verdict].lower()}: {shown}.")
+        else:
+            screen.say(f"\nGate {WORDS[verdict]}: {shown}.")
+    return {
+        "decisions": "before" if found.after is None else "after",
+        "fail_above": above,
+        "fail_unless_below": below,
+        "gap": gap,
+        "lower_limit": limits[0],
+        "upper_limit": limits[1],
+        "verdict": worst(verdicts),
+        "failed": any(codes),
+    }, 1 if 1 in codes else max(codes)
+
+
+def _why_wide(found: Audit) -> str:
+    """Which group makes the limits of a gap so wide that hardly anything is above or below them."""
+    chosen = found.selection
+    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
+        return ""
+    k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
+    return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"
+
+
 def plain(text: str) -> str:
     """Without the marks that keep names apart from the words around them."""
     return "".join(c for c in text if c not in "\u2068\u2069").replace("\u00a0", " ")
@@ -83,13 +140,14 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
     screen.text()
     if record := rule.record:
         most = "" if record.rates["selection"].is_exact else "at most "
-        screen.say(
-            f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
-            "expectation"
-        )
         small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
         rare = f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}."
-        screen.say(*([rare] if small else []), "")
+        screen.say(
+            f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
+            "expectation",
+            *([rare] if small else []),
+            "",
+        )
     if isinstance(found, str) or len(rule.groups) == 1:
         alone = "There is one single group, so there is no gap to bound."
         screen.say(found if isinstance(found, str) else alone)
@@ -122,20 +180,18 @@ def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
 
 
 def _facts(rule: Rule) -> list[tuple[str, str]]:
-    record, unit = rule.record, SCALES[rule.scale].shown_per_unit
-    columns = rule.columns
-    score = _columns(columns.score and [columns.score])
+    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
     goal = f"selection rates at most {rule.max_gap:g} apart" if rule.max_gap else "equal selection rates"
     if record:
-        target = record.target if isinstance(record.target, str) else f"{record.target:g}"
-        goal += f", target rate {target}"
+        goal += f", target rate {record.target if isinstance(record.target, str) else format(record.target, 'g')}"
     place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
     ramp = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
     facts = {
-        "score": f"{score}, {_SCALES[rule.scale]}; the classifier says yes from {rule.cutoff:g} on",
+        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
+        f"from {rule.cutoff:g} on",
         "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
@@ -183,14 +239,9 @@ def certified(certificate: Certificate) -> dict[str, Any]:
 
 def _small_groups(found: Certificate | Check) -> dict[str, Any]:
     """The groups that make a promise wide, and their rows."""
-
-    def sizes(groups: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
-        return [{"group": label, "rows": rows} for label, rows in groups]
-
-    return {
-        "widest_for": sizes([found.widest_for])[0] if found.widest_for else None,
-        "left_out": sizes(found.left_out),
-    }
+    pairs = (found.widest_for, *found.left_out)
+    widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
+    return {"widest_for": widest, "left_out": left_out}
 
 
 def checked(found: Check) -> dict[str, Any]:

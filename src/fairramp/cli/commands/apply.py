@@ -61,16 +61,16 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import engine, guards, outputs, steps
+    from fairramp.cli import engine, guards, outputs
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = steps.load_rule(rule, "apply")
-    guards.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
-    key, seeded = steps.drawing(screen, id, key_file, random_seed, probability_only)
-    columns = steps.columns_of(known, score, group, strata, id if key and not seeded else None)
+    known = engine.load_rule(rule, "apply")
+    outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
+    key, seeded = engine.drawing(screen, id, key_file, random_seed, probability_only)
+    columns = engine.columns_of(known, score, group, strata, id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
     how = {"scale": scale, "decimal": decimal, "delimiter": delimiter}
-    with steps.opened(screen, data, columns, **how, rule=known, may_be_empty=True) as job:
+    with engine.opened(screen, data, columns, **how, rule=known, may_be_empty=True) as job:
         for name in added:
             refuse_if(
                 name in job.source.names,
@@ -94,7 +94,7 @@ def apply(
                 engine.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
                 output,
-                delimiter=steps.output_delimiter(job, delimiter, decimal),
+                delimiter=engine.output_delimiter(job, delimiter, decimal),
                 mark=job.source.mark,
                 empty=not job.rows,
             )

@@ -67,7 +67,7 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import guards, showing, steps
+    from fairramp.cli import engine, guards, showing
     from fairramp.core.checks import check_number
     from fairramp.measure.audit import audit as measure
 
@@ -75,9 +75,9 @@ def audit(
     for name, limit in (("fail_above", fail_above), ("fail_unless_below", fail_unless_below)):
         if limit is not None:
             check_number(name, limit, 0.0, 1.0)
-    known = steps.load_rule(rule) if rule is not None else None
-    columns = steps.columns_of(known, score, group, strata)
-    _, arrays = steps.read(
+    known = engine.load_rule(rule) if rule is not None else None
+    columns = engine.columns_of(known, score, group, strata)
+    _, arrays = engine.read(
         screen,
         data,
         columns,
@@ -96,6 +96,6 @@ def audit(
     showing.show_audit(screen, found, columns, data, decided=decided, every=every)
     gate, code = None, 0
     if fail_above is not None or fail_unless_below is not None:
-        gate, code = guards.judge(screen, found, fail_above, fail_unless_below, decided=decided)
-    screen.result("audit", data=data, **steps.named(columns), **found.to_dict(), gate=gate)
+        gate, code = showing.judge(screen, found, fail_above, fail_unless_below, decided=decided)
+    screen.result("audit", data=data, **engine.named(columns), **found.to_dict(), gate=gate)
     return code

@@ -41,15 +41,15 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import guards, showing, steps
+    from fairramp.cli import engine, guards, showing
     from fairramp.measure.certificate import certifiable
     from fairramp.measure.drift import check as compare
 
     screen = Screen(json=json, quiet=quiet)
-    known = steps.load_rule(rule, "check")
+    known = engine.load_rule(rule, "check")
     certifiable(known)
-    columns = steps.columns_of(known, score, group, strata)
-    job, arrays = steps.read(
+    columns = engine.columns_of(known, score, group, strata)
+    job, arrays = engine.read(
         screen,
         data,
         columns,
@@ -69,17 +69,17 @@ def check(
         sample_weight=arrays["sample_weight"],
         confidence=confidence,
     )
-    code = guards.exit_code(found.verdict, sound=found.is_sound)
+    code = showing.exit_code(found.verdict, sound=found.is_sound)
     showing.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
     left_out = job.rows - sum(found.rows)
     if left_out:
         screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     screen.text(f"\n{found!r}\n")
-    word = guards.WORDS[found.verdict]
+    word = showing.WORDS[found.verdict]
     if quiet and code:  # the reason for the exit code
         screen.warn(f"check {word.lower()}: {found.sentence()}")
     else:
         screen.say(f"Check {word}: {found.sentence()}")
-    screen.result("check", rule=rule, data=data, **steps.named(columns), **showing.checked(found))
+    screen.result("check", rule=rule, data=data, **engine.named(columns), **showing.checked(found))
     return code

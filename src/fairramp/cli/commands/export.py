@@ -63,7 +63,7 @@ def export(
 
     fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
     """
-    from fairramp.cli import exporting, steps
+    from fairramp.cli import engine, exporting
 
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
@@ -86,7 +86,7 @@ def export(
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    known = steps.load_rule(rule)
+    known = engine.load_rule(rule)
     exporting.check(to, output, rule, given)
     notes = exporting.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]

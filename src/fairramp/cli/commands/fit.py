@@ -70,13 +70,13 @@ def fit(
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import engine, guards, outputs, showing, steps
+    from fairramp.cli import engine, guards, outputs, showing
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    guards.check_output(output, data)
-    earlier = guards.keep_others(output)
-    columns = steps.columns_of(None, score, group, strata)
-    with steps.opened(
+    outputs.check_output(output, data)
+    earlier = outputs.keep_others(output)
+    columns = engine.columns_of(None, score, group, strata)
+    with engine.opened(
         screen,
         data,
         columns,
@@ -92,7 +92,7 @@ def fit(
             found = engine.fit(
                 job,
                 max_gap=max_gap,
-                ramp_width=steps.width_of(ramp_width, scale),
+                ramp_width=engine.width_of(ramp_width, scale),
                 ramp=ramp,
                 target_rate=target_rate,
                 cutoff=cutoff,
@@ -134,7 +134,7 @@ def fit(
         "fit",
         data=data,
         rule=output,
-        **steps.named(columns),
+        **engine.named(columns),
         rows=job.rows,
         groups=list(found.table().rows()),
         max_gap=found.max_gap,

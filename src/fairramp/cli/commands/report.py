@@ -52,18 +52,18 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
-    from fairramp.cli import guards, outputs, showing, steps
+    from fairramp.cli import engine, guards, outputs, showing
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = steps.load_rule(rule, "report")
+    known = engine.load_rule(rule, "report")
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
         "A report is a web page: end {output} in .html",
         output=output,
     )
-    guards.check_output(output, data, {"the rule": rule})
-    columns = steps.columns_of(known, score, group, strata)
-    _, arrays = steps.read(
+    outputs.check_output(output, data, {"the rule": rule})
+    columns = engine.columns_of(known, score, group, strata)
+    _, arrays = engine.read(
         screen,
         data,
         columns,
@@ -79,11 +79,13 @@ def report(
     )
     made = known.report(**arrays, title=title, confidence=confidence)
     outputs.write_text(output, made.html, "the report")
-    content = made.content
+    content, names = made.content, engine.named(columns)
     before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
     notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
     screen.say(*(showing.plain(note) for note in notes if note))
     if quiet and content.is_kept is False:
         screen.warn(showing.plain(content.drift or ""))
     screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
-    screen.result("report", data=data, rule=rule, **steps.named(columns), output=output, report=content.to_dict())
+    screen.result(
+        "report", data=data, rule=rule, **names, output=output, report=content.to_dict()
+    )

@@ -19,10 +19,10 @@ def show(
 
     fairramp show rule.json
     """
-    from fairramp.cli import showing, steps
+    from fairramp.cli import engine, showing
 
     screen = Screen(json=json, quiet=quiet)
-    known = steps.load_rule(rule)
+    known = engine.load_rule(rule)
     found = showing.certificate_of(known, confidence)
     showing.show(screen, known, found, every=every)
     screen.result("show", rule=rule, **showing.content(known, found))
