@@ -61,7 +61,7 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import engine, guards, outputs
+    from fairramp.cli import engine, outputs, showing
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = engine.load_rule(rule, "apply")
@@ -69,8 +69,16 @@ def apply(
     key, seeded = engine.drawing(screen, id, key_file, random_seed, probability_only)
     columns = engine.columns_of(known, score, group, strata, id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
-    how = {"scale": scale, "decimal": decimal, "delimiter": delimiter}
-    with engine.opened(screen, data, columns, **how, rule=known, may_be_empty=True) as job:
+    with engine.opened(
+        screen,
+        data,
+        columns,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        may_be_empty=True,
+    ) as job:
         for name in added:
             refuse_if(
                 name in job.source.names,
@@ -79,13 +87,13 @@ def apply(
                 name=name,
             )
         if job.rows:
-            guards.warn_groups(screen, job, known)
+            showing.warn_groups(screen, job, known)
         else:
             screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
         connection = job.source.connection
         if columns.id is not None:
             with screen.progress(connection, "Looking for duplicate ids"):
-                guards.warn_duplicates(screen, job)
+                showing.warn_duplicates(screen, job)
         with screen.progress(connection, "Deciding"):
             groups = engine.decide_all(job, known, key, seeded=seeded)
         with screen.progress(connection, "Writing"):
@@ -98,9 +106,9 @@ def apply(
                 mark=job.source.mark,
                 empty=not job.rows,
             )
-    end = "\n" if job.rows else ""
-    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.{end}")
+    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.")
     if job.rows:
+        screen.text()
         screen.table(engine.decided_table(known, groups, decided=key is not None), every=every, more="with --all")
     if key is None and not probability_only:
         screen.say(

@@ -67,7 +67,7 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import engine, guards, showing
+    from fairramp.cli import engine, showing
     from fairramp.core.checks import check_number
     from fairramp.measure.audit import audit as measure
 
@@ -81,8 +81,8 @@ def audit(
         screen,
         data,
         columns,
-        lambda job: guards.warn_groups(screen, job, known, compared=True),
-        lambda job: guards.warn_direction(screen, job, known.scale if known else scale),
+        lambda job: showing.warn_groups(screen, job, known, compared=True),
+        lambda job: showing.warn_direction(screen, job, known.scale if known else scale),
         scale=scale,
         decimal=decimal,
         delimiter=delimiter,

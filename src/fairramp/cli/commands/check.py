@@ -41,7 +41,7 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import engine, guards, showing
+    from fairramp.cli import engine, showing
     from fairramp.measure.certificate import certifiable
     from fairramp.measure.drift import check as compare
 
@@ -53,7 +53,7 @@ def check(
         screen,
         data,
         columns,
-        lambda job: guards.warn_groups(screen, job, known, compared=True),
+        lambda job: showing.warn_groups(screen, job, known, compared=True),
         ordered=True,
         scale=scale,
         decimal=decimal,
@@ -72,8 +72,7 @@ def check(
     code = showing.exit_code(found.verdict, sound=found.is_sound)
     showing.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
-    left_out = job.rows - sum(found.rows)
-    if left_out:
+    if left_out := job.rows - sum(found.rows):
         screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     screen.text(f"\n{found!r}\n")
     word = showing.WORDS[found.verdict]

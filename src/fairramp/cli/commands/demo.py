@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.render import refuse_if, typed
+from fairramp.cli.render import refuse, typed
 
 #: The file that marks a folder as ours.
 _MARK = "about-this-folder.txt"
@@ -42,10 +42,13 @@ def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     from fairramp.data.files import write_bytes
 
     place = Path(folder)
-    refuse_if(place.exists() and not place.is_dir(), "Cannot use {folder}: it is not a folder", folder=folder)
-    refuse_if(
-        place.is_dir() and any(place.iterdir()) and not (place / _MARK).is_file(),
-        "The folder {folder} holds files of yours; pass another name: fairramp demo NAME",
+    refuse(
+        {
+            "Cannot use {folder}: it is not a folder": place.exists() and not place.is_dir(),
+            "The folder {folder} holds files of yours; pass another name: fairramp demo NAME": place.is_dir()
+            and any(place.iterdir())
+            and not (place / _MARK).is_file(),
+        },
         folder=folder,
     )
     place.mkdir(parents=True, exist_ok=True)

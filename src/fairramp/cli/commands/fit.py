@@ -70,7 +70,7 @@ def fit(
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import engine, guards, outputs, showing
+    from fairramp.cli import engine, outputs, showing
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
@@ -87,7 +87,7 @@ def fit(
         positive=positive,
         weight=weight,
     ) as job:
-        guards.warn_direction(screen, job, scale)
+        showing.warn_direction(screen, job, scale)
         with screen.progress(job.source.connection, "Fitting"):
             found = engine.fit(
                 job,
@@ -102,9 +102,11 @@ def fit(
             )
         certificate = found.certificate(confidence)
         before = after = None
+        accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
                 before, after = engine.accuracy(job, found)
+            accuracy = f"accuracy on these rows: {before:.2%} before, {after:.2%} after"
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
         screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")
@@ -114,21 +116,18 @@ def fit(
     screen.heading(f"{found.heading}\n")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
-    accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
-    if label is not None:
-        accuracy = f"accuracy on these rows: {before:.2%} before, {after:.2%} after"
     screen.say(
         *(f"\n{note}" for note in found.notes),
-        f"\na higher score means yes; if a high score is bad (a risk), pass {guards.turned(scale)}",
+        f"\na higher score means yes; if a high score is bad (a risk), pass {showing.turned(scale)}",
         f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation",
         f"{accuracy}\n",
     )
     showing.show_certificate(screen, found, certificate)
     screen.say(f"\nSaved to {spoken(output)}. Next (replace ID by the name of your id column):")
-    again = "DATA" if data == STDIN else data
+    decide = ["apply", saved, "DATA" if data == STDIN else data]
     screen.text(
         typed(["keygen", "key.txt"]),
-        typed(["apply", saved, again, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
+        typed([*decide, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
     )
     screen.result(
         "fit",

@@ -64,7 +64,7 @@ def frontier(
 
     fairramp frontier scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import engine, guards, outputs
+    from fairramp.cli import engine, outputs, showing
     from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
@@ -79,7 +79,7 @@ def frontier(
                 screen,
                 file,
                 columns,
-                lambda job: guards.warn_direction(screen, job, scale),
+                lambda job: showing.warn_direction(screen, job, scale),
                 scale=scale,
                 decimal=decimal,
                 delimiter=delimiter,

@@ -52,7 +52,7 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
-    from fairramp.cli import engine, guards, outputs, showing
+    from fairramp.cli import engine, outputs, showing
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = engine.load_rule(rule, "report")
@@ -67,7 +67,7 @@ def report(
         screen,
         data,
         columns,
-        lambda job: guards.warn_groups(screen, job, known),
+        lambda job: showing.warn_groups(screen, job, known),
         ordered=True,
         scale=scale,
         decimal=decimal,
@@ -86,6 +86,4 @@ def report(
     if quiet and content.is_kept is False:
         screen.warn(showing.plain(content.drift or ""))
     screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
-    screen.result(
-        "report", data=data, rule=rule, **names, output=output, report=content.to_dict()
-    )
+    screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())
