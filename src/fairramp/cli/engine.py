@@ -119,11 +119,11 @@ def opened(
     with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
         with screen.progress(connection, "Looking at the rows"):
             job = prepare(source, columns, numbers, scale=own, decimal=decimal, positive=positive, rule=rule)
-        if own == "percent" and job.rows and job.score.highest <= 1:
-            screen.warn(
-                f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
-                "percent?"
-            )
+        screen.warn(
+            f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
+            "percent?",
+            when=own == "percent" and job.rows and job.score.highest <= 1,
+        )
         refuse_if(not job.rows and not may_be_empty, "{where} has a header and no rows", where=source.shown)
         yield job
 
@@ -169,8 +169,7 @@ def drawing(
         "--id needs the secret key: pass --key-file FILE (fairramp keygen makes one) or set {variable}",
         variable=ENVIRONMENT,
     )
-    if warning:
-        screen.warn(warning)
+    screen.warn(f"{warning}", when=warning)
     return key, False
 
 
@@ -353,7 +352,7 @@ def decide_all(job: Job, rule: Rule, key: str | None, *, seeded: bool) -> list[d
         f"SELECT {', '.join(keys)}, count(*), sum(probability), {'sum(decision)' if key else 'NULL'}, "
         f"count(*) FILTER (probability > 0 AND probability < 1) FROM applied GROUP BY {', '.join(keys)}"
     ).fetchall()
-    found = [
+    found = (
         {
             "group": label_of(row[:-4], len(job.columns.strata or ())),
             "rows": row[-4],
@@ -362,7 +361,7 @@ def decide_all(job: Job, rule: Rule, key: str | None, *, seeded: bool) -> list[d
             "in_ramp": row[-1],
         }
         for row in rows
-    ]
+    )
     return sorted(found, key=lambda row: label_key(row["group"]))
 
 

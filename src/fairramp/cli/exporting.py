@@ -63,36 +63,33 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     if output is None or is_stream(output):
         return
     check_output(output, STDIN, {"the rule": rule, "--model": given.get("model")})
+    path, mark = Path(output), _MARKS.get(to, b"")
     if to == "json":
         keep_others(output)
-    else:
-        _keep_others(Path(output), to)
-
-
-def _keep_others(path: Path, to: str) -> None:
-    if not path.is_file() or not path.stat().st_size:
-        return
-    mark = _MARKS[to]
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
-    refuse_if(
-        not earlier,
-        "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
-        path=path,
-    )
+    elif path.is_file() and path.stat().st_size:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
+        refuse_if(
+            not earlier,
+            "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
+            path=path,
+        )
 
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
-    if to == "sql":
-        write_text(output, rule.to_sql(**given), "the rule")
-        blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
-        return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
-    if to == "json":
-        write_text(output, replace(rule, record=None).to_json(), "the rule")
-        return ["without the record of the fit: rows and rates of groups"]
-    if to == "onnx":
-        return _onnx(rule, output, given)
+    match to:
+        case "sql":
+            write_text(output, rule.to_sql(**given), "the rule")
+            blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+            return (
+                ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
+            )
+        case "json":
+            write_text(output, replace(rule, record=None).to_json(), "the rule")
+            return ["without the record of the fit: rows and rates of groups"]
+        case "onnx":
+            return _onnx(rule, output, given)
     try:
         from fairramp.deploy.torch import save
     except ImportError as error:

@@ -37,16 +37,23 @@ _WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _UNWRITABLE = "Cannot write {path}: {why}"
 
 
-def check_target(path: str, *, table: bool = False, pictures: bool = False) -> None:
-    """Refuse an output that cannot be written; before the work, not after it.
+def check_output(
+    output: str,
+    data: str,
+    others: dict[str, str | None] | None = None,
+    *,
+    table: bool = False,
+    pictures: bool = False,
+) -> None:
+    """Refuse an output that cannot be written, or that is one of the inputs; before the work, not after it.
 
     A table must have an ending that says its format; so may pictures, if they are allowed.
     """
-    if is_stream(path):
+    if is_stream(output):
         return
-    if table and not (pictures and path.lower().endswith(PICTURES)):
-        _format(path)
-    target, folder = Path(path).resolve(), Path(path).resolve().parent
+    if table and not (pictures and output.lower().endswith(PICTURES)):
+        _format(output)
+    target, folder = Path(output).resolve(), Path(output).resolve().parent
     refuse(
         {
             "Cannot write {path}: it is a folder": target.is_dir(),
@@ -54,16 +61,9 @@ def check_target(path: str, *, table: bool = False, pictures: bool = False) -> N
             "Cannot write {path}: the folder {folder} is write-protected": not os.access(folder, os.W_OK),
             "Cannot write {path}: it is write-protected": target.exists() and not os.access(target, os.W_OK),
         },
-        path=path,
+        path=output,
         folder=folder,
     )
-
-
-def check_output(output: str, data: str, others: dict[str, str | None] | None = None, **kind: bool) -> None:
-    """Refuse an output that cannot be written, as `check_target` does, or that is one of the inputs."""
-    if is_stream(output):
-        return
-    check_target(output, **kind)
     inputs = [
         (name, file)
         for name, path in {"DATA": data, **(others or {})}.items()
@@ -101,7 +101,6 @@ def keep_others(path: str) -> Rule | None:
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
     """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
-    check_target(path)
     try:
         with files.replacing(Path(path).resolve()) as temporary:
             yield str(temporary)

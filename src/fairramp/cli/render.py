@@ -137,9 +137,10 @@ class Screen:
         if table.is_cut and not every and more is not None:
             self.say(f"\nThe first and last of {count(len(table), what)}; all of them {more}")
 
-    def warn(self, text: str) -> None:
-        """A warning, which also the quiet want to see."""
-        sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
+    def warn(self, text: str, *, when: object = True) -> None:
+        """A warning, which also the quiet want to see, where it applies."""
+        if when:
+            sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
     def note(self, text: str) -> None:
         """A remark beside the results, for those who want any."""

@@ -102,13 +102,13 @@ def judge(
             Verdict.UNDECIDED: f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
             + ("; more rows would tell" if gap > limit else "")
             + _why_wide(found),
-        }[verdict]
-        if not sound:
-            shown = f"the limits of the gap of {whose} are no numbers or do not contain it ({measured})"
+        }
+        unsound = f"the limits of the gap of {whose} are no numbers or do not contain it ({measured})"
+        said = shown[verdict] if sound else unsound
         if code and screen.is_quiet:  # the reason for the exit code
-            screen.warn(f"gate {WORDS[verdict].lower()}: {shown}.")
+            screen.warn(f"gate {WORDS[verdict].lower()}: {said}.")
         else:
-            screen.say(f"\nGate {WORDS[verdict]}: {shown}.")
+            screen.say(f"\nGate {WORDS[verdict]}: {said}.")
     return {
         "decisions": "before" if found.after is None else "after",
         "fail_above": above,
@@ -342,11 +342,12 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     found, n = job.groups, len(job.columns.strata or ())
     if compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1:
         screen.warn(f"there is one single group, {show_label(found[0][0])}: nothing to compare.")
-    if small := [pair for pair in found if pair[1] < SMALL_GROUP]:
-        screen.warn(
-            f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."
-            + doubt(len(found), job.rows)
-        )
+    small = [pair for pair in found if pair[1] < SMALL_GROUP]
+    screen.warn(
+        f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."
+        + doubt(len(found), job.rows),
+        when=small,
+    )
 
 
 def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:

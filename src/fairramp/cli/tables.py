@@ -312,8 +312,8 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
         types = tuple("VARCHAR" if t.startswith(("DATE", "TIME", "UUID")) else t for t in types)
         columns = ", ".join(f"{literal(n)}: {literal(t)}" for n, t in zip(names, types, strict=True))
         reader = f"read_json({options}, columns={{{columns}}})"
-    inner = ", ".join(f"c{i}" for i in range(len(names)))
-    return Source(connection, f"SELECT * FROM {reader} AS t({inner})", names, types, kind, shown)
+    query = f"SELECT * FROM {reader} AS t({', '.join(f'c{i}' for i in range(len(names)))})"
+    return Source(connection, query, names, types, kind, shown)
 
 
 def first_sentence(error: Exception) -> str:
