@@ -235,11 +235,11 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
         ("logit", "logits"): True,
     }
     likely, looks = next(scale for scale, fits in scales.items() if fits)
-    advice = f"that looks like {looks}: pass --scale {likely}"
-    if fitted:
-        advice = f"if that is {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}"
-    elif likely == "logit" or scale == "signed":
-        advice = f"if that is {looks}, pass --scale {likely}"
+    advice = {
+        f"if that is {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}": fitted,
+        f"if that is {looks}, pass --scale {likely}": likely == "logit" or scale == "signed",
+        f"that looks like {looks}: pass --scale {likely}": True,
+    }
     raise FairrampError(
         "--score {name!r} of {where} goes from {low:g} to {high:g}, but scores of {whose} {scale_!r} lie from "
         "{bottom:g} to {top:g}; {advice}",
@@ -251,7 +251,7 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
         scale_=scale,
         bottom=bottom,
         top=top,
-        advice=advice,
+        advice=next(text for text, holds in advice.items() if holds),
     )
 
 
@@ -337,8 +337,14 @@ def _applied(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = Fal
     if seeded:
         relation = relation.project("*, row_number() OVER () AS id")
     if job.rows:
-        drawn = {} if key is None else {"id": "id", "key": key}
-        done = rule.apply(relation, score=inner.score, group=inner.groups, strata=inner.strata, **drawn)
+        done = rule.apply(
+            relation,
+            score=inner.score,
+            group=inner.groups,
+            strata=inner.strata,
+            id=None if key is None else "id",
+            key=key,
+        )
     else:
         done = relation.project("*, CAST(NULL AS DOUBLE) AS probability, CAST(NULL AS TINYINT) AS decision")
     done.create_view("applied", replace=True)

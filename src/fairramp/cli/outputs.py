@@ -71,9 +71,9 @@ def check_output(
         for file in (input_files(str(path)) if name in ("DATA", "--validation") else [str(path)])
     ]
     for what, file in inputs:
-        same = os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)
         refuse_if(
-            same or os.path.realpath(file) == os.path.realpath(output),
+            os.path.realpath(file) == os.path.realpath(output)
+            or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
             "-o {output} would overwrite {what}; name another file",
             output=output,
             what=what,

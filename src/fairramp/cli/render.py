@@ -95,8 +95,8 @@ def typed(arguments: Sequence[str], before: str = "  ") -> str:
     words = [shlex.quote(word).translate(kept) for word in arguments]
     pairs = pairwise(["fairramp", *words])
     text = "fairramp" + "".join(f"{chr(0xE020) if last.startswith('-') else ' '}{word}" for last, word in pairs)
-    lines = _lines(text, WIDTH - 2, before, " " * 6)
-    return " \\\n".join(lines).translate({new: old for old, new in kept.items()})
+    broken = " \\\n".join(_lines(text, WIDTH - 2, before, " " * 6))
+    return broken.translate({new: old for old, new in kept.items()})
 
 
 class Screen:
@@ -152,8 +152,9 @@ class Screen:
         if self._json:
             stamp = {"command": command, "format": _JSON, "fairramp": __version__}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
-            text = json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False)
-            self._file.write(f"{text}\n")
+            self._file.write(
+                json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+            )
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:

@@ -259,8 +259,9 @@ def _readings(
     kind = source.type_of(column)
     if option == "--label" and positive is not None:
         text = f"lower(trim(CAST({column} AS VARCHAR)))"
-        is_yes = f"{text} = {literal(positive.strip().lower())}"
-        return (f"CASE WHEN {text} <> '' THEN CAST({is_yes} AS DOUBLE) END",) * 2
+        return (
+            f"CASE WHEN {text} <> '' THEN CAST({text} = {literal(positive.strip().lower())} AS DOUBLE) END",
+        ) * 2
     if kind != _TEXT:
         refuse_if(
             not kind.startswith(("DECIMAL", "BOOLEAN"))

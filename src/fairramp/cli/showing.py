@@ -152,8 +152,7 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
             "",
         )
     if isinstance(found, str) or len(rule.groups) == 1:
-        alone = "There is one single group, so there is no gap to bound."
-        screen.say(found if isinstance(found, str) else alone)
+        screen.say(found if isinstance(found, str) else "There is one single group, so there is no gap to bound.")
         return
     show_certificate(screen, rule, found)
     often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
@@ -340,8 +339,10 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         rows = count(sum(n for _, n in unknown), "row")
         screen.warn(f"{rows} of groups not seen in the fit get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
-    if compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1:
-        screen.warn(f"there is one single group, {show_label(found[0][0])}: nothing to compare.")
+    screen.warn(
+        f"there is one single group, {show_label(found[0][0])}: nothing to compare.",
+        when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
+    )
     small = [pair for pair in found if pair[1] < SMALL_GROUP]
     screen.warn(
         f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."

@@ -256,8 +256,16 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
         f"auto_detect=false, strict_mode={'true' if strict else 'false'}, nullstr=[{literal(_NO_NULL)}], "
         f"columns={{{columns}}})"
     )
-    mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
-    return Source(connection, query, names, ("VARCHAR",) * len(names), "csv", shown, found, mark)
+    return Source(
+        connection,
+        query,
+        names,
+        ("VARCHAR",) * len(names),
+        "csv",
+        shown,
+        delimiter=found,
+        mark="\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else "",
+    )
 
 
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:

@@ -75,8 +75,8 @@ def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     )
     place.mkdir(parents=True, exist_ok=True)
     packed = files("fairramp.datasets").joinpath("adult_scores.csv.gz").read_bytes()
-    for name, content in ((_MARK, _ABOUT.encode()), ("scores.csv", gzip.decompress(packed))):
-        write_bytes(place / name, content, name)
+    write_bytes(place / _MARK, _ABOUT.encode(), _MARK)
+    write_bytes(place / "scores.csv", gzip.decompress(packed), "scores.csv")
     scores, rule, key = (str(place / name) for name in ("scores.csv", "rule.json", "key.txt"))
     columns = ["--score", "score", "--group", "sex"]
     chapters = {
