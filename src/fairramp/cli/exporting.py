@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fairramp.cli.engine import is_whole
-from fairramp.cli.guards import check_output, keep_others
-from fairramp.cli.outputs import is_stream, write_text
-from fairramp.cli.render import STDIN, refuse_if
+from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
+from fairramp.cli.render import STDIN, refuse, refuse_if
 from fairramp.core.checks import check_option, meant
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
 from fairramp.errors import FairrampError
@@ -38,21 +37,18 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
         refuse_if(dialect, "--to {to} is written --to sql --dialect {dialect}", to=to, dialect=dialect)
         check_option("to", to, _OPTIONS)
     for name in given:
-        refuse_if(
-            name not in _OPTIONS[to],
-            "is for --to {forms}, not for --to {to}; leave it out",
+        refuse(
+            {
+                "is for --to {forms}, not for --to {to}; leave it out": name not in _OPTIONS[to],
+                "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
+                "history of your shell": name in ("key_table", "key_column") and looks_like_key(given[name]),
+            },
             argument=name,
             forms=" or ".join(form for form, names in _OPTIONS.items() if name in names),
             to=to,
         )
-        refuse_if(
-            name in ("key_table", "key_column") and looks_like_key(given[name]),
-            "is a name, and this looks like a key: put it into a one-row table. It may now stand in the "
-            "history of your shell",
-            argument=name,
-        )
     table, ending = str(given.get("key_table", "")), _ENDINGS.get(to, "")
-    refusals = {
+    reasons = {
         "--to sql needs --dialect: {dialects}": to == "sql" and "dialect" not in given,
         "--key-table {table} is a file, and the key is read in the database: name a table there, with one row "
         "that holds the key": Path(table).is_file() or table.lower().endswith(".txt"),
@@ -63,41 +59,37 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
         "--to {to} writes a file that is no text: name it with -o FILE{ending}": ending
         and not (output or "").lower().endswith(ending),
     }
-    for sentence, wrong in refusals.items():
-        refuse_if(wrong, sentence, dialects=", ".join(DIALECTS), table=table, to=to, ending=ending)
+    refuse(reasons, dialects=", ".join(DIALECTS), table=table, to=to, ending=ending)
     if output is None or is_stream(output):
         return
     check_output(output, STDIN, {"the rule": rule, "--model": given.get("model")})
+    path, mark = Path(output), _MARKS.get(to, b"")
     if to == "json":
         keep_others(output)
-    else:
-        _keep_others(Path(output), to)
-
-
-def _keep_others(path: Path, to: str) -> None:
-    if not path.is_file() or not path.stat().st_size:
-        return
-    mark = _MARKS[to]
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
-    refuse_if(
-        not earlier,
-        "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
-        path=path,
-    )
+    elif path.is_file() and path.stat().st_size:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0
+        refuse_if(
+            not earlier,
+            "{path} exists and is no earlier export, so it is not overwritten; name another file or delete it",
+            path=path,
+        )
 
 
 def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> list[str]:
     """Write; sentences that say what it takes and gives."""
-    if to == "sql":
-        write_text(output, rule.to_sql(**given), "the rule")
-        blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
-        return ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
-    if to == "json":
-        write_text(output, replace(rule, record=None).to_json(), "the rule")
-        return ["without the record of the fit: rows and rates of groups"]
-    if to == "onnx":
-        return _onnx(rule, output, given)
+    match to:
+        case "sql":
+            write_text(output, rule.to_sql(**given), "the rule")
+            blank = rule.reading(*map(given.get, ("score", "group", "strata", "id"))).blank(rule.groups)
+            return (
+                ["empty cells are a group of this rule, NULL is none: load them as empty texts"] if blank else []
+            )
+        case "json":
+            write_text(output, replace(rule, record=None).to_json(), "the rule")
+            return ["without the record of the fit: rows and rates of groups"]
+        case "onnx":
+            return _onnx(rule, output, given)
     try:
         from fairramp.deploy.torch import save
     except ImportError as error:
@@ -128,8 +120,8 @@ def _onnx(rule: Rule, output: str | None, given: dict[str, Any]) -> list[str]:
     own = given.pop("model", None)
     model = to_onnx(rule, output, **given) if own is None else append_to(own, rule, output, **given)
     names = {1: "float32", 11: "float64", 8: "text", 7: "int64", 9: "bool", 6: "int32", 2: "uint8", 3: "int8"}
-    kinds = [(tensor.name, names.get(tensor.type.tensor_type.elem_type, "other")) for tensor in model.graph.input]
-    return ["takes: " + ", ".join(f"{name} ({kind})" for name, kind in kinds), *_gives(given.get("decisions"))]
+    takes = (f"{put.name} ({names.get(put.type.tensor_type.elem_type, 'other')})" for put in model.graph.input)
+    return [f"takes: {', '.join(takes)}", *_gives(given.get("decisions"))]
 
 
 def _gives(drawn: Any) -> list[str]:

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import gzip
 import io
+import json
 import os
 import shutil
 import sys
@@ -20,12 +21,14 @@ from typing import Any
 
 import duckdb
 
-from fairramp.cli.render import STDOUT, refuse_if
-from fairramp.cli.tables import connect, first_sentence, format_of, literal
+from fairramp.cli.render import STDIN, STDOUT, refuse, refuse_if
+from fairramp.cli.tables import connect, first_sentence, format_of, input_files, literal
 from fairramp.core.table import Table
 from fairramp.data import files
 from fairramp.deploy.dialects import identifier
 from fairramp.errors import FairrampError
+from fairramp.rule.file import FORMAT
+from fairramp.rule.rule import Rule
 
 #: Pictures that a frontier can be written as.
 PICTURES = (".svg", ".png", ".html")
@@ -34,30 +37,70 @@ _WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _UNWRITABLE = "Cannot write {path}: {why}"
 
 
-def check_target(path: str, *, table: bool = False, pictures: bool = False) -> None:
-    """Refuse an output that cannot be written; before the work, not after it.
+def check_output(
+    output: str,
+    data: str,
+    others: dict[str, str | None] | None = None,
+    *,
+    table: bool = False,
+    pictures: bool = False,
+) -> None:
+    """Refuse an output that cannot be written, or that is one of the inputs; before the work, not after it.
 
     A table must have an ending that says its format; so may pictures, if they are allowed.
     """
-    if is_stream(path):
+    if is_stream(output):
         return
-    if table and not (pictures and path.lower().endswith(PICTURES)):
-        _format(path)
-    target, folder = Path(path).resolve(), Path(path).resolve().parent
-    refusals = {
-        "it is a folder": target.is_dir(),
-        f"the folder {folder} does not exist": not folder.is_dir(),
-        f"the folder {folder} is write-protected": not os.access(folder, os.W_OK),
-        "it is write-protected": target.exists() and not os.access(target, os.W_OK),
-    }
-    for why, holds in refusals.items():
-        refuse_if(holds, _UNWRITABLE, path=path, why=why)
+    if table and not (pictures and output.lower().endswith(PICTURES)):
+        _format(output)
+    target, folder = Path(output).resolve(), Path(output).resolve().parent
+    refuse(
+        {
+            "Cannot write {path}: it is a folder": target.is_dir(),
+            "Cannot write {path}: the folder {folder} does not exist": not folder.is_dir(),
+            "Cannot write {path}: the folder {folder} is write-protected": not os.access(folder, os.W_OK),
+            "Cannot write {path}: it is write-protected": target.exists() and not os.access(target, os.W_OK),
+        },
+        path=output,
+        folder=folder,
+    )
+    inputs = [
+        (name, file)
+        for name, path in {"DATA": data, **(others or {})}.items()
+        if path not in (None, STDIN)
+        for file in (input_files(str(path)) if name in ("DATA", "--validation") else [str(path)])
+    ]
+    for what, file in inputs:
+        refuse_if(
+            os.path.realpath(file) == os.path.realpath(output)
+            or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
+            "-o {output} would overwrite {what}; name another file",
+            output=output,
+            what=what,
+        )
+
+
+def keep_others(path: str) -> Rule | None:
+    """Refuse to write a rule over what is none, such as data or a key; the rule that the file holds, if any."""
+    if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
+        return None
+    content = None
+    with contextlib.suppress(OSError, ValueError):
+        content = json.loads(Path(path).read_bytes())
+    # A rule of another version is one, too.
+    refuse_if(
+        not isinstance(content, dict) or content.get("format") != FORMAT,
+        "{path} exists and is not a rule, so it is not overwritten; name another file or delete it",
+        path=path,
+    )
+    with contextlib.suppress(OSError, FairrampError):
+        return Rule.load(path)
+    return None
 
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
     """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
-    check_target(path)
     try:
         with files.replacing(Path(path).resolve()) as temporary:
             yield str(temporary)
@@ -96,8 +139,12 @@ def write(
         "json": "FORMAT json, ARRAY true",
     }.get(kind, f"FORMAT csv, HEADER false, DELIMITER {literal(between)}, PREFIX {literal(header)}, SUFFIX '\n'")
     if kind not in ("csv", "tsv"):
-        why = "two columns have the same name or differ only in case; write CSV"
-        refuse_if(len({name.lower() for name in names}) < len(names), _UNWRITABLE, path=path, why=why)
+        refuse_if(
+            len({name.lower() for name in names}) < len(names),
+            _UNWRITABLE,
+            path=path,
+            why="two columns have the same name or differ only in case; write CSV",
+        )
         query = f"SELECT * FROM ({query}) AS t({', '.join(map(identifier, names))})"
     with contextlib.ExitStack() as stack:
         if special:
@@ -149,19 +196,16 @@ def is_stream(path: str) -> bool:
 
 def _format(path: str) -> str:
     """The format to write, or a clear refusal."""
-    kind = format_of(path) or ""
-    refuse_if(
-        not path.lower().removesuffix(".gz").endswith(_WRITABLE),
-        "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet",
+    refuse(
+        {
+            "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet": not path.lower()
+            .removesuffix(".gz")
+            .endswith(_WRITABLE),
+            "Cannot write {path}: Parquet is packed already; drop the .gz": path.lower().endswith(".parquet.gz"),
+        },
         path=path,
     )
-    refuse_if(
-        path.lower().endswith(".gz") and kind == "parquet",
-        _UNWRITABLE,
-        path=path,
-        why="Parquet is packed already; drop the .gz",
-    )
-    return kind
+    return format_of(path) or ""
 
 
 def write_picture(chart: Any, path: str) -> None:

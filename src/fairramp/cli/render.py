@@ -10,7 +10,7 @@ import shlex
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,12 @@ def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
     """Refuse what is wrong, in a sentence that has the parts of `FairrampError`."""
     if wrong:
         raise FairrampError(rule, **parts)
+
+
+def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
+    """Refuse for the first reason that holds; all of them are sentences with the same parts."""
+    for rule, holds in reasons.items():
+        refuse_if(holds, rule, **parts)
 
 
 def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
@@ -69,10 +75,11 @@ def spoken(path: str) -> str:
 
 def _plain(value: Any) -> Any:
     """A value for JSON, which knows no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+    match value:
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -88,8 +95,8 @@ def typed(arguments: Sequence[str], before: str = "  ") -> str:
     words = [shlex.quote(word).translate(kept) for word in arguments]
     pairs = pairwise(["fairramp", *words])
     text = "fairramp" + "".join(f"{chr(0xE020) if last.startswith('-') else ' '}{word}" for last, word in pairs)
-    lines = _lines(text, WIDTH - 2, before, " " * 6)
-    return " \\\n".join(lines).translate({new: old for old, new in kept.items()})
+    broken = " \\\n".join(_lines(text, WIDTH - 2, before, " " * 6))
+    return broken.translate({new: old for old, new in kept.items()})
 
 
 class Screen:
@@ -130,9 +137,10 @@ class Screen:
         if table.is_cut and not every and more is not None:
             self.say(f"\nThe first and last of {count(len(table), what)}; all of them {more}")
 
-    def warn(self, text: str) -> None:
-        """A warning, which also the quiet want to see."""
-        sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
+    def warn(self, text: str, *, when: object = True) -> None:
+        """A warning, which also the quiet want to see, where it applies."""
+        if when:
+            sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
     def note(self, text: str) -> None:
         """A remark beside the results, for those who want any."""
@@ -144,8 +152,9 @@ class Screen:
         if self._json:
             stamp = {"command": command, "format": _JSON, "fairramp": __version__}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
-            text = json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False)
-            self._file.write(f"{text}\n")
+            self._file.write(
+                json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+            )
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:

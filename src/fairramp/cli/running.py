@@ -24,6 +24,8 @@ from fairramp.errors import FairrampError, FairrampWarning
 
 _ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEBUG=1 shows more"
 _HALF = "Stopped; nothing is half-written."
+#: What a lone - means behind these options; anywhere else it is stdin.
+_DASHES = {"-o": STDOUT, "--output": STDOUT, "--delimiter": "-", "--decimal": "-"}
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -31,7 +33,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments or bool(os.environ.get("FAIRRAMP_DEBUG"))
     pairs = pairwise(["", *(a for a in arguments if a != "--debug")])
     # A lone - is no value for the parser.
-    arguments = [_stream(*pair) if pair[1] == "-" else pair[1] for pair in pairs]
+    arguments = [_DASHES.get(before, STDIN) if word == "-" else word for before, word in pairs]
     warnings.showwarning = _show_warning
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
@@ -46,8 +48,8 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has left. Python must not try to flush it once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except _Stopped as stopped:
-        return _fail(_HALF, 128 + stopped.number)
+    except _Stopped:
+        return _fail(_HALF, 128 + _Stopped.last)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else 0
     except Exception as error:
@@ -59,63 +61,50 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
-def _stream(before: str, dash: str) -> str:
-    if before in ("--delimiter", "--decimal"):
-        return dash
-    return STDOUT if before in ("-o", "--output") else STDIN
-
-
 def _dispatch(arguments: Sequence[str]) -> int:
     try:
         result: Any = app(list(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
-        command = next((a for a in arguments if a in app and not a.startswith("-")), None)
-        see = f"fairramp {command} --help" if command else "fairramp --help"
-        return _fail(f"{_usage(error, arguments)} See: {see}", 2)
+        command = next((f" {a}" for a in arguments if a in app and not a.startswith("-")), "")
+        return _fail(f"{_usage(error, arguments)} See: fairramp{command} --help", 2)
     # A command answers with its exit code, or with what runs other commands, as the demo does.
     return result(run) if callable(result) else result or 0
 
 
 def _usage(error: Any, arguments: Sequence[str]) -> str:
     """What is wrong with the arguments, and what was probably meant."""
-    if isinstance(error, UnusedCliTokensError):
-        left = " ".join(error.unused_tokens or [])
-        return f"{left!r} is one word too many; put names with spaces in quotes, like 'my score'."
-    if isinstance(error, MissingArgumentError) and error.argument is not None:
-        names = error.argument.names
-        typed = next((a for a in reversed(arguments) if a in names), None)
-        return f"{typed} has no value." if typed else f"{error.argument.name} is missing."
-    if isinstance(error, CoercionError) and error.target_type is float and error.token is not None:
-        name, value = error.token.keyword, error.token.value
-        comma = re.fullmatch(r"(-?\d*),(\d+)", value)
-        if comma:
-            return f"{name} {value} is not a number; write {comma[1] or 0}.{comma[2]} with a point."
-        percent = re.fullmatch(r"(-?[\d.]+) ?%", value)
-        if percent:
-            return f"{name} {percent[1]}% is not a number; write {float(percent[1]) / 100:.12g}."
+    match error:
+        case UnusedCliTokensError(unused_tokens=left):
+            words = " ".join(left or [])
+            return f"{words!r} is one word too many; put names with spaces in quotes, like 'my score'."
+        case MissingArgumentError(argument=object(name=name, names=names)):
+            typed = next((a for a in reversed(arguments) if a in names), None)
+            return f"{typed} has no value." if typed else f"{name} is missing."
+        case CoercionError(token=object(keyword=name, value=value)) if error.target_type is float:
+            if comma := re.fullmatch(r"(-?\d*),(\d+)", value):
+                return f"{name} {value} is not a number; write {comma[1] or 0}.{comma[2]} with a point."
+            if percent := re.fullmatch(r"(-?[\d.]+) ?%", value):
+                return f"{name} {percent[1]}% is not a number; write {float(percent[1]) / 100:.12g}."
     return " ".join(str(error).split())
 
 
 def _explain(error: Exception) -> int:
     """One sentence and an exit code for whatever went wrong."""
-    if isinstance(error, FairrampError):
-        return _fail(_told(error), 2)
-    if isinstance(error, OSError):
-        return _fail(f"Cannot use {error.filename or 'the output'}: {error.strerror or error}.", 2)
-    if isinstance(error, MemoryError):
-        return _fail("Out of memory: the rows that this command reads do not fit; pass fewer.", 2)
+    match error:
+        case FairrampError():
+            return _fail(_told(error), 2)
+        case OSError(filename=name, strerror=why):
+            return _fail(f"Cannot use {name or 'the output'}: {why or error}.", 2)
+        case MemoryError():
+            return _fail("Out of memory: the rows that this command reads do not fit; pass fewer.", 2)
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from fairramp.cli.tables import first_sentence
 
         why, kind = first_sentence(error), type(error).__name__
-        unread = f"The data cannot be read: {why}"
-        known = {
+        unread = ("InvalidInputException", "IOException", "ConversionException", "Error")  # the last of Thrift
+        known = dict.fromkeys(unread, f"The data cannot be read: {why}") | {
             "OutOfMemoryException": "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for "
             "temporary files.",
-            "InvalidInputException": unread,
-            "IOException": unread,
-            "ConversionException": unread,
-            "Error": unread,  # of Thrift
             # What DuckDB makes of some damaged Parquet files.
             "InternalException": f"The data cannot be read, probably because a file is damaged: {why} "
             "Write the file again, or as CSV.",
@@ -143,14 +132,10 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 class _Stopped(BaseException):
     """Ctrl-C or a request to end: clean up on the way out."""
 
-    #: DuckDB swallows the exception and raises one of its own.
+    #: The signal; kept here, because DuckDB swallows the exception and raises one of its own.
     last = signal.SIGINT.value
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 def _stopped(number: int, _: Any) -> NoReturn:
     _Stopped.last = number
-    raise _Stopped(number)
+    raise _Stopped

@@ -194,8 +194,11 @@ def scan(
     no_id = "false" if columns.id is None else _no_id(source, columns.id)
     sums = [("sum", f"count(*) FILTER ({no_id})")]
     for reading in chain.from_iterable(readings.values()):
-        wrong = f"count(*) FILTER (({reading}) IS NULL OR NOT isfinite({reading}))"
-        sums += [("sum", wrong), ("min", f"min({reading})"), ("max", f"max({reading})")]
+        sums += [
+            ("sum", f"count(*) FILTER (({reading}) IS NULL OR NOT isfinite({reading}))"),
+            ("min", f"min({reading})"),
+            ("max", f"max({reading})"),
+        ]
     table, by = f"scan_{secrets.token_hex(8)}", ", ".join(f"k{i}" for i in range(len(keys)))
     source.connection.execute(
         f"CREATE TEMP TABLE {table} AS SELECT *, row_number() OVER (ORDER BY {by}) - 1 AS code FROM "
@@ -211,8 +214,8 @@ def scan(
         where=source.shown,
         most=_MAX_GROUPS,
     )
-    totals = ", ".join(f"{how}(x{i})" for i, (how, _) in enumerate(sums))
-    nobody, *stats = source.connection.execute(f"SELECT {totals} FROM {table}").fetchall()[0]
+    totals = (f"{how}(x{i})" for i, (how, _) in enumerate(sums))
+    ((nobody, *stats),) = source.connection.execute(f"SELECT {', '.join(totals)} FROM {table}").fetchall()
     if nobody:
         raise FairrampError(
             "{n:,} row{have} no id in {id!r} of {where}, the first is {place}",
@@ -235,15 +238,14 @@ def scan(
             _refuse_number(source, number)
         if option == "--label" and positive is not None and highest == 0:
             there = source.ask(f"DISTINCT CAST({column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
-            values = [repr(value) for (value,) in there]
             raise FairrampError(
                 "--positive {positive!r} stands in no row of --label {name!r} of {where}, which has {values}"
                 "{more}",
                 positive=positive,
                 name=number.name,
                 where=source.shown,
-                values=", ".join(values[:5]),
-                more=", …" if len(values) > 5 else "",
+                values=", ".join(repr(value) for (value,) in there[:5]),
+                more=", …" if len(there) > 5 else "",
             )
         resolved[option] = number
     parts, counts = tuple(row[:-1] for row in cells), tuple(row[-1] for row in cells)
@@ -257,8 +259,9 @@ def _readings(
     kind = source.type_of(column)
     if option == "--label" and positive is not None:
         text = f"lower(trim(CAST({column} AS VARCHAR)))"
-        yes = literal(positive.strip().lower())
-        return (f"CASE WHEN {text} <> '' THEN CAST({text} = {yes} AS DOUBLE) END",) * 2
+        return (
+            f"CASE WHEN {text} <> '' THEN CAST({text} = {literal(positive.strip().lower())} AS DOUBLE) END",
+        ) * 2
     if kind != _TEXT:
         refuse_if(
             not kind.startswith(("DECIMAL", "BOOLEAN"))
@@ -290,10 +293,11 @@ def _refuse_number(source: Source, number: Number) -> None:
     if text == "" or text.lower() in _MISSING:
         blank = f"lower(trim(CAST({number.column} AS VARCHAR))) IN ('', {', '.join(map(literal, _MISSING))})"
         ((n,),) = source.ask("count(*)", f"WHERE {number.column} IS NULL OR {blank}")
-        what = repr(value) if text else "nothing"
         raise FairrampError(
             "{option} {name!r} of {where} has {many} {place}; every row needs a number: {remedy_}",
-            many=f"{'no number' if text else 'nothing'} in {n:,} rows, the first is" if n > 1 else f"{what} in",
+            many=f"{'no number' if text else 'nothing'} in {n:,} rows, the first is"
+            if n > 1
+            else f"{repr(value) if text else 'nothing'} in",
             remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
             **told,
         )
@@ -324,9 +328,9 @@ def _first(source: Source, condition: str, column: str = "NULL") -> tuple[str, A
 
     Lines of a CSV file are one more, where no cell has a line end.
     """
-    inner = f"SELECT *, row_number() OVER () AS position FROM ({source.query})"
     ((row, value),) = source.connection.execute(
-        f"SELECT position, {column} FROM ({inner}) WHERE {condition} ORDER BY position LIMIT 1"
+        f"SELECT position, {column} FROM (SELECT *, row_number() OVER () AS position FROM ({source.query})) "
+        f"WHERE {condition} ORDER BY position LIMIT 1"
     ).fetchall()
     return f"row {row:,}{' (the header not counted)' if source.format == 'csv' else ''}", value
 

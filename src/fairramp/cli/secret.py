@@ -48,8 +48,10 @@ def _advice(path: str) -> str:
     # A glob of a folder that cannot be read is empty.
     others = sorted(p for p in Path(path).parent.glob("*") if p.is_file() and p.stat().st_size in range(64, 67))
     if others:
-        shown = ", ".join(str(p) for p in others[:3])
-        return f"; check its name, because the key you used before must be used again (is it {shown}?)"
+        return (
+            "; check its name, because the key you used before must be used again (is it "
+            f"{', '.join(map(str, others[:3]))}?)"
+        )
     return f"; check its name, or make a first key with: fairramp keygen {path}"
 
 

@@ -1,24 +1,27 @@
-"""Rules, audits and checks in words and for machines.
+"""Rows, rules, audits and checks in words and for machines: no number is over-read, and what is doubtful is said.
 
 A saved rule is shown with what was asked for, what decides, what the fit saw, and what that guarantees. All of it
 is in the rule's file, and no rows are read. What a rule without its record does not know is said.
 """
 
-from collections.abc import Sequence
+import shlex
+import unicodedata
 from typing import Any
 
-from fairramp.cli.render import Screen, count, spoken, wrapped
+from fairramp.cli.render import Screen, count, refuse_if, spoken, wrapped
+from fairramp.cli.scan import Job
 from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number
-from fairramp.core.labels import show_label
+from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
-from fairramp.fit.fit import SMALL_GROUP
+from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
-from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.certificate import WIDE, Certificate, certify
 from fairramp.measure.drift import Check
+from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
@@ -34,6 +37,8 @@ _UNSEEN = {
     "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
+#: What gates and checks say of each verdict.
+WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "FAILED", Verdict.UNDECIDED: "undecided"}
 #: What no certificate is about.
 _NOT_PROMISED = (
     "Not promised are equal error rates, equal rates in parts of these groups or in groups that the rule does "
@@ -70,6 +75,61 @@ def show_audit(
     screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
 
 
+def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
+    """1 only for what is shown; what numbers that are none leave open is 3 everywhere."""
+    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
+
+
+def judge(
+    screen: Screen, found: Audit, above: float | None, below: float | None, *, decided: bool
+) -> tuple[dict[str, Any], int]:
+    """Say whether the gates are passed, and no more than the data show; for JSON, and the exit code."""
+    gap, limits = found.gap, found.selection.gap_interval
+    own = "these decisions" if decided else "the classifier's own decisions"
+    whose = own if found.after is None else "the decisions after the rule"
+    sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
+    measured = f"measured {gap:.4f}, limits {limits[0]:.4f} to {limits[1]:.4f}"
+    gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
+    verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
+    codes = [
+        exit_code(verdict, sound=sound, undecided=undecided)
+        for (_, undecided), verdict in zip(gates, verdicts, strict=True)
+    ]
+    for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
+        shown = {
+            Verdict.EXCEEDED: f"the gap of {whose} is above {limit:g} {sure} ({measured})",
+            Verdict.WITHIN: f"the gap of {whose} is at most {limit:g} {sure} ({measured})",
+            Verdict.UNDECIDED: f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
+            + ("; more rows would tell" if gap > limit else "")
+            + _why_wide(found),
+        }
+        unsound = f"the limits of the gap of {whose} are no numbers or do not contain it ({measured})"
+        said = shown[verdict] if sound else unsound
+        if code and screen.is_quiet:  # the reason for the exit code
+            screen.warn(f"gate {WORDS[verdict].lower()}: {said}.")
+        else:
+            screen.say(f"\nGate {WORDS[verdict]}: {said}.")
+    return {
+        "decisions": "before" if found.after is None else "after",
+        "fail_above": above,
+        "fail_unless_below": below,
+        "gap": gap,
+        "lower_limit": limits[0],
+        "upper_limit": limits[1],
+        "verdict": worst(verdicts),
+        "failed": any(codes),
+    }, 1 if 1 in codes else max(codes)
+
+
+def _why_wide(found: Audit) -> str:
+    """Which group makes the limits of a gap so wide that hardly anything is above or below them."""
+    chosen = found.selection
+    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
+        return ""
+    k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
+    return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"
+
+
 def plain(text: str) -> str:
     """Without the marks that keep names apart from the words around them."""
     return "".join(c for c in text if c not in "\u2068\u2069").replace("\u00a0", " ")
@@ -83,16 +143,16 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
     screen.text()
     if record := rule.record:
         most = "" if record.rates["selection"].is_exact else "at most "
-        screen.say(
-            f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
-            "expectation"
-        )
         small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
         rare = f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}."
-        screen.say(*([rare] if small else []), "")
+        screen.say(
+            f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
+            "expectation",
+            *([rare] if small else []),
+            "",
+        )
     if isinstance(found, str) or len(rule.groups) == 1:
-        alone = "There is one single group, so there is no gap to bound."
-        screen.say(found if isinstance(found, str) else alone)
+        screen.say(found if isinstance(found, str) else "There is one single group, so there is no gap to bound.")
         return
     show_certificate(screen, rule, found)
     often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
@@ -122,20 +182,18 @@ def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
 
 
 def _facts(rule: Rule) -> list[tuple[str, str]]:
-    record, unit = rule.record, SCALES[rule.scale].shown_per_unit
-    columns = rule.columns
-    score = _columns(columns.score and [columns.score])
+    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
     goal = f"selection rates at most {rule.max_gap:g} apart" if rule.max_gap else "equal selection rates"
     if record:
-        target = record.target if isinstance(record.target, str) else f"{record.target:g}"
-        goal += f", target rate {target}"
+        goal += f", target rate {record.target if isinstance(record.target, str) else format(record.target, 'g')}"
     place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
     ramp = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
     facts = {
-        "score": f"{score}, {_SCALES[rule.scale]}; the classifier says yes from {rule.cutoff:g} on",
+        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
+        f"from {rule.cutoff:g} on",
         "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
@@ -183,14 +241,9 @@ def certified(certificate: Certificate) -> dict[str, Any]:
 
 def _small_groups(found: Certificate | Check) -> dict[str, Any]:
     """The groups that make a promise wide, and their rows."""
-
-    def sizes(groups: Sequence[tuple[Any, int]]) -> list[dict[str, Any]]:
-        return [{"group": label, "rows": rows} for label, rows in groups]
-
-    return {
-        "widest_for": sizes([found.widest_for])[0] if found.widest_for else None,
-        "left_out": sizes(found.left_out),
-    }
+    pairs = (found.widest_for, *found.left_out)
+    widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
+    return {"widest_for": widest, "left_out": left_out}
 
 
 def checked(found: Check) -> dict[str, Any]:
@@ -241,3 +294,92 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
         "rule_fingerprint": rule.fingerprint,
         "data_fingerprint": record and record.fingerprint,
     }
+
+
+# Warnings about rows -----------------------------------------------------------------------------
+
+
+def turned(scale: str | None) -> str:
+    """What to pass instead of scores that mean no when they are high."""
+    return {"percent": "100 - score", "signed": "-score", "logit": "-score"}.get(scale or "", "1 - score")
+
+
+def warn_direction(screen: Screen, job: Job, scale: str | None) -> None:
+    """Scores that are lower where the label is yes."""
+    if "--label" not in job.numbers:
+        return
+    label = job.numbers["--label"]
+    means = (f"avg({job.score.expression}) FILTER (({label.expression}) = {y})" for y in (1, 0))
+    ((yes, no),) = job.source.ask(", ".join(means))
+    if yes is not None and no is not None and yes < no:
+        # The labels that mean no.
+        good = job.source.ask(
+            f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = 0 LIMIT 2"
+        )
+        instead = shlex.quote(good[0][0]) if len(good) == 1 else "the good one"
+        screen.warn(
+            f"the scores run against the labels: their mean is {yes:.4g} where the label is yes and {no:.4g} "
+            "where it is no, but a higher score must mean yes; if a high score is bad (a risk), pass "
+            f"{turned(scale)}; or, if the label that counts as yes is the bad outcome (a default), pass "
+            f"--positive {instead}."
+        )
+
+
+def _listed(groups: list[tuple[Any, int]]) -> str:
+    return with_rows(groups, 10, "{} ({})")
+
+
+def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
+    """Groups that are alone, small, or unknown to the rule, which refuses them if it has to."""
+    known = set(map(label_key, rule.groups if rule else ()))
+    unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
+    if rule is not None and unknown:
+        _refuse_unknown(rule, unknown)
+        how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
+        rows = count(sum(n for _, n in unknown), "row")
+        screen.warn(f"{rows} of groups not seen in the fit get {how}: {_listed(unknown)}.")
+    found, n = job.groups, len(job.columns.strata or ())
+    screen.warn(
+        f"there is one single group, {show_label(found[0][0])}: nothing to compare.",
+        when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
+    )
+    small = [pair for pair in found if pair[1] < SMALL_GROUP]
+    screen.warn(
+        f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."
+        + doubt(len(found), job.rows),
+        when=small,
+    )
+
+
+def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
+    """Refuse groups if the rule does, with those that they were probably meant as."""
+    known = list(map(show_label, rule.groups))
+    spellings = {_spelling(label): label for label in known}
+    new = [show_label(label) for label, _ in unknown[:10]]
+    near = {label: spellings[_spelling(label)] for label in new if _spelling(label) in spellings}
+    guess = f" Is {', '.join(f'{label!r} meant as {name!r}' for label, name in near.items())}?" if near else ""
+    if any(unicodedata.normalize("NFC", label) == name for label, name in near.items()):
+        guess += " Their accents are written as characters of their own; normalise them to NFC."
+    refuse_if(
+        rule.unseen_group == "error",
+        "Groups not seen in the fit: {unknown}; the rule knows {known}{more}.{guess} Correct them, or fit "
+        "again on rows that have them, or fit again with --unseen-group {policies} to decide them too",
+        unknown=_listed(unknown),
+        known=", ".join(known[:10]),
+        more=", …" if len(known) > 10 else "",
+        guess=guess,
+        policies="original" if rule.stratified else "pooled or original",
+    )
+
+
+def _spelling(label: str) -> str:
+    """What labels have in common that look alike: accents in one or two characters, case, spaces."""
+    return "".join(unicodedata.normalize("NFKC", label).casefold().split())
+
+
+def warn_duplicates(screen: Screen, job: Job) -> None:
+    """Rows that share an id."""
+    ((extra,),) = job.source.ask(f"count(*) - count(DISTINCT {job.source.find(str(job.columns.id), '--id')})")
+    if extra:
+        many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
+        screen.warn(f"{many} the id of another row in {job.columns.id!r}; rows with the same id share one draw.")

@@ -28,7 +28,7 @@ from typing import Any
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from fairramp.cli.render import STDIN, refuse_if, spoken
+from fairramp.cli.render import STDIN, refuse, refuse_if, spoken
 from fairramp.core.checks import meant
 from fairramp.errors import FairrampError, shown
 
@@ -119,25 +119,21 @@ class Source:
 
     def find(self, name: str, option: str) -> str:
         """The internal name of the column that the user calls `name`."""
-        at = [i for i, known in enumerate(self.names) if known == name]
-        if len(at) == 1:
-            return f"c{at[0]}"
-        refuse_if(
-            at,
-            "{where} has {n} columns called {name!r}; rename all but one",
-            where=self.shown,
-            n=len(at),
-            name=name,
-        )
-        told = {"where": self.shown, "name": name, "option": option}
+        if self.names.count(name) == 1:
+            return f"c{self.names.index(name)}"
         parts = [part.strip() for part in name.split(",")]
-        if len(parts) > 1 and all(part in self.names for part in parts):
-            again = f"for several columns pass {' '.join(f'{option} {part}' for part in parts)}"
-            raise FairrampError(
-                "{where} has no column {name!r} ({option}); {advice}",
-                advice=again if option in ("--group", "--strata") else f"{option} is one column",
-                **told,
-            )
+        again = f"for several columns pass {' '.join(f'{option} {part}' for part in parts)}"
+        told = {"where": self.shown, "name": name, "option": option}
+        refuse(
+            {
+                "{where} has {n} columns called {name!r}; rename all but one": name in self.names,
+                "{where} has no column {name!r} ({option}); {advice}": len(parts) > 1
+                and all(part in self.names for part in parts),
+            },
+            n=self.names.count(name),
+            advice=again if option in ("--group", "--strata") else f"{option} is one column",
+            **told,
+        )
         holding = [known for known in self.names if name.strip() and name.lower().strip() in known.lower()]
         near = meant(name, self.names) or (holding[0] if len(holding) == 1 else None)
         raise FairrampError(
@@ -175,10 +171,11 @@ def open_table(connection: DuckDBPyConnection, data: str, *, delimiter: str | No
             kinds=", ".join(sorted(kinds)),
         )
         kind = kinds.pop()
-        if kind in ("csv", "tsv"):
-            yield _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
-        else:
-            yield _open_typed(connection, paths, shown, kind)
+        yield (
+            _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
+            if kind in ("csv", "tsv")
+            else _open_typed(connection, paths, shown, kind)
+        )
 
 
 @contextlib.contextmanager
@@ -214,8 +211,10 @@ def input_files(data: str) -> list[str]:
     if not found:
         folder = path.parent
         siblings = [p.name for p in folder.iterdir()] if folder.is_dir() and os.access(folder, os.R_OK) else []
-        guess = f" Did you mean {folder / near}?" if (near := meant(path.name, siblings)) else ""
-        raise FairrampError("{data} does not exist.{guess}", data=data, guess=guess)
+        near = meant(path.name, siblings)
+        raise FairrampError(
+            "{data} does not exist.{guess}", data=data, guess=f" Did you mean {folder / near}?" if near else ""
+        )
     return found
 
 
@@ -237,8 +236,7 @@ def _sniffed(path: str) -> str:
 
 def _list(paths: Sequence[str]) -> str:
     """File names in SQL, with characters of globs taken by their letter."""
-    plain = ("".join(f"[{c}]" if c in "*?[" else c for c in path) for path in paths)
-    return f"[{', '.join(map(literal, plain))}]"
+    return f"[{', '.join(literal(glob.escape(path)) for path in paths)}]"
 
 
 def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, delimiter: str | None) -> Source:
@@ -258,46 +256,57 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
         f"auto_detect=false, strict_mode={'true' if strict else 'false'}, nullstr=[{literal(_NO_NULL)}], "
         f"columns={{{columns}}})"
     )
-    mark = "\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else ""
-    return Source(connection, query, names, ("VARCHAR",) * len(names), "csv", shown, found, mark)
+    return Source(
+        connection,
+        query,
+        names,
+        ("VARCHAR",) * len(names),
+        "csv",
+        shown,
+        delimiter=found,
+        mark="\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else "",
+    )
 
 
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
     """Names, delimiter, and whether all line ends of the header are of one kind."""
     head = _head(path)
     # What .xlsx and .ods, and .xls, begin with.
-    refuse_if(head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")), _SPREADSHEET, where=shown)
-    refuse_if(head.startswith((b"\xff\xfe", b"\xfe\xff")), _ENCODING, where=shown, wrong="UTF-16 text")
+    packed = head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0"))
+    wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    refuse({_SPREADSHEET: packed, _ENCODING: wide}, where=shown, wrong="UTF-16 text")
     try:
         text = io.TextIOWrapper(io.BytesIO(head), "utf-8-sig", newline="").read()
     except UnicodeDecodeError as error:
         if error.start < len(head) - 4 or len(head) < _HEAD:  # not a character that the limit has cut
             raise FairrampError(_ENCODING, where=shown, wrong="not UTF-8 text") from None
         text = head[: error.start].decode("utf-8-sig")
-    refuse_if(
-        not text.strip(), "{where} is empty; it needs a first line with the names of the columns", where=shown
+    refuse(
+        {
+            "{where} is empty; it needs a first line with the names of the columns": not text.strip(),
+            "{where} is not a text file; pass CSV, TSV, JSON lines or Parquet": "\x00" in text,
+        },
+        where=shown,
     )
-    refuse_if("\x00" in text, "{where} is not a text file; pass CSV, TSV, JSON lines or Parquet", where=shown)
     best: tuple[list[str], str, bool] = ([], ",", True)
     for candidate in (delimiter,) if delimiter else _DELIMITERS:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=candidate)
-        try:
+        with contextlib.suppress(csv.Error, StopIteration):
             cells = next(row for row in reader if row)
-        except (csv.Error, StopIteration):
-            continue
-        lines = islice(io.StringIO(text, newline=""), reader.line_num)
-        ends = {line[len(line.rstrip("\r\n")) :] for line in lines}
-        if len(cells) > len(best[0]):
-            best = (cells, candidate, len(ends) == 1)
+            lines = islice(io.StringIO(text, newline=""), reader.line_num)
+            ends = {line[len(line.rstrip("\r\n")) :] for line in lines}
+            best = max(best, (cells, candidate, len(ends) == 1), key=lambda found: len(found[0]))
     refuse_if(not best[0], "The first line of {where} cannot be read as names of columns", where=shown)
     return tuple(best[0]), best[1], best[2]
 
 
 def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, kind: str) -> Source:
     refuse_if(any(os.path.getsize(path) == 0 for path in paths), "{where} is empty", where=shown)
-    shape = "newline_delimited" if kind == "jsonl" else "auto"
     # All rows are looked at: a type guessed from the first ones may be wrong for the last.
-    options = f"{_list(paths)}, format='{shape}', sample_size=-1, maximum_object_size=67108864"
+    options = (
+        f"{_list(paths)}, format='{'newline_delimited' if kind == 'jsonl' else 'auto'}', sample_size=-1, "
+        "maximum_object_size=67108864"
+    )
     reader = f"read_parquet({_list(paths)})" if kind == "parquet" else f"read_json({options})"
     try:
         described = connection.sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
@@ -311,8 +320,8 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
         types = tuple("VARCHAR" if t.startswith(("DATE", "TIME", "UUID")) else t for t in types)
         columns = ", ".join(f"{literal(n)}: {literal(t)}" for n, t in zip(names, types, strict=True))
         reader = f"read_json({options}, columns={{{columns}}})"
-    inner = ", ".join(f"c{i}" for i in range(len(names)))
-    return Source(connection, f"SELECT * FROM {reader} AS t({inner})", names, types, kind, shown)
+    query = f"SELECT * FROM {reader} AS t({', '.join(f'c{i}' for i in range(len(names)))})"
+    return Source(connection, query, names, types, kind, shown)
 
 
 def first_sentence(error: Exception) -> str:
@@ -322,8 +331,7 @@ def first_sentence(error: Exception) -> str:
     if text.startswith("CSV Error on Line"):
         why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")[:100]
         # Searched for in all lines: the one before may be the line of the file itself, however long.
-        cells = re.search(r"^\s*Expected Number of Columns: (\d+) Found: (\d+)", str(error), re.MULTILINE)
-        if cells:
+        if cells := re.search(r"^\s*Expected Number of Columns: (\d+) Found: (\d+)", str(error), re.MULTILINE):
             why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, and the header has {cells[1]}"
         return f"line {text.split(':')[-1].strip()}: {why or 'cannot be read'}."
     if "state machine" in text:

@@ -1,4 +1,4 @@
-"""`fairramp demo`: the whole story on the scores that come with the package, as a user would type it."""
+"""Commands to begin with: `fairramp keygen`, and `fairramp demo`, the whole story as a user would type it."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -9,7 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.render import refuse_if, typed
+from fairramp.cli.options import Quiet
+from fairramp.cli.render import Screen, refuse, typed
 
 #: The file that marks a folder as ours.
 _MARK = "about-this-folder.txt"
@@ -22,6 +23,27 @@ key.txt         the secret key of the draws; here it guards nothing
 decisions.csv   scores.csv with two more columns: probability and decision
 frontier.csv    what accuracy each gap costs
 """
+
+
+def keygen(
+    file: Annotated[str, Parameter(help="Where the key goes; it must not exist.")],
+    /,
+    *,
+    quiet: Quiet = False,
+) -> None:
+    """Make a secret key for decisions that repeat, readable by you alone.
+
+    For example:
+
+    fairramp keygen key.txt
+    """
+    from fairramp.cli.secret import make_key
+
+    make_key(file)
+    Screen(quiet=quiet).say(
+        f"A new key is in {file}, which only you can read. Keep it secret and keep it: with another key the same "
+        "people get other answers."
+    )
 
 
 def demo(
@@ -42,16 +64,19 @@ def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     from fairramp.data.files import write_bytes
 
     place = Path(folder)
-    refuse_if(place.exists() and not place.is_dir(), "Cannot use {folder}: it is not a folder", folder=folder)
-    refuse_if(
-        place.is_dir() and any(place.iterdir()) and not (place / _MARK).is_file(),
-        "The folder {folder} holds files of yours; pass another name: fairramp demo NAME",
+    refuse(
+        {
+            "Cannot use {folder}: it is not a folder": place.exists() and not place.is_dir(),
+            "The folder {folder} holds files of yours; pass another name: fairramp demo NAME": place.is_dir()
+            and any(place.iterdir())
+            and not (place / _MARK).is_file(),
+        },
         folder=folder,
     )
     place.mkdir(parents=True, exist_ok=True)
     packed = files("fairramp.datasets").joinpath("adult_scores.csv.gz").read_bytes()
-    for name, content in ((_MARK, _ABOUT.encode()), ("scores.csv", gzip.decompress(packed))):
-        write_bytes(place / name, content, name)
+    write_bytes(place / _MARK, _ABOUT.encode(), _MARK)
+    write_bytes(place / "scores.csv", gzip.decompress(packed), "scores.csv")
     scores, rule, key = (str(place / name) for name in ("scores.csv", "rule.json", "key.txt"))
     columns = ["--score", "score", "--group", "sex"]
     chapters = {
