@@ -30,14 +30,13 @@ from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
+from fairramp.rule.file import CRITERIA, UNSEEN_POLICIES, Stored
 from fairramp.rule.record import FitRecord
 from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
-CRITERIA = ("parity",)
-UNSEEN_POLICIES = ("error", "pooled", "original")
 #: What is one of a few words, by name.
 OPTIONS: dict[str, Collection[str]] = {
     "ramp": OFFSETS,
@@ -48,7 +47,7 @@ OPTIONS: dict[str, Collection[str]] = {
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Rule(Verbs):
+class Rule(Stored, Verbs):
     """Fair decisions from scores and groups.
 
     Made by `fit_rule`; see there for the meaning of the settings.
