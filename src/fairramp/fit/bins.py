@@ -83,12 +83,11 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     cutoff = settings.get("cutoff")
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
     asked = Settings.of("fit_summary", settings, without=("scale", "solver"), fixed=own)
-    asked.check_outcomes(
-        given=False,
+    asked.check_rows(
+        labelled=False,
+        stratified=summary.stratified,
         needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
     )
-    if summary.stratified:
-        asked.check_stratified()
     if not summary.grid.has_edge(asked.problem.cutoff):
         raise InputError(
             "must be an edge of the summary's bins",

@@ -103,9 +103,7 @@ def fit_rule(
     array([1., 0.])
     """
     asked = Settings.of("fit_rule", settings)
-    asked.check_outcomes(labels is not None)
-    if strata is not None:
-        asked.check_stratified()
+    asked.check_rows(labelled=labels is not None, stratified=strata is not None)
     sample = Sample.of_arrays(
         scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
     )
@@ -164,12 +162,21 @@ def fit_rows(
         summary, solution, trace = _descend(rows, summary, problem, settings)
         # The exact solver's summary is fine where its own ramps stand; the record is about the others.
         pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
-    own_rates = summary.distribution().rates_from(np.full(len(summary.labels), problem.cutoff))
+    cuts = np.full(len(summary.labels), problem.cutoff)
+    own_rates = summary.distribution().rates_from(cuts)
     may_stand = settings.target_rate == "optimal" and settings.ramp == "centered"
     if may_stand and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE:
         # Nothing to do: the classifier's own decisions stand.
-        solution = _own_decisions(problem, own_rates, np.nan if stratified else problem.band.middle(own_rates))
-        summary = resolved(rows, summary, solution.feet[None], 0.0, solution.feet[None])
+        solution = Solution(
+            levels=np.array([np.nan if stratified else problem.band.middle(own_rates)]),
+            feet=cuts,
+            thresholds=cuts,
+            width=0.0,
+            ties=np.ones(len(cuts)),
+            rates=own_rates,
+            multiplier_feet=np.stack([cuts, cuts]),
+        )
+        summary = resolved(rows, summary, cuts[None], 0.0, cuts[None])
         pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
     _warn(summary, solution, settings, stratified)
     return Rule(
@@ -204,13 +211,10 @@ def fit_rows(
 def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
     """A stratum with one group has nothing to equalise."""
     lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
-    if not lonely or len(labels) == 1:  # of one single group there is a warning already
-        return
-    if len(lonely) == len(labels):
+    if len(lonely) == len(labels) > 1:  # of one single group there is a warning already
         warn("Every stratum has one single group: nothing to equalise")
-    else:
-        more = f" and {len(lonely) - 5:,} more" if len(lonely) > 5 else ""
-        some = ", ".join(map(repr, lonely[:5])) + more
+    elif lonely and len(labels) > 1:
+        some = with_rows([(stratum, 1) for stratum in lonely], form="{}", spelled=repr)
         warn("Strata with one single group, where nothing is equalised: {some}", some=some)
 
 
@@ -281,20 +285,6 @@ def _descend(
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 
-def _own_decisions(problem: Problem, rates: Floats, level: float) -> Solution:
-    """The classifier's own decisions as a solution: yes at the cut-off and above."""
-    thresholds = np.full(len(rates), problem.cutoff)
-    return Solution(
-        levels=np.array([level]),
-        feet=thresholds,
-        thresholds=thresholds,
-        width=0.0,
-        ties=np.ones(len(rates)),
-        rates=rates,
-        multiplier_feet=np.stack([thresholds, thresholds]),
-    )
-
-
 def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
     """The selection rates of the record, from the points.
 
@@ -329,9 +319,8 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
 
 def doubt(n_groups: int, n_rows: int) -> str:
     """A question about groups that are so many that the column is probably another one."""
-    if n_groups <= 100 or n_groups * 10 <= n_rows:
-        return ""
-    return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?"
+    many = n_groups > 100 and n_groups * 10 > n_rows
+    return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?" if many else ""
 
 
 def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:

@@ -97,18 +97,19 @@ def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[f
         """Σ π_k t_k at a target; falls with it."""
         if half == 0:
             return float(shares @ curve.feet(np.full(len(shares), rho)) - own_foot)
-        total = 0.0
-        if rho + half <= 1:  # an edge outside [0, 1] cannot bind
-            total += float(shares @ np.maximum(curve.feet(np.full(len(shares), rho + half)) - own_foot, 0.0))
-        if rho - half >= 0:
-            total += float(shares @ np.minimum(curve.feet(np.full(len(shares), rho - half)) - own_foot, 0.0))
-        return total
+        edges = ((rho + half, np.maximum), (rho - half, np.minimum))
+        return sum(
+            float(shares @ side(curve.feet(np.full(len(shares), edge)) - own_foot, 0.0))
+            for edge, side in edges
+            if 0 <= edge <= 1  # an edge outside cannot bind
+        )
 
     own_rates = curve.rates(own_foot)
-    if isinstance(problem.level, Fixed):
-        target = problem.level.rate
-    else:
-        target = _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    target = (
+        problem.level.rate
+        if isinstance(problem.level, Fixed)
+        else _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    )
     rates = problem.clipped(own_rates, target)
     return target, np.where(rates == own_rates, own_foot, curve.feet(rates))
 

@@ -242,16 +242,3 @@ def descend(
     upper, lower = state.averages
     chosen = state.last if settings.iterate == "last" else state.average
     return Descent(chosen, trace, upper, lower, rate, steps)
-
-
-def dual_objective(scores: Floats, groups: Integers, upper: Floats, lower: Floats, problem: Problem) -> float:
-    """F at given λ and μ, in signed units, up to a constant that depends on c alone.
-
-    ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
-    """
-    assert isinstance(problem.level, Fixed)
-    width, threshold = problem.ramp_width, upper - lower
-    v = scores - threshold[groups] + problem.offset * width
-    xi = np.clip(v, 0.0, width) ** 2 / (2 * width) + np.maximum(v - width, 0.0)
-    linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
-    return float(np.mean(linear[groups] + xi))

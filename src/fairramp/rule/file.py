@@ -14,7 +14,7 @@ A rule survives any number of round trips byte for byte. Its JSON Schema is made
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -32,8 +32,13 @@ from fairramp.errors import RuleFormatError
 from fairramp.rule.record import FitRecord, Rates
 
 FORMAT = "fairramp.rule"
-CRITERIA = ("parity",)
-UNSEEN_POLICIES = ("error", "pooled", "original")
+#: What is one of a few words, by name.
+OPTIONS: dict[str, Collection[str]] = {
+    "ramp": tuple(OFFSETS),
+    "scale": tuple(SCALES),
+    "criterion": ("parity",),
+    "unseen_group": ("error", "pooled", "original"),
+}
 
 _Rule = TypeVar("_Rule")
 _SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
@@ -74,14 +79,14 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     refused = RuleFormatError
 
     groups: Annotated[tuple[GroupEntry, ...], Meta(extra_json_schema={"minItems": 1})]
-    ramp: Annotated[str, Meta(extra_json_schema={"enum": list(OFFSETS)})]
-    scale: Annotated[str, Meta(extra_json_schema={"enum": list(SCALES)})]
+    ramp: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["ramp"]})]
+    scale: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["scale"]})]
     cutoff: Finite
-    criterion: Annotated[str, Meta(extra_json_schema={"enum": CRITERIA})]
+    criterion: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["criterion"]})]
     stratified: bool
     max_gap: Share
     target_rate: Share | None
-    unseen_group: Annotated[str, Meta(extra_json_schema={"enum": UNSEEN_POLICIES})]
+    unseen_group: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["unseen_group"]})]
     pooled: RampEntry | None
     columns: ColumnNames
     record: _Record | None  # type: ignore[valid-type]
@@ -103,7 +108,7 @@ def _document(rule: Any) -> RuleFile:
     )
 
 
-def _read(kind: type[_Rule], document: RuleFile) -> _Rule:
+def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
     return kind(
         groups=tuple(entry.label for entry in document.groups),
         ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),

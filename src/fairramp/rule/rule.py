@@ -9,7 +9,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,20 +30,10 @@ from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
-from fairramp.rule.file import CRITERIA, UNSEEN_POLICIES, Stored
+from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
 from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
-
-#: Targets that a word asks for.
-TARGETS = ("optimal", "accuracy", "base_rate")
-#: What is one of a few words, by name.
-OPTIONS: dict[str, Collection[str]] = {
-    "ramp": OFFSETS,
-    "scale": SCALES,
-    "criterion": CRITERIA,
-    "unseen_group": UNSEEN_POLICIES,
-}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -194,8 +184,7 @@ class Rule(Stored, Verbs):
                 raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
         if self.stratified and columns.strata is None:
             raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
-        if not self.stratified and columns.strata is not None:
-            raise InputError(_NO_STRATA)
+        self._check_strata(columns.strata)
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
             role, names = named[half]
@@ -219,7 +208,7 @@ class Rule(Stored, Verbs):
     def _check_strata(self, strata: Any) -> None:
         """Refuse strata that this rule does not know, and rows without those that it needs."""
         if not self.stratified and strata is not None:
-            raise InputError(_NO_STRATA)
+            raise InputError("{strata} are not known to this rule, which equalises over all rows; leave them out")
         if self.stratified and strata is None:
             names = self.columns.strata
             raise InputError(
@@ -361,8 +350,7 @@ class Rule(Stored, Verbs):
         >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array([0, 1], dtype=int8)
         """
-        chances = self.probabilities(scores, groups, strata)
-        return decide(chances, ids=ids, key=key, random_state=random_state)
+        return decide(self.probabilities(scores, groups, strata), ids=ids, key=key, random_state=random_state)
 
     @property
     def own_cutoff(self) -> float:
@@ -420,10 +408,12 @@ class Rule(Stored, Verbs):
             "rate_after": rates and rates.after,
             "rate_error": rates.error if rates and not rates.is_exact else None,
         }
-        known = {name: values for name, values in columns.items() if values is not None}
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
-        return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
+        named = cell_columns(self.groups, stratified=self.stratified)
+        return Table(
+            named | {name: values for name, values in columns.items() if values is not None}, decimals, headings
+        )
 
     @property
     def heading(self) -> str:
@@ -473,8 +463,6 @@ _SCALE_NOTES = {
     "logit": "thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
     "percent": "thresholds and ramps are in percent, like the scores",
 }
-#: Refused where a rule without strata is given some.
-_NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
 
 
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:

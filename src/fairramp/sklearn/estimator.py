@@ -177,7 +177,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sample_weight : numbers of shape (n,), optional
             Weights of the rows, for the rule, and for the classifier if it takes them.
         """
-        self._check_settings()
+        asked = self._checked_settings()
         method = method_of(self.estimator, self.predict_method, _SCALES)
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
@@ -200,13 +200,12 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             )
         rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
         rule = self._learn(rows, _SCALES[method], model)
-        sgd = self._asked().sgd
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
-        self._fitted_settings = self._settings()
+        self._fitted_settings = asked, self.cutoff  # what a descent under way depends on
         self._seen: KeptRows | StreamingFit = (
             rows
-            if sgd is None
-            else StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+            if asked.sgd is None
+            else StreamingFit.from_rule(rule, learning_rate=asked.sgd.learning_rate, iterate=asked.sgd.iterate)
         )
         return self
 
@@ -228,13 +227,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_is_fitted(self)
-        self._check_settings()
-        scores = self._score_rows(X)
+        asked = self._checked_settings()
+        scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
         if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
-            if self._settings() != self._fitted_settings:
+            if (asked, self.cutoff) != self._fitted_settings:
                 raise InputError(
                     "Settings have changed since `fit`, and {solver:sgd} keeps no rows", remedy="call `fit` again"
                 )
@@ -271,20 +270,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
-    def _check_settings(self) -> None:
+    def _checked_settings(self) -> Settings:
         """Refuse bad settings before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        asked = self._asked()
-        if self.strata is not None:
-            asked.check_stratified()
-
-    def _asked(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in _SETTINGS})
-
-    def _settings(self) -> list[Any]:
-        """What a descent under way depends on."""
-        return [getattr(self, name) for name in (*_SETTINGS, "cutoff")]
+        asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
+        asked.check_rows(labelled=True, stratified=self.strata is not None)
+        return asked
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
         """What the inner classifier's `fit` gets beside X and y."""
@@ -334,9 +326,6 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     # Deciding ---------------------------------------------------------------------------------
 
-    def _score_rows(self, X: Any) -> npt.NDArray[Any]:
-        return scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
-
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Probabilities of the negative and the positive decision; the same every time.
 
@@ -354,7 +343,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self)
         groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
-        chances = self.rule_.probabilities(self._score_rows(X), groups, strata)
+        scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
+        chances = self.rule_.probabilities(scores, groups, strata)
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:

@@ -54,7 +54,6 @@ class _Parity:
 
     name = "parity"
     event = "selection"
-    needs_outcomes = False
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band."""

@@ -42,7 +42,7 @@ class WithinStrata:
 
     def __init__(self, inner: Criterion, strata: Integers) -> None:
         self.inner, self.strata = inner, strata
-        self.name, self.event, self.needs_outcomes = inner.name, inner.event, inner.needs_outcomes
+        self.name, self.event = inner.name, inner.event
         #: Which cells are the only ones of their stratum.
         self.alone = np.bincount(strata)[strata] == 1
 
