@@ -22,7 +22,7 @@ from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.rows import ArrayRows, Rows, refined, resolved
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError, warn
+from fairramp.errors import warn
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
@@ -104,10 +104,10 @@ def fit_rule(
     """
     asked = Settings.of("fit_rule", settings)
     asked.check_rows(labelled=labels is not None, stratified=strata is not None)
-    sample = Sample.of_arrays(
-        scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
+    return fit_sample(
+        Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
+        asked,
     )
-    return fit_sample(sample, asked)
 
 
 def fit_sample(sample: Sample, settings: Settings) -> Rule:
@@ -164,8 +164,11 @@ def fit_rows(
         pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
     cuts = np.full(len(summary.labels), problem.cutoff)
     own_rates = summary.distribution().rates_from(cuts)
-    may_stand = settings.target_rate == "optimal" and settings.ramp == "centered"
-    if may_stand and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE:
+    if (
+        settings.target_rate == "optimal"
+        and settings.ramp == "centered"
+        and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE
+    ):
         # Nothing to do: the classifier's own decisions stand.
         solution = Solution(
             levels=np.array([np.nan if stratified else problem.band.middle(own_rates)]),
@@ -232,15 +235,18 @@ def _solve(
 
     With `rates` each group's selection rate is given and only its ramp is looked for.
     """
-    near: Floats | None = None
-    if not isinstance(criterion, WithinStrata):
-        summary, near = look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
+    summary, near = (
+        (summary, None)
+        if isinstance(criterion, WithinStrata)
+        else look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
+    )
     while True:
-        if rates is not None:
-            solution = place_ramps(summary.distribution(), rates, problem)
-        else:
-            solution = criterion.solve(summary, problem, near)
-            near = solution.levels
+        solution = (
+            criterion.solve(summary, problem, near)
+            if rates is None
+            else place_ramps(summary.distribution(), rates, problem)
+        )
+        near = solution.levels
         relied_on = solution.multiplier_feet if isinstance(problem.level, Optimal) else ()
         feet, pooled = [solution.feet, *relied_on], None
         if pool:
@@ -259,8 +265,7 @@ def _descend(
     rows: Rows, summary: Summary, problem: Problem, settings: Settings
 ) -> tuple[Summary, Solution, tuple[tuple[float, ...], ...]]:
     """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
-    if not isinstance(rows, ArrayRows):
-        raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
+    assert isinstance(rows, ArrayRows)  # of a lazy table it was refused before any pass
     assert settings.sgd is not None
     assert isinstance(problem.level, Fixed)
     n_groups, per_unit = len(summary.labels), settings.signed_per_unit
@@ -335,8 +340,7 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    optimal = settings.target_rate == "optimal"
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if optimal else 0
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if settings.target_rate == "optimal" else 0
     if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "

@@ -95,5 +95,4 @@ def fit_frame(
         )
         warn_saturated(profile.saturated)
         return rule
-    sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
-    return fit_sample(sample, asked)
+    return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)

@@ -81,12 +81,9 @@ def look_ahead(
     if rough is None:
         return summary, None
     curve = RoughCurve(rough.weights, lowest, rough.step, problem.ramp_width)
-    if rates is None:
-        target, feet = likely_ramps(curve, summary.shares, problem)
-        near = np.array([target])
-    else:
-        near, feet = None, curve.feet(rates)
-    return rough.closer(summary, feet, problem.ramp_width, problem.cutoff), near
+    target, feet = likely_ramps(curve, summary.shares, problem) if rates is None else (None, curve.feet(rates))
+    closer = rough.closer(summary, feet, problem.ramp_width, problem.cutoff)
+    return closer, None if target is None else np.array([target])
 
 
 def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[float, Floats]:
@@ -128,8 +125,10 @@ def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -
         else:
             right, at_right, at_left = place, value, at_left * twice
         before = value
-        if np.isfinite(at_left - at_right):
-            place = left + (right - left) * at_left / (at_left - at_right)
-        else:  # one side only: scores and rates both have a range of about 1
-            place = min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
+        place = (
+            left + (right - left) * at_left / (at_left - at_right)
+            if np.isfinite(at_left - at_right)
+            # One side only: scores and rates both have a range of about 1.
+            else min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
+        )
     return place

@@ -178,11 +178,9 @@ class DualDescent:
         upper, lower = ((np.array(total) + waited * np.array(now)) / steps for total, now in sides)
         return upper, lower
 
-    @property
-    def average(self) -> Floats:
-        """λ̄ − μ̄."""
-        upper, lower = self.averages
-        return upper - lower
+    def iterate(self, which: str) -> Floats:
+        """λ − μ of one of the `ITERATES`."""
+        return self.last if which == "last" else np.subtract(*self.averages)
 
 
 @dataclass(frozen=True)
@@ -239,6 +237,4 @@ def descend(
                 rows = slice(start, start + size)
                 state.batch(x[rows], k[rows], rate, w[rows] / size)
         trace[epoch] = state.last
-    upper, lower = state.averages
-    chosen = state.last if settings.iterate == "last" else state.average
-    return Descent(chosen, trace, upper, lower, rate, steps)
+    return Descent(state.iterate(settings.iterate), trace, *state.averages, rate, steps)

@@ -42,8 +42,14 @@ OPTIONS: dict[str, Collection[str]] = {
 
 _Rule = TypeVar("_Rule")
 _SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
-_NEITHER = {"not": {"exclusiveMinimum": 0.0, "exclusiveMaximum": MIN_RAMP_WIDTH}}
-_Width = Annotated[float, Meta(ge=0.0, le=MAX_RAMP_WIDTH, extra_json_schema=_NEITHER)]
+_Width = Annotated[
+    float,
+    Meta(
+        ge=0.0,
+        le=MAX_RAMP_WIDTH,
+        extra_json_schema={"not": {"exclusiveMinimum": 0.0, "exclusiveMaximum": MIN_RAMP_WIDTH}},
+    ),
+]
 
 
 class RampEntry(Shape, frozen=True):
@@ -64,8 +70,7 @@ class GroupEntry(Shape, frozen=True):
 
 
 _Event = Annotated[str, Meta(pattern="^selection$")]
-_Rates = Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)]  # type: ignore[misc, valid-type]
-_Record = shape_of(FitRecord, rates=_Rates)
+_Record = shape_of(FitRecord, rates=Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)])  # type: ignore[misc]
 
 
 class RuleFile(Document, frozen=True, tag=FORMAT):
@@ -93,13 +98,12 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
 
 
 def _document(rule: Any) -> RuleFile:
-    labels: tuple[Any, ...] = rule.groups
     return RuleFile(
         version=documents.VERSION,
         sha256="",
         groups=tuple(
             GroupEntry(label, ramp.foot, ramp.width, ramp.tie)
-            for label, ramp in zip(labels, rule.ramps, strict=True)
+            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ),
         pooled=convert(rule.pooled, RampEntry | None, from_attributes=True),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),

@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.cells import cell_columns, stratum_index
-from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, notebook_html
-from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
@@ -106,9 +105,10 @@ class Rule(Stored, Verbs):
             "ramps": ramps,
             "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
+            "target_rate": self.target_rate
+            if self.stratified
+            else check_number("target_rate", self.target_rate, 0.0, 1.0),
         }
-        if not self.stratified:
-            checked["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for holds, sentence in self._conditions():
@@ -122,13 +122,15 @@ class Rule(Stored, Verbs):
         yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
         yield len(set(keys)) == len(keys), "The groups of a rule must differ"
         if self.stratified:
-            pairs = all(isinstance(label, tuple) and len(label) == 2 for label in self.groups)
             yield self.target_rate is None, "A rule with strata has no {target_rate} in common; it must be None"
             yield (
                 self.unseen_group != "pooled",
                 "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
             )
-            yield pairs, "The groups of a rule with strata must be pairs (stratum, group)"
+            yield (
+                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
+                "The groups of a rule with strata must be pairs (stratum, group)",
+            )
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
         yield (
             (self.pooled is None) == (self.unseen_group != "pooled"),
@@ -284,10 +286,8 @@ class Rule(Stored, Verbs):
         >>> rule.probabilities([0.48, 0.48], ["A", "B"]).round(3)
         array([0.3, 1. ])
         """
-        column = as_scores(scores)
-        codes = self.encode(groups, strata)
-        check_length("groups", len(codes), len(column))
-        return self.chances(column, codes, out)
+        sample = self.sample(scores, groups, strata=strata)
+        return self.chances(sample.scores, sample.cells, out)
 
     def chances(
         self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
@@ -410,10 +410,8 @@ class Rule(Stored, Verbs):
         }
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
-        named = cell_columns(self.groups, stratified=self.stratified)
-        return Table(
-            named | {name: values for name, values in columns.items() if values is not None}, decimals, headings
-        )
+        known = {name: values for name, values in columns.items() if values is not None}
+        return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
 
     @property
     def heading(self) -> str:
@@ -434,11 +432,9 @@ class Rule(Stored, Verbs):
     @property
     def notes(self) -> list[str]:
         """What to know about the thresholds in its table, in lines."""
-        notes = [_SCALE_NOTES[self.scale]] if self.scale in _SCALE_NOTES else []
-        if self.pooled:
-            threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
-            notes.insert(0, f"groups not seen in the fit: threshold {threshold:.4f}")
-        return notes
+        threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
+        unseen = [f"groups not seen in the fit: threshold {threshold:.4f}"] if self.pooled else []
+        return [*unseen, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""
@@ -460,8 +456,8 @@ class Rule(Stored, Verbs):
 
 #: What thresholds are where they are not in the units of the scores.
 _SCALE_NOTES = {
-    "logit": "thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
-    "percent": "thresholds and ramps are in percent, like the scores",
+    "logit": ["thresholds and ramps are probabilities, 1/(1 + exp(-logit))"],
+    "percent": ["thresholds and ramps are in percent, like the scores"],
 }
 
 

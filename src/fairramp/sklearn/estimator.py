@@ -199,7 +199,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 n=len(classes),
             )
         rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
-        rule = self._learn(rows, _SCALES[method], model)
+        rule = self._learn(rows, asked, _SCALES[method], model)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
         self._fitted_settings = asked, self.cutoff  # what a descent under way depends on
         self._seen: KeptRows | StreamingFit = (
@@ -247,20 +247,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
         rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
-        self.rule_, self._seen = self._learn(rows, self.rule_.scale, self.estimator_), rows
+        self.rule_, self._seen = self._learn(rows, asked, self.rule_.scale, self.estimator_), rows
         return self
 
-    def _learn(self, rows: KeptRows, scale: str, model: Any) -> Rule:
-        needs_labels = self.target_rate in ("accuracy", "base_rate")
-        if needs_labels and rows.labels is None:
-            raise InputError(
-                "{target_rate:{asked}} needs {y}, the true outcomes of all rows", asked=self.target_rate
-            )
+    def _learn(self, rows: KeptRows, asked: Settings, scale: str, model: Any) -> Rule:
+        asked.check_rows(
+            labelled=rows.labels is not None,
+            stratified=rows.strata is not None,
+            needed="{y}, the true outcomes of all rows",
+        )
         cutoff = float(self.cutoff)
         rule = fit_rule(
             rows.scores,
             rows.codes,
-            rows.labels if needs_labels else None,
+            rows.labels if asked.needs_labels else None,
             cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
             scale=scale,
             sample_weight=rows.weights,
@@ -320,9 +320,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
         """The strata, out of X; None for parity."""
-        if self.strata is None:
-            return None
-        return encode_strata(columns_of(X, self.strata, "strata"), rule.columns.strata if rule else None)
+        names = rule.columns.strata if rule else None
+        return encode_strata(columns_of(X, self.strata, "strata"), names) if self.strata is not None else None
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -343,8 +342,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self)
         groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
-        scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
-        chances = self.rule_.probabilities(scores, groups, strata)
+        chances = self.rule_.probabilities(
+            scores_of(self.estimator_, X, _METHODS[self.rule_.scale]), groups, strata
+        )
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
@@ -396,9 +396,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         -------
         sklearn.utils.metadata_routing.MetadataRouter
         """
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(
-            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -54,8 +54,9 @@ class WithinStrata:
                 slice(ends[cells.start] - summary.sizes[cells.start], ends[cells.stop - 1])
             )
             inside = Summary(summary.labels[cells], replace(points, group=points.group - cells.start))
-            guess = None if near is None else near[stratum : stratum + 1]
-            solutions.append(self.inner.solve(inside, problem, guess))
+            solutions.append(
+                self.inner.solve(inside, problem, None if near is None else near[stratum : stratum + 1])
+            )
         joined = {
             name: np.concatenate([getattr(solution, name) for solution in solutions], axis=-1)
             for name in ("levels", "feet", "thresholds", "ties", "rates", "multiplier_feet")
