@@ -1000,7 +1000,7 @@ def test_a_folder_that_cannot_be_flushed_does_not_fail_a_save(tmp_path, monkeypa
 @pytest.mark.parametrize("existing", [True, False], ids=["over a file", "anew"])
 @pytest.mark.parametrize(
     "culprit",
-    ["os.replace", "pathlib.Path.replace", "os.fsync", "fairramp.rule.file.to_json"],
+    ["os.replace", "pathlib.Path.replace", "os.fsync", "fairramp.Rule.to_json"],
 )
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["OSError", "interrupt"])
 def test_a_save_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, existing, culprit, error):

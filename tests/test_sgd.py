@@ -14,7 +14,7 @@ import fairramp
 import oracles
 from fairramp import SGD, InputError, Ramp, Rule, RuleFormatError, StreamingFit
 from fairramp.fit.problem import Fixed, Gap, Problem
-from fairramp.fit.sgd import DualDescent, descend, dual_objective, published_rate
+from fairramp.fit.sgd import DualDescent, descend, published_rate
 from fairramp.measure.bounds import proposition_1_bound
 from samples import quiet_fit, rates, sample
 
@@ -43,6 +43,18 @@ def test_the_average_iterate_is_still_far_when_the_last_is_near():
         for which in ("last", "average")
     )
     assert np.abs(average - exact).max() > 5 * np.abs(last - exact).max()
+
+
+def dual_objective(scores, groups, upper, lower, problem):
+    """F at given λ and μ, in signed units, up to a constant that depends on c alone.
+
+    ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
+    """
+    width, threshold = problem.ramp_width, upper - lower
+    v = scores - threshold[groups] + problem.offset * width
+    xi = np.clip(v, 0.0, width) ** 2 / (2 * width) + np.maximum(v - width, 0.0)
+    linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
+    return float(np.mean(linear[groups] + xi))
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.1])

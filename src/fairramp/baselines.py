@@ -69,8 +69,7 @@ class _FixedDecisions(ABC):
     def _codes(self, groups: Any) -> Codes:
         """Groups as codes; one that the fit did not see is an error."""
         codes, known = encode_groups(groups, self.group_columns), set(map(label_key, self.groups))
-        there = compress(codes.labels, codes.occurring())
-        if unseen := [label for label in there if label_key(label) not in known]:
+        if unseen := [x for x in compress(codes.labels, codes.occurring()) if label_key(x) not in known]:
             raise UnseenGroupError(
                 "Groups not seen in fit: {unseen}; fitted groups: {known}. Fit on rows that hold them, or check "
                 "the column, the spelling and the type",
@@ -427,5 +426,8 @@ def _by_group(
     code = codes.block(0, len(codes))
     rows = np.bincount(code, weights > 0).astype(int)
     there = np.flatnonzero(rows)
-    labels = tuple(codes.labels[i] for i in there)
-    return labels, tuple(rows[there].tolist()), lambda values: np.bincount(code, weights * values)[there]
+    return (
+        tuple(codes.labels[i] for i in there),
+        tuple(rows[there].tolist()),
+        lambda values: np.bincount(code, weights * values)[there],
+    )

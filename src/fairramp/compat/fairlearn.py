@@ -278,9 +278,10 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     def decision_function(self, X: Any) -> Any:
         """Made of the model's own, or of its predictions, either of which may be on any scale."""
-        values = np.asarray(getattr(self.estimator_, self.method)(X))
-        column = as_column(_one_column(values), f"estimator.{self.method}")
-        return np.arcsinh(column - 0.5 * (self.method == "predict"))  # as they are they would saturate
+        values = as_column(
+            _one_column(np.asarray(getattr(self.estimator_, self.method)(X))), f"estimator.{self.method}"
+        )
+        return np.arcsinh(values - 0.5 * (self.method == "predict"))  # as they are they would saturate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

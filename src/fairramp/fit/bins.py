@@ -11,7 +11,7 @@ largest difference to the chance at its mean. A bin of one score costs nothing. 
 exact: the cut-off is an edge.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Unpack
 
@@ -28,15 +28,15 @@ from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.rule.rule import Rule
 
 
+@dataclass(frozen=True)
 class _NoRows(Rows):
     """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
 
-    def __init__(self, summary: Summary) -> None:
-        p = summary.points
-        self._summary = Summary(summary.labels, replace(p, lower=p.place, upper=p.place))
+    bins: Summary
 
     def summarize(self) -> Summary:
-        return self._summary
+        p = self.bins.points
+        return Summary(self.bins.labels, replace(p, lower=p.place, upper=p.place))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         raise AssertionError("exact points need no refinement")
@@ -83,12 +83,11 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     cutoff = settings.get("cutoff")
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
     asked = Settings.of("fit_summary", settings, without=("scale", "solver"), fixed=own)
-    asked.check_outcomes(
-        given=False,
+    asked.check_rows(
+        labelled=False,
+        stratified=summary.stratified,
         needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
     )
-    if summary.stratified:
-        asked.check_stratified()
     if not summary.grid.has_edge(asked.problem.cutoff):
         raise InputError(
             "must be an edge of the summary's bins",
@@ -97,8 +96,13 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="summarise with cutoff={cut!r} to make it one",
             cut=cutoff,
         )
-    rows = _NoRows(summary.summary)
-    rule = fit_rows(rows, asked, summary.columns, stratified=summary.stratified, weighted=summary.weighted)
+    rule = fit_rows(
+        _NoRows(summary.summary),
+        asked,
+        summary.columns,
+        stratified=summary.stratified,
+        weighted=summary.weighted,
+    )
     assert rule.record is not None
     errors = tuple(rate_errors(summary.summary, rule).tolist())
     rates = {event: replace(rates, error=errors) for event, rates in rule.record.rates.items()}

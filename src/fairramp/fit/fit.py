@@ -22,7 +22,7 @@ from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.rows import ArrayRows, Rows, refined, resolved
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError, warn
+from fairramp.errors import warn
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
@@ -103,13 +103,11 @@ def fit_rule(
     array([1., 0.])
     """
     asked = Settings.of("fit_rule", settings)
-    asked.check_outcomes(labels is not None)
-    if strata is not None:
-        asked.check_stratified()
-    sample = Sample.of_arrays(
-        scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
+    asked.check_rows(labelled=labels is not None, stratified=strata is not None)
+    return fit_sample(
+        Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
+        asked,
     )
-    return fit_sample(sample, asked)
 
 
 def fit_sample(sample: Sample, settings: Settings) -> Rule:
@@ -164,12 +162,24 @@ def fit_rows(
         summary, solution, trace = _descend(rows, summary, problem, settings)
         # The exact solver's summary is fine where its own ramps stand; the record is about the others.
         pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
-    own_rates = summary.distribution().rates_from(np.full(len(summary.labels), problem.cutoff))
-    may_stand = settings.target_rate == "optimal" and settings.ramp == "centered"
-    if may_stand and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE:
+    cuts = np.full(len(summary.labels), problem.cutoff)
+    own_rates = summary.distribution().rates_from(cuts)
+    if (
+        settings.target_rate == "optimal"
+        and settings.ramp == "centered"
+        and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE
+    ):
         # Nothing to do: the classifier's own decisions stand.
-        solution = _own_decisions(problem, own_rates, np.nan if stratified else problem.band.middle(own_rates))
-        summary = resolved(rows, summary, solution.feet[None], 0.0, solution.feet[None])
+        solution = Solution(
+            levels=np.array([np.nan if stratified else problem.band.middle(own_rates)]),
+            feet=cuts,
+            thresholds=cuts,
+            width=0.0,
+            ties=np.ones(len(cuts)),
+            rates=own_rates,
+            multiplier_feet=np.stack([cuts, cuts]),
+        )
+        summary = resolved(rows, summary, cuts[None], 0.0, cuts[None])
         pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
     _warn(summary, solution, settings, stratified)
     return Rule(
@@ -204,13 +214,10 @@ def fit_rows(
 def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
     """A stratum with one group has nothing to equalise."""
     lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
-    if not lonely or len(labels) == 1:  # of one single group there is a warning already
-        return
-    if len(lonely) == len(labels):
+    if len(lonely) == len(labels) > 1:  # of one single group there is a warning already
         warn("Every stratum has one single group: nothing to equalise")
-    else:
-        more = f" and {len(lonely) - 5:,} more" if len(lonely) > 5 else ""
-        some = ", ".join(map(repr, lonely[:5])) + more
+    elif lonely and len(labels) > 1:
+        some = with_rows([(stratum, 1) for stratum in lonely], form="{}", spelled=repr)
         warn("Strata with one single group, where nothing is equalised: {some}", some=some)
 
 
@@ -228,15 +235,18 @@ def _solve(
 
     With `rates` each group's selection rate is given and only its ramp is looked for.
     """
-    near: Floats | None = None
-    if not isinstance(criterion, WithinStrata):
-        summary, near = look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
+    summary, near = (
+        (summary, None)
+        if isinstance(criterion, WithinStrata)
+        else look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
+    )
     while True:
-        if rates is not None:
-            solution = place_ramps(summary.distribution(), rates, problem)
-        else:
-            solution = criterion.solve(summary, problem, near)
-            near = solution.levels
+        solution = (
+            criterion.solve(summary, problem, near)
+            if rates is None
+            else place_ramps(summary.distribution(), rates, problem)
+        )
+        near = solution.levels
         relied_on = solution.multiplier_feet if isinstance(problem.level, Optimal) else ()
         feet, pooled = [solution.feet, *relied_on], None
         if pool:
@@ -255,8 +265,7 @@ def _descend(
     rows: Rows, summary: Summary, problem: Problem, settings: Settings
 ) -> tuple[Summary, Solution, tuple[tuple[float, ...], ...]]:
     """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
-    if not isinstance(rows, ArrayRows):
-        raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
+    assert isinstance(rows, ArrayRows)  # of a lazy table it was refused before any pass
     assert settings.sgd is not None
     assert isinstance(problem.level, Fixed)
     n_groups, per_unit = len(summary.labels), settings.signed_per_unit
@@ -279,20 +288,6 @@ def _descend(
     )
     trace = problem.cutoff + found.trace / per_unit
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
-
-
-def _own_decisions(problem: Problem, rates: Floats, level: float) -> Solution:
-    """The classifier's own decisions as a solution: yes at the cut-off and above."""
-    thresholds = np.full(len(rates), problem.cutoff)
-    return Solution(
-        levels=np.array([level]),
-        feet=thresholds,
-        thresholds=thresholds,
-        width=0.0,
-        ties=np.ones(len(rates)),
-        rates=rates,
-        multiplier_feet=np.stack([thresholds, thresholds]),
-    )
 
 
 def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
@@ -329,9 +324,8 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
 
 def doubt(n_groups: int, n_rows: int) -> str:
     """A question about groups that are so many that the column is probably another one."""
-    if n_groups <= 100 or n_groups * 10 <= n_rows:
-        return ""
-    return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?"
+    many = n_groups > 100 and n_groups * 10 > n_rows
+    return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?" if many else ""
 
 
 def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:
@@ -346,8 +340,7 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    optimal = settings.target_rate == "optimal"
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if optimal else 0
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if settings.target_rate == "optimal" else 0
     if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "

@@ -76,9 +76,11 @@ def fit_frame(
     }
     check_columns(table, [*columns.all, *more.values()])
     asked = Settings.of("fit_frame", settings)
-    asked.check_outcomes(label is not None, "{label}, the column of the true outcomes")
-    if columns.strata:
-        asked.check_stratified()
+    asked.check_rows(
+        labelled=label is not None,
+        stratified=columns.strata is not None,
+        needed="{label}, the column of the true outcomes",
+    )
     if is_lazy(table) and asked.sgd is not None:
         raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
     if is_lazy(table) and not asked.needs_labels:
@@ -93,5 +95,4 @@ def fit_frame(
         )
         warn_saturated(profile.saturated)
         return rule
-    sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
-    return fit_sample(sample, asked)
+    return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)

@@ -81,12 +81,9 @@ def look_ahead(
     if rough is None:
         return summary, None
     curve = RoughCurve(rough.weights, lowest, rough.step, problem.ramp_width)
-    if rates is None:
-        target, feet = likely_ramps(curve, summary.shares, problem)
-        near = np.array([target])
-    else:
-        near, feet = None, curve.feet(rates)
-    return rough.closer(summary, feet, problem.ramp_width, problem.cutoff), near
+    target, feet = likely_ramps(curve, summary.shares, problem) if rates is None else (None, curve.feet(rates))
+    closer = rough.closer(summary, feet, problem.ramp_width, problem.cutoff)
+    return closer, None if target is None else np.array([target])
 
 
 def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[float, Floats]:
@@ -97,18 +94,19 @@ def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[f
         """Σ π_k t_k at a target; falls with it."""
         if half == 0:
             return float(shares @ curve.feet(np.full(len(shares), rho)) - own_foot)
-        total = 0.0
-        if rho + half <= 1:  # an edge outside [0, 1] cannot bind
-            total += float(shares @ np.maximum(curve.feet(np.full(len(shares), rho + half)) - own_foot, 0.0))
-        if rho - half >= 0:
-            total += float(shares @ np.minimum(curve.feet(np.full(len(shares), rho - half)) - own_foot, 0.0))
-        return total
+        edges = ((rho + half, np.maximum), (rho - half, np.minimum))
+        return sum(
+            float(shares @ side(curve.feet(np.full(len(shares), edge)) - own_foot, 0.0))
+            for edge, side in edges
+            if 0 <= edge <= 1  # an edge outside cannot bind
+        )
 
     own_rates = curve.rates(own_foot)
-    if isinstance(problem.level, Fixed):
-        target = problem.level.rate
-    else:
-        target = _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    target = (
+        problem.level.rate
+        if isinstance(problem.level, Fixed)
+        else _falling_root(balance, float(shares @ own_rates), curve.step / 64)
+    )
     rates = problem.clipped(own_rates, target)
     return target, np.where(rates == own_rates, own_foot, curve.feet(rates))
 
@@ -127,8 +125,10 @@ def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -
         else:
             right, at_right, at_left = place, value, at_left * twice
         before = value
-        if np.isfinite(at_left - at_right):
-            place = left + (right - left) * at_left / (at_left - at_right)
-        else:  # one side only: scores and rates both have a range of about 1
-            place = min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
+        place = (
+            left + (right - left) * at_left / (at_left - at_right)
+            if np.isfinite(at_left - at_right)
+            # One side only: scores and rates both have a range of about 1.
+            else min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
+        )
     return place

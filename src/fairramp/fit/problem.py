@@ -18,19 +18,6 @@ from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
 
 
-class Band(Protocol):
-    """Which rates may stand side by side."""
-
-    def edges(self, level: Any) -> tuple[Any, Any]:
-        """Lowest and highest rate at a level, or at many; they may leave [0, 1]."""
-
-    def levels(self, rate: Any) -> tuple[Any, Any]:
-        """The levels at which the highest, and the lowest, rate is this one."""
-
-    def middle(self, rates: Floats) -> float:
-        """A level that suits rates which comply."""
-
-
 @dataclass(frozen=True)
 class Gap:
     """Rates differ by at most `max_gap`, around the level."""
@@ -163,8 +150,6 @@ class Criterion(Protocol):
     name: str
     #: The event whose rate it is.
     event: str
-    #: Whether a fit needs true outcomes.
-    needs_outcomes: bool
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band; `near` are guesses of the levels, which save time."""

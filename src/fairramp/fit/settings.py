@@ -17,8 +17,10 @@ from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
 from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
-from fairramp.rule.rule import OPTIONS, TARGETS
+from fairramp.rule.file import OPTIONS
 
+#: Targets that a word asks for.
+TARGETS = ("optimal", "accuracy", "base_rate")
 #: Other words that people use for some options.
 _ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
 
@@ -129,28 +131,27 @@ class Settings:
             raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
         return cls(**{**given, **(fixed or {})})
 
-    def check_stratified(self) -> None:
-        """Refuse what strata have no use for."""
-        if self.sgd is not None:
+    def check_rows(
+        self, *, labelled: bool, stratified: bool, needed: str = "{labels}, the true outcomes of the rows"
+    ) -> None:
+        """Refuse a target that needs true outcomes where there are none, and what strata have no use for."""
+        if self.needs_labels and not labelled:
+            raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
+        if stratified and self.sgd is not None:
             raise InputError(
                 "{solver:sgd} is for parity over all rows", remedy="leave it out to fit within strata"
             )
-        if self.target_rate not in ("optimal", "accuracy"):
+        if stratified and self.target_rate not in ("optimal", "accuracy"):
             raise InputError(
                 "With {strata} each stratum has a target rate of its own: {target_rate} must be 'optimal' or "
                 "'accuracy'",
                 got=self.target_rate,
             )
-        if self.unseen_group == "pooled":
+        if stratified and self.unseen_group == "pooled":
             raise InputError(
                 "With {strata} there is no band in common: {unseen_group} must be 'error' or 'original', got "
                 "'pooled'"
             )
-
-    def check_outcomes(self, given: bool, needed: str = "{labels}, the true outcomes of the rows") -> None:
-        """Refuse a target that depends on true outcomes where there are none."""
-        if self.needs_labels and not given:
-            raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
 
     @property
     def needs_labels(self) -> bool:

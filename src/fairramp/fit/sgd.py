@@ -178,11 +178,9 @@ class DualDescent:
         upper, lower = ((np.array(total) + waited * np.array(now)) / steps for total, now in sides)
         return upper, lower
 
-    @property
-    def average(self) -> Floats:
-        """λ̄ − μ̄."""
-        upper, lower = self.averages
-        return upper - lower
+    def iterate(self, which: str) -> Floats:
+        """λ − μ of one of the `ITERATES`."""
+        return self.last if which == "last" else np.subtract(*self.averages)
 
 
 @dataclass(frozen=True)
@@ -239,19 +237,4 @@ def descend(
                 rows = slice(start, start + size)
                 state.batch(x[rows], k[rows], rate, w[rows] / size)
         trace[epoch] = state.last
-    upper, lower = state.averages
-    chosen = state.last if settings.iterate == "last" else state.average
-    return Descent(chosen, trace, upper, lower, rate, steps)
-
-
-def dual_objective(scores: Floats, groups: Integers, upper: Floats, lower: Floats, problem: Problem) -> float:
-    """F at given λ and μ, in signed units, up to a constant that depends on c alone.
-
-    ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
-    """
-    assert isinstance(problem.level, Fixed)
-    width, threshold = problem.ramp_width, upper - lower
-    v = scores - threshold[groups] + problem.offset * width
-    xi = np.clip(v, 0.0, width) ** 2 / (2 * width) + np.maximum(v - width, 0.0)
-    linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
-    return float(np.mean(linear[groups] + xi))
+    return Descent(state.iterate(settings.iterate), trace, *state.averages, rate, steps)

@@ -142,14 +142,13 @@ class StreamingFit:
                     "has no record of its fit: pass {steps}, how many rows it stands for", argument="rule"
                 )
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
-        steps = checked_whole("steps", steps)
         average = np.array(rule.thresholds)
         last = average if record is None or record.trace is None else np.array(record.trace[-1])
         stream._names = rule.columns.groups
         stream._pooled = rule.pooled and stream._ramp(rule.threshold_of(rule.pooled))
         stream._n_columns = len(stream._names) if stream._names else None
         stream._add_groups(rule.groups)
-        stream._descent.resume(stream._signed(last), stream._signed(average), steps)
+        stream._descent.resume(stream._signed(last), stream._signed(average), checked_whole("steps", steps))
         return stream
 
     def partial_fit(self, scores: Any, groups: Any) -> Self:
@@ -221,7 +220,7 @@ class StreamingFit:
         if not self._groups:
             raise FairrampError("No row has come yet: call {partial_fit} first")
         settings = self._settings
-        signed = self._descent.last if self._iterate == "last" else self._descent.average
+        signed = self._descent.iterate(self._iterate)
         positions = settings.problem.cutoff + signed / settings.signed_per_unit
         thresholds = dict(zip(self._groups, positions.tolist(), strict=True))
         return Rule(

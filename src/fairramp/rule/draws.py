@@ -134,8 +134,7 @@ def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
     if isinstance(column, np.ndarray) and column.dtype.kind in "iuUT":
         return column
     for kind in set(map(type, column)):
-        fits = issubclass(kind, str | int | np.integer)
-        if not fits or issubclass(kind, bool | np.bool_ | np.timedelta64):
+        if not issubclass(kind, str | int | np.integer) or issubclass(kind, bool | np.bool_ | np.timedelta64):
             such = [value for value in column if type(value) is kind]
             raise _bad_id(next(filter(_is_missing, such), such[0]))
     return column

@@ -14,9 +14,10 @@ A rule survives any number of round trips byte for byte. Its JSON Schema is made
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from msgspec import Meta, convert
 
@@ -29,13 +30,26 @@ from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, S
 from fairramp.data.files import write_text
 from fairramp.errors import RuleFormatError
 from fairramp.rule.record import FitRecord, Rates
-from fairramp.rule.rule import CRITERIA, UNSEEN_POLICIES, Rule
 
 FORMAT = "fairramp.rule"
+#: What is one of a few words, by name.
+OPTIONS: dict[str, Collection[str]] = {
+    "ramp": tuple(OFFSETS),
+    "scale": tuple(SCALES),
+    "criterion": ("parity",),
+    "unseen_group": ("error", "pooled", "original"),
+}
 
+_Rule = TypeVar("_Rule")
 _SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
-_NEITHER = {"not": {"exclusiveMinimum": 0.0, "exclusiveMaximum": MIN_RAMP_WIDTH}}
-_Width = Annotated[float, Meta(ge=0.0, le=MAX_RAMP_WIDTH, extra_json_schema=_NEITHER)]
+_Width = Annotated[
+    float,
+    Meta(
+        ge=0.0,
+        le=MAX_RAMP_WIDTH,
+        extra_json_schema={"not": {"exclusiveMinimum": 0.0, "exclusiveMaximum": MIN_RAMP_WIDTH}},
+    ),
+]
 
 
 class RampEntry(Shape, frozen=True):
@@ -56,8 +70,7 @@ class GroupEntry(Shape, frozen=True):
 
 
 _Event = Annotated[str, Meta(pattern="^selection$")]
-_Rates = Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)]  # type: ignore[misc, valid-type]
-_Record = shape_of(FitRecord, rates=_Rates)
+_Record = shape_of(FitRecord, rates=Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)])  # type: ignore[misc]
 
 
 class RuleFile(Document, frozen=True, tag=FORMAT):
@@ -71,27 +84,26 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     refused = RuleFormatError
 
     groups: Annotated[tuple[GroupEntry, ...], Meta(extra_json_schema={"minItems": 1})]
-    ramp: Annotated[str, Meta(extra_json_schema={"enum": list(OFFSETS)})]
-    scale: Annotated[str, Meta(extra_json_schema={"enum": list(SCALES)})]
+    ramp: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["ramp"]})]
+    scale: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["scale"]})]
     cutoff: Finite
-    criterion: Annotated[str, Meta(extra_json_schema={"enum": CRITERIA})]
+    criterion: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["criterion"]})]
     stratified: bool
     max_gap: Share
     target_rate: Share | None
-    unseen_group: Annotated[str, Meta(extra_json_schema={"enum": UNSEEN_POLICIES})]
+    unseen_group: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["unseen_group"]})]
     pooled: RampEntry | None
     columns: ColumnNames
     record: _Record | None  # type: ignore[valid-type]
 
 
-def _document(rule: Rule) -> RuleFile:
-    labels: tuple[Any, ...] = rule.groups
+def _document(rule: Any) -> RuleFile:
     return RuleFile(
         version=documents.VERSION,
         sha256="",
         groups=tuple(
             GroupEntry(label, ramp.foot, ramp.width, ramp.tie)
-            for label, ramp in zip(labels, rule.ramps, strict=True)
+            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ),
         pooled=convert(rule.pooled, RampEntry | None, from_attributes=True),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
@@ -100,8 +112,8 @@ def _document(rule: Rule) -> RuleFile:
     )
 
 
-def _rule(document: RuleFile) -> Rule:
-    return Rule(
+def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
+    return kind(
         groups=tuple(entry.label for entry in document.groups),
         ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),
         pooled=convert(document.pooled, Ramp | None, from_attributes=True),
@@ -111,31 +123,79 @@ def _rule(document: RuleFile) -> Rule:
     )
 
 
-def to_dict(rule: Rule) -> dict[str, Any]:
-    """Return the rule as plain values."""
-    return dict(json.loads(to_json(rule)))
+class Stored:
+    """What a rule has to do with files."""
 
+    def to_dict(self: Any) -> dict[str, Any]:
+        """Return the rule as plain values, ready for JSON.
 
-def to_json(rule: Rule) -> str:
-    """Return the rule as JSON text."""
-    return documents.written(_document(rule), indent=1)
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+        >>> rule.to_dict()["groups"][0]
+        {'label': 'A', 'foot': 0.45, 'width': 0.1, 'tie': 0.0}
+        """
+        return dict(json.loads(self.to_json()))
 
+    def to_json(self: Any) -> str:
+        """Return the rule as JSON text; reading it back gives the same rule to the last bit.
 
-def fingerprint(rule: Rule) -> str:
-    """SHA-256 of all that decides."""
-    return documents.checksum(_document(rule), without=("record", "columns"))
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+        >>> Rule.from_json(rule.to_json()) == rule
+        True
+        """
+        return documents.written(_document(self), indent=1)
 
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a rule from JSON text; see `load`.
 
-def save(rule: Rule, path: str | os.PathLike[str]) -> None:
-    """Write the rule to a file, whole or not at all."""
-    write_text(Path(path), to_json(rule), "the rule")
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.Rule.from_json("{}")
+        Traceback (most recent call last):
+        fairramp.errors.RuleFormatError: Not a rule: the field "format" is not "fairramp.rule".
+        """
+        return documents.read(text, RuleFile, partial(_read, cls))
 
+    def save(self: Any, path: str | os.PathLike[str]) -> None:
+        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there.
 
-def load(path: str | os.PathLike[str]) -> Rule:
-    """Read a rule from a file."""
-    return documents.load(path, RuleFile, _rule)
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rule.save(Path(folder) / "rule.json")
+        ...     Rule.load(Path(folder) / "rule.json") == rule
+        True
+        """
+        write_text(Path(path), self.to_json(), "the rule")
 
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a rule from a JSON file.
 
-def from_json(text: str) -> Rule:
-    """Read a rule from JSON text."""
-    return documents.read(text, RuleFile, _rule)
+        Raises
+        ------
+        RuleFormatError
+            If the file is not a rule that this version understands; the message says why.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> rule = fairramp.Rule.load("rule.json")  # doctest: +SKIP
+        """
+        return documents.load(path, RuleFile, partial(_read, cls))
+
+    @property
+    def fingerprint(self: Any) -> str:
+        """SHA-256 of all that decides, the record left out: equal for rules that decide alike."""
+        return documents.checksum(_document(self), without=("record", "columns"))

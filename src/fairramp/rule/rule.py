@@ -9,7 +9,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,37 +18,25 @@ import numpy.typing as npt
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.cells import cell_columns, stratum_index
-from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, notebook_html
-from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
+from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
 from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
-#: Targets that a word asks for.
-TARGETS = ("optimal", "accuracy", "base_rate")
-CRITERIA = ("parity",)
-UNSEEN_POLICIES = ("error", "pooled", "original")
-#: What is one of a few words, by name.
-OPTIONS: dict[str, Collection[str]] = {
-    "ramp": OFFSETS,
-    "scale": SCALES,
-    "criterion": CRITERIA,
-    "unseen_group": UNSEEN_POLICIES,
-}
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Rule(Verbs):
+class Rule(Stored, Verbs):
     """Fair decisions from scores and groups.
 
     Made by `fit_rule`; see there for the meaning of the settings.
@@ -117,9 +105,10 @@ class Rule(Verbs):
             "ramps": ramps,
             "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
+            "target_rate": self.target_rate
+            if self.stratified
+            else check_number("target_rate", self.target_rate, 0.0, 1.0),
         }
-        if not self.stratified:
-            checked["target_rate"] = check_number("target_rate", self.target_rate, 0.0, 1.0)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         for holds, sentence in self._conditions():
@@ -133,13 +122,15 @@ class Rule(Verbs):
         yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
         yield len(set(keys)) == len(keys), "The groups of a rule must differ"
         if self.stratified:
-            pairs = all(isinstance(label, tuple) and len(label) == 2 for label in self.groups)
             yield self.target_rate is None, "A rule with strata has no {target_rate} in common; it must be None"
             yield (
                 self.unseen_group != "pooled",
                 "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
             )
-            yield pairs, "The groups of a rule with strata must be pairs (stratum, group)"
+            yield (
+                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
+                "The groups of a rule with strata must be pairs (stratum, group)",
+            )
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
         yield (
             (self.pooled is None) == (self.unseen_group != "pooled"),
@@ -195,8 +186,7 @@ class Rule(Verbs):
                 raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
         if self.stratified and columns.strata is None:
             raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
-        if not self.stratified and columns.strata is not None:
-            raise InputError(_NO_STRATA)
+        self._check_strata(columns.strata)
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
             role, names = named[half]
@@ -220,7 +210,7 @@ class Rule(Verbs):
     def _check_strata(self, strata: Any) -> None:
         """Refuse strata that this rule does not know, and rows without those that it needs."""
         if not self.stratified and strata is not None:
-            raise InputError(_NO_STRATA)
+            raise InputError("{strata} are not known to this rule, which equalises over all rows; leave them out")
         if self.stratified and strata is None:
             names = self.columns.strata
             raise InputError(
@@ -296,10 +286,8 @@ class Rule(Verbs):
         >>> rule.probabilities([0.48, 0.48], ["A", "B"]).round(3)
         array([0.3, 1. ])
         """
-        column = as_scores(scores)
-        codes = self.encode(groups, strata)
-        check_length("groups", len(codes), len(column))
-        return self.chances(column, codes, out)
+        sample = self.sample(scores, groups, strata=strata)
+        return self.chances(sample.scores, sample.cells, out)
 
     def chances(
         self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
@@ -362,8 +350,7 @@ class Rule(Verbs):
         >>> rule.decide([0.48, 0.48], ["A", "B"], ids=["anna", "ben"], key="0" * 64)
         array([0, 1], dtype=int8)
         """
-        chances = self.probabilities(scores, groups, strata)
-        return decide(chances, ids=ids, key=key, random_state=random_state)
+        return decide(self.probabilities(scores, groups, strata), ids=ids, key=key, random_state=random_state)
 
     @property
     def own_cutoff(self) -> float:
@@ -421,9 +408,9 @@ class Rule(Verbs):
             "rate_after": rates and rates.after,
             "rate_error": rates.error if rates and not rates.is_exact else None,
         }
-        known = {name: values for name, values in columns.items() if values is not None}
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
+        known = {name: values for name, values in columns.items() if values is not None}
         return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
 
     @property
@@ -445,11 +432,9 @@ class Rule(Verbs):
     @property
     def notes(self) -> list[str]:
         """What to know about the thresholds in its table, in lines."""
-        notes = [_SCALE_NOTES[self.scale]] if self.scale in _SCALE_NOTES else []
-        if self.pooled:
-            threshold = self.threshold_of(self.pooled) * SCALES[self.scale].shown_per_unit
-            notes.insert(0, f"groups not seen in the fit: threshold {threshold:.4f}")
-        return notes
+        threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
+        unseen = [f"groups not seen in the fit: threshold {threshold:.4f}"] if self.pooled else []
+        return [*unseen, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""
@@ -471,11 +456,9 @@ class Rule(Verbs):
 
 #: What thresholds are where they are not in the units of the scores.
 _SCALE_NOTES = {
-    "logit": "thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
-    "percent": "thresholds and ramps are in percent, like the scores",
+    "logit": ["thresholds and ramps are probabilities, 1/(1 + exp(-logit))"],
+    "percent": ["thresholds and ramps are in percent, like the scores"],
 }
-#: Refused where a rule without strata is given some.
-_NO_STRATA = "{strata} are not known to this rule, which equalises over all rows; leave them out"
 
 
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:

@@ -19,9 +19,11 @@ def unseen_groups(
     unseen: Sequence[Label], fitted: Sequence[Label], *, policies: str, all_unseen: bool
 ) -> UnseenGroupError:
     """The error about groups that a rule does not know, where it has no policy for them."""
-    remedy = "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
-    if all_unseen:
-        remedy = "None of them is known: check the column, the spelling and the type"
+    remedy = (
+        "None of them is known: check the column, the spelling and the type"
+        if all_unseen
+        else "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
+    )
     return UnseenGroupError(
         "Groups not seen in fit: {unseen}; fitted groups: {fitted}. {blank}" + remedy,
         unseen=_some(unseen),
@@ -38,10 +40,9 @@ def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
         for labels in (unseen, known)
     )
     text, missing = label_key(""), label_key(None)
-    for own, other, sentence in ((text, missing, _KNOWS_BLANK), (missing, text, _KNOWS_MISSING)):
-        if other in new and own in fitted and other not in fitted:
-            return sentence
-    return ""
+    either_way = ((text, missing, _KNOWS_BLANK), (missing, text, _KNOWS_MISSING))
+    fits = (sentence for own, other, sentence in either_way if own in fitted and other in new - fitted)
+    return next(fits, "")
 
 
 def _some(labels: Sequence[Label]) -> str:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fairramp.deploy.torch import DecidingModule, RampModule
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
-    from fairramp.rule.rule import Rule
     from fairramp.show.report import Report
 
 
@@ -304,89 +303,3 @@ class Verbs(Drawn):
         except ImportError as error:
             raise FairrampError("{why}", why=error) from None
         return to_torch(self, decisions=decisions)
-
-    def to_dict(self: Any) -> dict[str, Any]:
-        """Return the rule as plain values, ready for JSON.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-        >>> rule.to_dict()["groups"][0]
-        {'label': 'A', 'foot': 0.45, 'width': 0.1, 'tie': 0.0}
-        """
-        from fairramp.rule import file as rule_format
-
-        return rule_format.to_dict(self)
-
-    def to_json(self: Any) -> str:
-        """Return the rule as JSON text; reading it back gives the same rule to the last bit.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-        >>> Rule.from_json(rule.to_json()) == rule
-        True
-        """
-        from fairramp.rule import file as rule_format
-
-        return rule_format.to_json(self)
-
-    @classmethod
-    def from_json(cls, text: str) -> "Rule":
-        """Read a rule from JSON text; see `load`.
-
-        Examples
-        --------
-        >>> import fairramp
-        >>> fairramp.Rule.from_json("{}")
-        Traceback (most recent call last):
-        fairramp.errors.RuleFormatError: Not a rule: the field "format" is not "fairramp.rule".
-        """
-        from fairramp.rule import file as rule_format
-
-        return rule_format.from_json(text)
-
-    def save(self: Any, path: str | os.PathLike[str]) -> None:
-        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     rule.save(Path(folder) / "rule.json")
-        ...     Rule.load(Path(folder) / "rule.json") == rule
-        True
-        """
-        from fairramp.rule import file as rule_format
-
-        rule_format.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Rule":
-        """Read a rule from a JSON file.
-
-        Raises
-        ------
-        RuleFormatError
-            If the file is not a rule that this version understands; the message says why.
-
-        Examples
-        --------
-        >>> import fairramp
-        >>> rule = fairramp.Rule.load("rule.json")  # doctest: +SKIP
-        """
-        from fairramp.rule import file as rule_format
-
-        return rule_format.load(path)
-
-    @property
-    def fingerprint(self: Any) -> str:
-        """SHA-256 of all that decides, the record left out: equal for rules that decide alike."""
-        from fairramp.rule import file as rule_format
-
-        return rule_format.fingerprint(self)

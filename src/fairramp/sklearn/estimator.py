@@ -177,7 +177,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sample_weight : numbers of shape (n,), optional
             Weights of the rows, for the rule, and for the classifier if it takes them.
         """
-        self._check_settings()
+        asked = self._checked_settings()
         method = method_of(self.estimator, self.predict_method, _SCALES)
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
@@ -199,14 +199,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                 n=len(classes),
             )
         rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
-        rule = self._learn(rows, _SCALES[method], model)
-        sgd = self._asked().sgd
+        rule = self._learn(rows, asked, _SCALES[method], model)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
-        self._fitted_settings = self._settings()
+        self._fitted_settings = asked, self.cutoff  # what a descent under way depends on
         self._seen: KeptRows | StreamingFit = (
             rows
-            if sgd is None
-            else StreamingFit.from_rule(rule, learning_rate=sgd.learning_rate, iterate=sgd.iterate)
+            if asked.sgd is None
+            else StreamingFit.from_rule(rule, learning_rate=asked.sgd.learning_rate, iterate=asked.sgd.iterate)
         )
         return self
 
@@ -228,13 +227,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_is_fitted(self)
-        self._check_settings()
-        scores = self._score_rows(X)
+        asked = self._checked_settings()
+        scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
         if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
-            if self._settings() != self._fitted_settings:
+            if (asked, self.cutoff) != self._fitted_settings:
                 raise InputError(
                     "Settings have changed since `fit`, and {solver:sgd} keeps no rows", remedy="call `fit` again"
                 )
@@ -248,20 +247,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
         rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
-        self.rule_, self._seen = self._learn(rows, self.rule_.scale, self.estimator_), rows
+        self.rule_, self._seen = self._learn(rows, asked, self.rule_.scale, self.estimator_), rows
         return self
 
-    def _learn(self, rows: KeptRows, scale: str, model: Any) -> Rule:
-        needs_labels = self.target_rate in ("accuracy", "base_rate")
-        if needs_labels and rows.labels is None:
-            raise InputError(
-                "{target_rate:{asked}} needs {y}, the true outcomes of all rows", asked=self.target_rate
-            )
+    def _learn(self, rows: KeptRows, asked: Settings, scale: str, model: Any) -> Rule:
+        asked.check_rows(
+            labelled=rows.labels is not None,
+            stratified=rows.strata is not None,
+            needed="{y}, the true outcomes of all rows",
+        )
         cutoff = float(self.cutoff)
         rule = fit_rule(
             rows.scores,
             rows.codes,
-            rows.labels if needs_labels else None,
+            rows.labels if asked.needs_labels else None,
             cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
             scale=scale,
             sample_weight=rows.weights,
@@ -271,20 +270,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
-    def _check_settings(self) -> None:
+    def _checked_settings(self) -> Settings:
         """Refuse bad settings before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        asked = self._asked()
-        if self.strata is not None:
-            asked.check_stratified()
-
-    def _asked(self) -> Settings:
-        return Settings(**{name: getattr(self, name) for name in _SETTINGS})
-
-    def _settings(self) -> list[Any]:
-        """What a descent under way depends on."""
-        return [getattr(self, name) for name in (*_SETTINGS, "cutoff")]
+        asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
+        asked.check_rows(labelled=True, stratified=self.strata is not None)
+        return asked
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
         """What the inner classifier's `fit` gets beside X and y."""
@@ -328,14 +320,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
         """The strata, out of X; None for parity."""
-        if self.strata is None:
-            return None
-        return encode_strata(columns_of(X, self.strata, "strata"), rule.columns.strata if rule else None)
+        names = rule.columns.strata if rule else None
+        return encode_strata(columns_of(X, self.strata, "strata"), names) if self.strata is not None else None
 
     # Deciding ---------------------------------------------------------------------------------
-
-    def _score_rows(self, X: Any) -> npt.NDArray[Any]:
-        return scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
         """Probabilities of the negative and the positive decision; the same every time.
@@ -354,7 +342,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self)
         groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
-        chances = self.rule_.probabilities(self._score_rows(X), groups, strata)
+        chances = self.rule_.probabilities(
+            scores_of(self.estimator_, X, _METHODS[self.rule_.scale]), groups, strata
+        )
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
@@ -406,9 +396,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         -------
         sklearn.utils.metadata_routing.MetadataRouter
         """
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(
-            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         )
 
     def __sklearn_tags__(self) -> Any:

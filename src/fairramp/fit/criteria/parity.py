@@ -54,7 +54,6 @@ class _Parity:
 
     name = "parity"
     event = "selection"
-    needs_outcomes = False
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band."""
@@ -92,8 +91,7 @@ def solve_parity(
         target = problem.level.rate
     else:
         own_rate = float(shares @ distribution.rates_from(np.full(len(shares), problem.cutoff)))
-        near = own_rate if near is None else near
-        target = _best_target(curve, shares, problem, ramp_rates, own_rate, near)
+        target = _best_target(curve, shares, problem, ramp_rates, own_rate, own_rate if near is None else near)
         if 0 < problem.ramp_width < _NARROW:
             target = _sharpened(curve, shares, problem, ramp_rates, target)
 
@@ -112,8 +110,7 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem
     own = np.isnan(rates)
     if own.any():
         rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
-    none = np.zeros(len(rates), dtype=bool)
-    return _place(curve, rates, problem, problem.band.middle(rates), own=own, free=none)
+    return _place(curve, rates, problem, problem.band.middle(rates), own=own, free=np.zeros_like(own))
 
 
 def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats:
@@ -122,10 +119,8 @@ def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats
     At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
     the upper end.
     """
-    n_groups = len(distribution.first)
-    if problem.ramp_width > 0:
-        return distribution.rates(np.full(n_groups, problem.own_foot), problem.ramp_width)
-    return distribution.rates_from(np.full(n_groups, problem.cutoff))
+    feet, width = np.full(len(distribution.first), problem.own_foot), problem.ramp_width
+    return distribution.rates(feet, width) if width > 0 else distribution.rates_from(feet)
 
 
 def _place(
@@ -298,10 +293,8 @@ def _bracket(
             ends = [0.0, 1.0] if i + at_once >= len(distances) else []
             places = np.unique(np.clip([*(near - some), *(near + some), *ends], 0.0, 1.0))
             left, right = narrow(left, places[(places > left) & (places < right)].tolist(), right)
-    if left < 0:
-        return 0.0, 0.0
-    if right > 1:
-        return 1.0, 1.0
+    if left < 0 or right > 1:
+        return (0.0, 0.0) if left < 0 else (1.0, 1.0)
     straight = True
     for _ in range(6):
         breakpoints = breakpoints[(breakpoints > left) & (breakpoints < right)]

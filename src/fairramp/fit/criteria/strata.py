@@ -42,7 +42,7 @@ class WithinStrata:
 
     def __init__(self, inner: Criterion, strata: Integers) -> None:
         self.inner, self.strata = inner, strata
-        self.name, self.event, self.needs_outcomes = inner.name, inner.event, inner.needs_outcomes
+        self.name, self.event = inner.name, inner.event
         #: Which cells are the only ones of their stratum.
         self.alone = np.bincount(strata)[strata] == 1
 
@@ -54,8 +54,9 @@ class WithinStrata:
                 slice(ends[cells.start] - summary.sizes[cells.start], ends[cells.stop - 1])
             )
             inside = Summary(summary.labels[cells], replace(points, group=points.group - cells.start))
-            guess = None if near is None else near[stratum : stratum + 1]
-            solutions.append(self.inner.solve(inside, problem, guess))
+            solutions.append(
+                self.inner.solve(inside, problem, None if near is None else near[stratum : stratum + 1])
+            )
         joined = {
             name: np.concatenate([getattr(solution, name) for solution in solutions], axis=-1)
             for name in ("levels", "feet", "thresholds", "ties", "rates", "multiplier_feet")
