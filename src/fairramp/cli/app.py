@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App
 
 from fairramp._version import __version__
-from fairramp.cli.commands import aids, rows, rules
+from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, report, show
 
 app = App(
     name="fairramp",
@@ -19,16 +19,16 @@ app = App(
     version_flags=["--version"],
 )
 _COMMANDS: list[Callable[..., Any]] = [
-    rows.audit,
-    rows.fit,
-    aids.keygen,
-    rules.apply,
-    rules.check,
-    rows.frontier,
-    aids.demo,
-    rules.show,
-    rules.report,
-    rules.export,
+    audit.audit,
+    fit.fit,
+    keygen.keygen,
+    apply.apply,
+    check.check,
+    frontier.frontier,
+    demo.demo,
+    show.show,
+    report.report,
+    export.export,
 ]
 for _place, _command in enumerate(_COMMANDS):
     app.command(_command, sort_key=_place)

@@ -42,6 +42,10 @@ class Gap:
         return float(rates.max() + rates.min()) / 2
 
 
+#: Which rates may stand side by side at a level.
+Band = Gap
+
+
 @dataclass(frozen=True)
 class Optimal:
     """The level at which equal rates cost least, by the scores."""
@@ -68,7 +72,7 @@ class Problem:
 
     Attributes
     ----------
-    band : Gap
+    band : Band
         Which rates may stand side by side.
     level : Level
         Where the band is.
@@ -80,7 +84,7 @@ class Problem:
         c, the chance at the threshold.
     """
 
-    band: Gap
+    band: Band
     level: Level
     cutoff: float
     ramp_width: float

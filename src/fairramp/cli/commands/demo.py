@@ -1,4 +1,4 @@
-"""Commands to begin with: `fairramp keygen`, and `fairramp demo`, the whole story as a user would type it."""
+"""`fairramp demo`: the whole story on scores that come with the package."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -9,8 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.options import Quiet
-from fairramp.cli.render import Screen, refuse, typed
+from fairramp.cli.render import refuse, typed
 
 #: The file that marks a folder as ours.
 _MARK = "about-this-folder.txt"
@@ -23,27 +22,6 @@ key.txt         the secret key of the draws; here it guards nothing
 decisions.csv   scores.csv with two more columns: probability and decision
 frontier.csv    what accuracy each gap costs
 """
-
-
-def keygen(
-    file: Annotated[str, Parameter(help="Where the key goes; it must not exist.")],
-    /,
-    *,
-    quiet: Quiet = False,
-) -> None:
-    """Make a secret key for decisions that repeat, readable by you alone.
-
-    For example:
-
-    fairramp keygen key.txt
-    """
-    from fairramp.cli.secret import make_key
-
-    make_key(file)
-    Screen(quiet=quiet).say(
-        f"A new key is in {file}, which only you can read. Keep it secret and keep it: with another key the same "
-        "people get other answers."
-    )
 
 
 def demo(

@@ -1,0 +1,102 @@
+"""`fairramp audit`: selection rates of groups, and a gate on their gap."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli.options import (
+    All,
+    Confidence,
+    Cutoff,
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Label,
+    Positive,
+    Quiet,
+    Scale,
+    Score,
+    Strata,
+    Weight,
+)
+from fairramp.cli.render import Screen
+
+
+def audit(
+    data: Data,
+    /,
+    *,
+    score: Score = None,
+    group: Group = None,
+    label: Label = None,
+    positive: Positive = None,
+    weight: Weight = None,
+    strata: Strata = None,
+    rule: Annotated[str | None, Parameter(help="Audit what this rule makes of the scores, too.")] = None,
+    fail_above: Annotated[
+        float | None,
+        Parameter(help="Exit with 1 if the gap is shown to be above this: its lower confidence limit is."),
+    ] = None,
+    fail_unless_below: Annotated[
+        float | None,
+        Parameter(
+            help="Exit with 0 only if the gap is shown to be at most this: its upper confidence limit is; with 3 "
+            "if neither that nor the contrary is shown."
+        ),
+    ] = None,
+    every: All = False,
+    cutoff: Cutoff = None,
+    scale: Annotated[
+        Scale,
+        Parameter(
+            help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number; with "
+            "--rule, as in its fit.",
+        ),
+    ] = None,
+    confidence: Confidence = 0.95,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Measure each group's selection rate, the gap, and what a rule makes of them.
+
+    For example:
+
+    fairramp audit scores.csv --score score --group sex --label label
+    """
+    from fairramp.cli import engine, showing
+    from fairramp.core.checks import check_number
+    from fairramp.measure.audit import audit as measure
+
+    screen = Screen(json=json, quiet=quiet)
+    limits = {"fail_above": fail_above, "fail_unless_below": fail_unless_below}
+    gates = {name: limit for name, limit in limits.items() if limit is not None}
+    for name, limit in gates.items():
+        check_number(name, limit, 0.0, 1.0)
+    known = engine.load_rule(rule) if rule is not None else None
+    columns = engine.columns_of(known, score, group, strata)
+    _, arrays = engine.read(
+        screen,
+        data,
+        columns,
+        lambda job: showing.warn_groups(screen, job, known, compared=True),
+        lambda job: showing.warn_direction(screen, job, known.scale if known else scale),
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        label=label,
+        positive=positive,
+        weight=weight,
+    )
+    found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
+    decided = known is None and bool(((arrays["scores"] == 0) | (arrays["scores"] == 1)).all())
+    showing.show_audit(screen, found, columns, data, decided=decided, every=every)
+    gate, code = (
+        showing.judge(screen, found, fail_above, fail_unless_below, decided=decided) if gates else (None, 0)
+    )
+    screen.result("audit", data=data, **engine.named(columns), **found.to_dict(), gate=gate)
+    return code

@@ -1,0 +1,84 @@
+"""`fairramp check`: whether new rows keep what a rule promises."""
+
+from fairramp.cli.options import (
+    Confidence,
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Quiet,
+    RuleFile,
+    Scale,
+    Score,
+    Strata,
+    Weight,
+)
+from fairramp.cli.render import Screen, count
+
+
+def check(
+    rule: RuleFile,
+    data: Data,
+    /,
+    *,
+    score: Score = None,
+    group: Group = None,
+    weight: Weight = None,
+    strata: Strata = None,
+    scale: Scale = None,
+    confidence: Confidence = 0.95,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Ask new rows whether the gap has left what a rule's certificate promised.
+
+    The exit code is 1 if it has, and 0 if it has not or if the rows do not tell. Labels are not needed.
+
+    For example:
+
+    fairramp check rule.json scores.csv
+    """
+    from fairramp.cli import engine, showing
+    from fairramp.measure.certificate import certifiable
+    from fairramp.measure.drift import check as compare
+
+    screen = Screen(json=json, quiet=quiet)
+    known = engine.load_rule(rule, "check")
+    certifiable(known)
+    columns = engine.columns_of(known, score, group, strata)
+    job, arrays = engine.read(
+        screen,
+        data,
+        columns,
+        lambda job: showing.warn_groups(screen, job, known, compared=True),
+        ordered=True,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        weight=weight,
+    )
+    found = compare(
+        known,
+        arrays["scores"],
+        arrays["groups"],
+        strata=arrays["strata"],
+        sample_weight=arrays["sample_weight"],
+        confidence=confidence,
+    )
+    code = showing.exit_code(found.verdict, sound=found.is_sound)
+    showing.show_heading(screen, found.rows, columns, data)
+    screen.table(found.table())
+    if left_out := job.rows - sum(found.rows):
+        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
+    screen.text(f"\n{found!r}\n")
+    word = showing.WORDS[found.verdict]
+    if quiet and code:  # the reason for the exit code
+        screen.warn(f"check {word.lower()}: {found.sentence()}")
+    else:
+        screen.say(f"Check {word}: {found.sentence()}")
+    screen.result("check", rule=rule, data=data, **engine.named(columns), **showing.checked(found))
+    return code

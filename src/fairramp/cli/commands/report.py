@@ -1,0 +1,88 @@
+"""`fairramp report`: one page about a rule and its rows."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli.options import (
+    OUTPUT,
+    Confidence,
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Label,
+    Positive,
+    Quiet,
+    RuleFile,
+    RuleScale,
+    Score,
+    Strata,
+    Weight,
+)
+from fairramp.cli.render import STDOUT, Screen, refuse_if, spoken
+
+
+def report(
+    rule: RuleFile,
+    data: Data,
+    /,
+    *,
+    output: Annotated[str, Parameter(name=OUTPUT, help="Where the page goes: an HTML file, or - for stdout.")],
+    title: Annotated[str | None, Parameter(help="Heading of the page.")] = None,
+    score: Score = None,
+    group: Group = None,
+    label: Label = None,
+    positive: Positive = None,
+    weight: Weight = None,
+    strata: Strata = None,
+    scale: RuleScale = None,
+    confidence: Confidence = 0.95,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page about what a rule does to these rows: to explore, to print and to sign.
+
+    One HTML file that needs no network; with --json every number on it.
+
+    For example:
+
+    fairramp report rule.json scores.csv --label label -o report.html
+    """
+    from fairramp.cli import engine, outputs, showing
+
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    known = engine.load_rule(rule, "report")
+    refuse_if(
+        not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
+        "A report is a web page: end {output} in .html",
+        output=output,
+    )
+    outputs.check_output(output, data, {"the rule": rule})
+    columns = engine.columns_of(known, score, group, strata)
+    _, arrays = engine.read(
+        screen,
+        data,
+        columns,
+        lambda job: showing.warn_groups(screen, job, known),
+        ordered=True,
+        scale=scale,
+        decimal=decimal,
+        delimiter=delimiter,
+        rule=known,
+        label=label,
+        positive=positive,
+        weight=weight,
+    )
+    made = known.report(**arrays, title=title, confidence=confidence)
+    outputs.write_text(output, made.html, "the report")
+    content, names = made.content, engine.named(columns)
+    before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
+    notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
+    screen.say(*(showing.plain(note) for note in notes if note))
+    screen.warn(showing.plain(content.drift or ""), when=quiet and content.is_kept is False)
+    screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
+    screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())

@@ -1,0 +1,34 @@
+"""`fairramp show`: a rule in words."""
+
+from fairramp.cli.options import (
+    All,
+    Confidence,
+    Json,
+    Quiet,
+    RuleFile,
+)
+from fairramp.cli.render import Screen
+
+
+def show(
+    rule: RuleFile,
+    /,
+    *,
+    every: All = False,
+    confidence: Confidence = 0.95,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show a saved rule: columns, thresholds, rates before and after, and what is certified.
+
+    For example:
+
+    fairramp show rule.json
+    """
+    from fairramp.cli import engine, showing
+
+    screen = Screen(json=json, quiet=quiet)
+    known = engine.load_rule(rule)
+    found = showing.certificate_of(known, confidence)
+    showing.show(screen, known, found, every=every)
+    screen.result("show", rule=rule, **showing.content(known, found))
