@@ -46,8 +46,9 @@ def strata_slices(strata: Any, n_cells: int) -> list[slice]:
 
 def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats) -> float:
     """Largest value of a measure of cells over the strata; of all cells at once without strata."""
-    parts = strata_slices(strata, len(per_cell[0]))
-    return max(measure(*(values[part] for values in per_cell)) for part in parts)
+    return max(
+        measure(*(values[part] for values in per_cell)) for part in strata_slices(strata, len(per_cell[0]))
+    )
 
 
 def widest(lower: Floats, upper: Floats) -> float:
@@ -56,6 +57,5 @@ def widest(lower: Floats, upper: Floats) -> float:
         return 0.0
     lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)
     order = np.argsort(lower)
-    first, second = lower[order[0]], lower[order[1]]
-    others = np.where(np.arange(len(lower)) == order[0], second, first)
+    others = np.where(np.arange(len(lower)) == order[0], lower[order[1]], lower[order[0]])
     return float(np.max(upper - others))

@@ -40,8 +40,10 @@ def united(*lists: Sequence[Label]) -> tuple[tuple[Label, ...], list[Integers]]:
     keys = [[label_key(label) for label in labels] for labels in lists]
     known = dict(zip(chain(*keys), chain(*lists), strict=True))
     place = {key: i for i, key in enumerate(sorted(known))}
-    places = [np.array([place[key] for key in part], dtype=np.intp) for part in keys]
-    return tuple(known[key] for key in place), places
+    return (
+        tuple(known[key] for key in place),
+        [np.array([place[key] for key in part], dtype=np.intp) for part in keys],
+    )
 
 
 def canonical_label(value: Any, depth: int = 0) -> Label:

@@ -95,6 +95,22 @@ class Points:
         place = scores[first] + 0.0  # −0.0 is 0.0
         return cls(group[first], place, place, place, rows, weight, squares, np.ones(len(first), dtype=bool))
 
+    @classmethod
+    def from_means(
+        cls,
+        group: Integers,
+        means: Floats,
+        lower: Floats,
+        upper: Floats,
+        rows: Integers,
+        weight: Floats,
+        squares: Floats,
+    ) -> Self:
+        """Averaged bins; those that end where they start are exact."""
+        last = np.where(lower == upper, lower, np.nextafter(upper, -np.inf))
+        place = np.clip(means, lower, last)  # not out of the bin by rounding
+        return cls(group, place, lower, upper, rows, weight, squares, np.ones(len(group), dtype=bool))
+
     def summed(self, first: Integers, **others: Any) -> Self:
         """One point for each run of points, of which the first is given: sums, and `others` as they are given."""
         sums = {
@@ -186,8 +202,8 @@ class Summary:
         index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
         cells = self.points.group * (parts + 1) + index
         counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
-        content = json.dumps([parts, self.labels]).encode() + counts.astype("<i8").tobytes()
-        return hashlib.sha256(content).hexdigest()
+        names = json.dumps([parts, self.labels]).encode()
+        return hashlib.sha256(names + counts.astype("<i8").tobytes()).hexdigest()
 
     def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
         """The groups of both, and the points of both one after the other."""
@@ -217,19 +233,13 @@ class Summary:
         split, average : booleans, one per point
             Bins to be split into finer points, and bins for which the mean is enough.
         """
-        p = self.points
-        coarse = ~p.exact
-        split = np.zeros(len(p), dtype=bool)
-        meets = np.zeros(len(p), dtype=bool)
-        for foot in (row[p.group] for row in feet):
-            top = foot + width
-            # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
-            split |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
-            meets |= (p.lower < top) & (p.upper > foot)
-        for edge in (row[p.group] for row in edges):
-            split |= (p.lower < edge) & (edge < p.upper)
-        split &= coarse
-        return split, meets & coarse & ~split & ~p.averaged
+        p, foot, edge = self.points, feet[:, self.points.group], edges[:, self.points.group]
+        top = foot + width
+        # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
+        ends = ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
+        cut = ends.any(axis=0) | ((p.lower < edge) & (edge < p.upper)).any(axis=0)
+        meets = ((p.lower < top) & (p.upper > foot)).any(axis=0)
+        return cut & ~p.exact, meets & ~cut & ~p.exact & ~p.averaged
 
     def replace(self, which: Booleans, finer: Points) -> "Summary":
         """The same rows with some bins exchanged for finer points."""

@@ -57,11 +57,6 @@ class Scale:
         """The lowest and the highest score that can be decided; never infinite."""
         return max(self.score_range[0], -_LARGEST), min(self.score_range[1], _LARGEST)
 
-    @property
-    def is_position(self) -> bool:
-        """Whether a score is its own position."""
-        return self.score_range == (self.lowest, self.highest)
-
     def checked_cutoff(self, cutoff: Any) -> float:
         """A cut-off on this scale; the default one for None."""
         if cutoff is None:
@@ -72,12 +67,10 @@ class Scale:
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Scores as positions, in float64."""
         x = scores.astype(np.float64, copy=False)
-        if self.is_position:
-            return x
-        if self.name == "percent":
-            return x / 100.0
-        with np.errstate(over="ignore"):
-            return 1.0 / (1.0 + np.exp(-x))
+        if self.name == "logit":
+            with np.errstate(over="ignore"):
+                return 1.0 / (1.0 + np.exp(-x))
+        return x / 100.0 if self.name == "percent" else x
 
     def position_of(self, score: float) -> float:
         """One score as a position."""
@@ -101,13 +94,12 @@ def logits_at(threshold: float) -> tuple[float, float]:
     Another engine may compute the exponential with another last digit, and equality would not survive that. If no
     logit has that probability, low is just above high.
     """
-    position = SCALES["logit"].position_of
 
     def first(reached: Callable[[float], bool]) -> float:
         low, high = -1e4, 1e4
         while np.nextafter(low, high) < high:
             middle = (low + high) / 2
-            low, high = (low, middle) if reached(position(middle)) else (middle, high)
+            low, high = (low, middle) if reached(SCALES["logit"].position_of(middle)) else (middle, high)
         return high
 
     low = first(lambda p: p >= threshold) if threshold > 0 else -_LARGEST

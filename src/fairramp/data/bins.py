@@ -313,18 +313,20 @@ class GroupScores:
 
 def to_text(scores: GroupScores) -> str:
     """Return the summary as the text of its file."""
-    document = SummaryFile(
-        version=documents.VERSION,
-        sha256="",
-        scale=scores.scale,
-        resolution=scores.resolution,
-        cutoff=scores.cutoff,
-        weighted=scores.weighted,
-        stratified=scores.stratified,
-        columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
-        groups=_bins_of(scores.grid, scores.summary, scores.weighted),
+    return documents.written(
+        SummaryFile(
+            version=documents.VERSION,
+            sha256="",
+            scale=scores.scale,
+            resolution=scores.resolution,
+            cutoff=scores.cutoff,
+            weighted=scores.weighted,
+            stratified=scores.stratified,
+            columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
+            groups=_bins_of(scores.grid, scores.summary, scores.weighted),
+        ),
+        indent=-1,
     )
-    return documents.written(document, indent=-1)
 
 
 def from_text(text: str) -> GroupScores:
@@ -339,8 +341,9 @@ def _scores(document: SummaryFile) -> GroupScores:
     _check(_LAWS, document)
     labels = tuple(canonical_label(entry.label) for entry in document.groups)
     parts = [_points(entry, i, grid, document.weighted) for i, entry in enumerate(document.groups)]
-    summary = Summary(labels, concatenated(parts))
-    return GroupScores(grid, summary, document.weighted, document.stratified, columns)
+    return GroupScores(
+        grid, Summary(labels, concatenated(parts)), document.weighted, document.stratified, columns
+    )
 
 
 def _kind(scores: GroupScores) -> str:

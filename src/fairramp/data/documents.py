@@ -87,8 +87,9 @@ def _content(document: Document, without: tuple[str, ...] = ()) -> dict[str, Any
 
 def checksum(document: Document, without: tuple[str, ...] = ()) -> str:
     """SHA-256 of the content, but for some fields."""
-    text = json.dumps(_content(document, without), allow_nan=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(_content(document, without), allow_nan=False, sort_keys=True).encode()
+    ).hexdigest()
 
 
 def written(document: Document, indent: int) -> str:
@@ -100,13 +101,14 @@ def written(document: Document, indent: int) -> str:
 
 def load(path: str | os.PathLike[str], kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
     """Read a file as `read` reads its text; a refusal names the file."""
-    place = os.fspath(path)
     try:
         return read(Path(path).read_bytes().decode("utf-8"), kind, build)
     except UnicodeDecodeError:
-        raise kind.refused("{place}: not a {noun}, because not UTF-8 text", place=place, **kind.words) from None
+        raise kind.refused(
+            "{place}: not a {noun}, because not UTF-8 text", place=os.fspath(path), **kind.words
+        ) from None
     except kind.refused as error:
-        raise kind.refused("{place}: {error}", place=place, error=error) from None
+        raise kind.refused("{place}: {error}", place=os.fspath(path), error=error) from None
 
 
 def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:

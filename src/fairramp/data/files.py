@@ -60,8 +60,7 @@ def write_bytes(path: Path, content: bytes, what: str) -> None:
         why = "it is a folder" if path.is_dir() else "the folder {folder} does not exist"
         raise FairrampError("Cannot save {what} to {path}: " + why, what=what, path=path, folder=path.parent)
     try:
-        straight = path.exists() and not path.is_file()
-        with contextlib.nullcontext(path) if straight else replacing(path) as place:
+        with replacing(path) if path.is_file() or not path.exists() else contextlib.nullcontext(path) as place:
             place.write_bytes(content)
     except OSError as error:
         if error.errno is None:

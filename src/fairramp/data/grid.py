@@ -90,11 +90,8 @@ class Grid:
         squares: Floats,
     ) -> Points:
         """Contents of bins as points; where there is one score only, the mean is that and the point exact."""
-        lower, upper = self._ends(bins)
-        inside = np.clip(means, lower, np.maximum(np.nextafter(upper, -np.inf), lower))  # not out by rounding
-        place = np.where(one_score, means, inside)
-        lower, upper = np.where(one_score, place, lower), np.where(one_score, place, upper)
-        return Points(group, place, lower, upper, rows, weight, squares, np.ones(len(bins), dtype=bool))
+        lower, upper = (np.where(one_score, means, end) for end in self._ends(bins))
+        return Points.from_means(group, means, lower, upper, rows, weight, squares)
 
     def joined(self, p: Points) -> Points:
         """Points in their bins: those of one group and bin become one, exact if all are of one score."""

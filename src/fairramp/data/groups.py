@@ -208,9 +208,8 @@ def _encode_array(values: Array) -> Codes:
 
 
 def _encode_arrow(column: Any) -> Codes:
-    encoded = column.dictionary_encode()
-    if hasattr(encoded, "combine_chunks"):
-        encoded = encoded.combine_chunks()
+    chunks = column.dictionary_encode()
+    encoded = chunks.combine_chunks() if hasattr(chunks, "combine_chunks") else chunks
     labels = [canonical_label(label) for label in encoded.dictionary.to_pylist()]
     indices = encoded.indices.cast("int32")
     offset, missing = (-1, [None]) if indices.null_count else (0, [])
@@ -280,7 +279,7 @@ def appended(first: Codes, second: Codes) -> Codes:
     labels, places = united(first.labels, second.labels)
     parts = zip((first, second), places, strict=True)
     values = np.concatenate([place[part.block(0, len(part))] for part, place in parts])
-    return Codes(values, 0, labels, first.names, first.n_columns)
+    return replace(first, values=values, offset=0, labels=labels)
 
 
 def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:

@@ -70,7 +70,7 @@ class LazyRows(Rows):
         if int(self.profile.rows.sum()) <= SORTED_ROWS:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
-        own = self.scale.is_position
+        own = self.scale.score_range == (self.scale.lowest, self.scale.highest)  # a score is its own position
         # Distances from the start of the bin are exact, so that no sum of full scores loses digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
         found = self._sums(rows, *self.table.keys, "bin", ends=not own)
@@ -102,8 +102,9 @@ class LazyRows(Rows):
         means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
         sums = found["n"].astype(np.intp), found["sum_w"], found["w2"]
-        filled = grid.filled(self._codes(found), bins, means, low == high, *sums)
-        return Summary(self.profile.labels, grid.joined(filled))
+        return Summary(
+            self.profile.labels, grid.joined(grid.filled(self._codes(found), bins, means, low == high, *sums))
+        )
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
@@ -139,8 +140,9 @@ class LazyRows(Rows):
             raise FairrampError(
                 "The table changed while it was read, or gives other rows each time", remedy="fit a fixed copy"
             )
-        mean = chosen.lower[owner] + found["d"] / found["sum_w"]
-        return self._points(chosen.group[owner], found, mean, bins.bin[owner])
+        return self._points(
+            chosen.group[owner], found, chosen.lower[owner] + found["d"] / found["sum_w"], bins.bin[owner]
+        )
 
     def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
         """Rows that belong to the group and bin of a small table, with its columns."""

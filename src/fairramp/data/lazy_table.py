@@ -48,20 +48,21 @@ class LazyTable:
         frame, plain = engines.engine_of(frame).plain_names(frame)
         schema = frame.collect_schema()
         numbers = {"x": ("scores", columns.score), "w": ("sample_weight", weight), "y": ("labels", label)}
-        read = {
-            short: _number(schema, plain[name], argument)
-            for short, (argument, name) in numbers.items()
-            if name is not None
-        }
         self.keys = [f"g{i}" for i in range(len(columns.grouped))]
-        read |= {
-            key: _group(schema, plain[name], name) for key, name in zip(self.keys, columns.grouped, strict=True)
-        }
-        if columns.id is not None:
-            read["has_id"] = ~nw.col(plain[columns.id]).is_null()
         self.n_strata = len(columns.strata or ())
         self.weighted = weight is not None
-        self.rows = frame.select(**read)
+        self.rows = frame.select(
+            **{
+                short: _number(schema, plain[name], argument)
+                for short, (argument, name) in numbers.items()
+                if name is not None
+            },
+            **{
+                key: _group(schema, plain[name], name)
+                for key, name in zip(self.keys, columns.grouped, strict=True)
+            },
+            **({} if columns.id is None else {"has_id": ~nw.col(plain[columns.id]).is_null()}),
+        )
 
     def fetch(self, sums: Any) -> dict[str, Any]:
         """Sums, computed by the engine: labels of groups as lists, all else as floats, NaN where it is null."""
@@ -112,6 +113,10 @@ class Profile(NamedTuple):
             "counts": ("w", w > 0),
             "zero_one": ("y", (y == 0) | (y == 1)),
             "has_id": ("has_id", nw.col("has_id")),
+            "tied": (
+                "x" if scale.name == "logit" else None,
+                (x > SATURATION) & (w > 0) if table.weighted else x > SATURATION,
+            ),
         }
         present = table.rows.collect_schema().names()
         counted = {name: holds for name, (column, holds) in checks.items() if column in present}
@@ -119,8 +124,6 @@ class Profile(NamedTuple):
         ends = [
             end.alias(name) for c in map(nw.col, weights) for name, end in (("most", c.max()), ("least", c.min()))
         ]
-        if scale.name == "logit":
-            counted["tied"] = (x > SATURATION) & (w > 0) if table.weighted else x > SATURATION
         rows = table.rows.with_columns(
             **weights, **{name: holds.cast(nw.Int64) for name, holds in counted.items()}
         )

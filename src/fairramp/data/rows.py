@@ -396,6 +396,5 @@ class _FinerBins:
         lower = _from_ordinal(start)
         upper = np.minimum(_from_ordinal(start + (np.int64(1) << shift)), self._bins.upper[owner])
         upper = np.where(shift == 0, lower, upper)
-        mean = np.clip(self._bins.lower[owner] + distance / weight, lower, np.nextafter(upper, -np.inf))
-        place, averaged = np.where(shift == 0, lower, mean), np.ones(len(cell), dtype=bool)
-        return Points(self._bins.group[owner], place, lower, upper, rows, weight, squares, averaged)
+        mean = self._bins.lower[owner] + distance / weight
+        return Points.from_means(self._bins.group[owner], mean, lower, upper, rows, weight, squares)

@@ -159,8 +159,8 @@ def encode_cells(groups: Any, strata: Any = None, columns: Columns | None = None
         return codes, codes, Columns(groups=codes.names)
     outer = encode_strata(strata, known.strata)
     check_length("strata", len(outer), len(codes), "groups")
-    crossed = cross(outer, codes, lambda stratum, group: (stratum, group))
-    return codes, replace(crossed, names=codes.names), Columns(groups=codes.names, strata=outer.names)
+    cells = replace(cross(outer, codes, lambda stratum, group: (stratum, group)), names=codes.names)
+    return codes, cells, Columns(groups=codes.names, strata=outer.names)
 
 
 def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:

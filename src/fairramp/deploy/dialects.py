@@ -102,95 +102,101 @@ def _escaped(text: str) -> str:
     return f"'{text.translate(escapes)}'"
 
 
-DUCKDB = Dialect(
-    "duckdb",
-    "DuckDB",
-    '"',
-    "VARCHAR",
-    "DOUBLE",
-    "TINYINT",
-    _with_exponent,
-    _doubled,
-    "{text} COLLATE C",
-    "isnan({x})",
-    "CAST('0x' || substr(sha256({message}), 1, 13) AS BIGINT)",
-)
-POSTGRES = Dialect(
-    "postgres",
-    "PostgreSQL",
-    '"',
-    "TEXT",
-    "DOUBLE PRECISION",
-    "SMALLINT",
-    _cast_from_text("float8"),
-    _postgres_text,
-    '{text} COLLATE "C"',
-    "({x} = 'NaN'::float8)",
-    "CAST(CAST('x000' || substr(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 1, 13) AS BIT(64)) "
-    "AS BIGINT)",
-    range_fails=True,
-)
-SPARK = Dialect(
-    "spark",
-    "Spark",
-    "`",
-    "STRING",
-    "DOUBLE",
-    "TINYINT",
-    _with_exponent,
-    _spark_text,
-    "{text}",
-    "isnan({x})",
-    "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS BIGINT)",
-)
-SNOWFLAKE = Dialect(
-    "snowflake",
-    "Snowflake",
-    '"',
-    "VARCHAR",
-    "DOUBLE",
-    "SMALLINT",
-    _cast_from_text("DOUBLE"),
-    _escaped,
-    "COLLATE({text}, 'utf8')",
-    "({x} = 'NaN'::DOUBLE)",
-    "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
-    range_fails=True,
-)
-BIGQUERY = Dialect(
-    "bigquery",
-    "BigQuery",
-    "`",
-    "STRING",
-    "FLOAT64",
-    "INT64",
-    _with_exponent,
-    _escaped,
-    "{text}",
-    "is_nan({x})",
-    "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
-    range_fails=True,
-    constants="UNNEST([\n  {structs}\n]) AS {name}",
-)
-SQLITE = Dialect(
-    "sqlite",
-    "SQLite",
-    '"',
-    "TEXT",
-    "REAL",
-    "INTEGER",
-    _ratio,
-    _doubled,
-    "{text} COLLATE BINARY",
-    None,
-    None,
-    constants="(SELECT {numbered} FROM (VALUES\n  {rows}\n)) AS {name}",
-    is_number="typeof({x}) IN ('integer', 'real') AND ",  # a text would be cast to 0
-    replaces_views=False,
-)
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect(
+            "duckdb",
+            "DuckDB",
+            '"',
+            "VARCHAR",
+            "DOUBLE",
+            "TINYINT",
+            _with_exponent,
+            _doubled,
+            "{text} COLLATE C",
+            "isnan({x})",
+            "CAST('0x' || substr(sha256({message}), 1, 13) AS BIGINT)",
+        ),
+        Dialect(
+            "postgres",
+            "PostgreSQL",
+            '"',
+            "TEXT",
+            "DOUBLE PRECISION",
+            "SMALLINT",
+            _cast_from_text("float8"),
+            _postgres_text,
+            '{text} COLLATE "C"',
+            "({x} = 'NaN'::float8)",
+            "CAST(CAST('x000' || substr(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 1, 13) AS BIT(64)) "
+            "AS BIGINT)",
+            range_fails=True,
+        ),
+        Dialect(
+            "spark",
+            "Spark",
+            "`",
+            "STRING",
+            "DOUBLE",
+            "TINYINT",
+            _with_exponent,
+            _spark_text,
+            "{text}",
+            "isnan({x})",
+            "CAST(conv(substr(sha2({message}, 256), 1, 13), 16, 10) AS BIGINT)",
+        ),
+        Dialect(
+            "snowflake",
+            "Snowflake",
+            '"',
+            "VARCHAR",
+            "DOUBLE",
+            "SMALLINT",
+            _cast_from_text("DOUBLE"),
+            _escaped,
+            "COLLATE({text}, 'utf8')",
+            "({x} = 'NaN'::DOUBLE)",
+            "CAST(to_number(substr(sha2({message}, 256), 1, 13), 'XXXXXXXXXXXXX') AS DOUBLE)",
+            range_fails=True,
+        ),
+        Dialect(
+            "bigquery",
+            "BigQuery",
+            "`",
+            "STRING",
+            "FLOAT64",
+            "INT64",
+            _with_exponent,
+            _escaped,
+            "{text}",
+            "is_nan({x})",
+            "CAST('0x' || substr(to_hex(sha256({message})), 1, 13) AS INT64)",
+            range_fails=True,
+            constants="UNNEST([\n  {structs}\n]) AS {name}",
+        ),
+        Dialect(
+            "sqlite",
+            "SQLite",
+            '"',
+            "TEXT",
+            "REAL",
+            "INTEGER",
+            _ratio,
+            _doubled,
+            "{text} COLLATE BINARY",
+            None,
+            None,
+            constants="(SELECT {numbered} FROM (VALUES\n  {rows}\n)) AS {name}",
+            is_number="typeof({x}) IN ('integer', 'real') AND ",  # a text would be cast to 0
+            replaces_views=False,
+        ),
+    )
+}
+DUCKDB = DIALECTS["duckdb"]
+SPARK = DIALECTS["spark"]
 #: What people call some of them.
 ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
-DIALECTS = {d.name: d for d in (DUCKDB, POSTGRES, SPARK, SNOWFLAKE, BIGQUERY, SQLITE)}
 
 
 def identifier(name: str, dialect: Dialect = DUCKDB) -> str:
@@ -212,13 +218,12 @@ def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
 
 def without_nan(column: str, dialect: Dialect) -> str:
     """A column of numbers, with NULL for NaN, which some libraries write where a label is missing."""
-    if dialect.is_nan is None:
-        return column
-    return f"CASE WHEN NOT {dialect.is_nan.format(x=f'CAST({column} AS {dialect.double})')} THEN {column} END"
+    is_nan = dialect.is_nan and dialect.is_nan.format(x=f"CAST({column} AS {dialect.double})")
+    return f"CASE WHEN NOT {is_nan} THEN {column} END" if is_nan else column
 
 
 #: What no database can be trusted to hold in a name or a label, or one of them not in a name; and what to do.
-_REFUSED: tuple[tuple[Dialect | None, Callable[[str], bool], str, str], ...] = (
+_REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
     (
         None,
         lambda text: "\0" in text,
@@ -232,19 +237,19 @@ _REFUSED: tuple[tuple[Dialect | None, Callable[[str], bool], str, str], ...] = (
         "rename it",
     ),
     (
-        POSTGRES,
+        "postgres",
         lambda name: len(name.encode()) > 63,
         "has {bytes} bytes, and PostgreSQL cuts names off after 63",
         "use a shorter one",
     ),
     (
-        SPARK,
+        "spark",
         lambda name: "${" in name,
         "contains '${{', which Spark takes for a variable",
         "rename it",
     ),
     (
-        BIGQUERY,
+        "bigquery",
         lambda name: any(mark in "`\\" or not mark.isprintable() for mark in name),
         "contains a backtick, a backslash or a control character, and BigQuery takes none",
         "rename it",
@@ -255,7 +260,7 @@ _REFUSED: tuple[tuple[Dialect | None, Callable[[str], bool], str, str], ...] = (
 def check_text(role: str, text: str, dialect: Dialect | None = None) -> str:
     """Refuse what no database can be trusted to hold in a label, or one of them in a name; `role` begins it."""
     for only, is_refused, why, remedy in _REFUSED:
-        if (only is None or only is dialect) and is_refused(text):
+        if (only is None or (dialect and only == dialect.name)) and is_refused(text):
             raise InputError(
                 role + " {text!r} " + why, remedy=remedy, text=text, bytes=len(text.encode(errors="replace"))
             )

@@ -132,8 +132,8 @@ class Formula(NamedTuple):
         numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
         slope = self._slope(numbers) if "foot" in numbers else ""
         step = self._step(numbers) if "low" in numbers else ""
-        wide = f"{numbers['width']} > {self._number(0.0)}"
-        known = f"CASE WHEN {wide} THEN {slope}\n    ELSE {step} END" if slope and step else slope or step
+        either = f"CASE WHEN {numbers['width']} > {self._number(0.0)} THEN {slope}\n    ELSE {step} END"
+        known = either if slope and step else slope or step
         return f"CASE\n    WHEN {columns[0]} IS NULL THEN {self.otherwise()}\n    ELSE {known}\n  END"
 
     def _is(self, label: tuple[Any, ...]) -> str:

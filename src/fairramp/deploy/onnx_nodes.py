@@ -187,9 +187,8 @@ class RuleNodes:
             places = {key: i for i, key in enumerate(dict.fromkeys(column.keys))}
             radix = len(places) + 1
             place = self._place(column, places, shape)
-            if whole:
-                place = self.node("Add", self.node("Mul", whole, self.constant(np.int64(radix))), place)
-            whole = place
+            outer = whole and self.node("Mul", whole, self.constant(np.int64(radix)))
+            whole = self.node("Add", outer, place) if outer else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
             radices.append(radix)
         if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around

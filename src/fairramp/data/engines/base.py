@@ -38,9 +38,9 @@ class Engine(ABC):
 
     def fetch(self, frame: Any) -> dict[str, Any]:
         """Compute a lazy table and return its columns as arrays; as lists where they hold group labels."""
-        done = frame.collect()
         return {
-            name: _labels(done[name]) if name.startswith("g") else done[name].to_numpy() for name in done.columns
+            column.name: _labels(column) if column.name.startswith("g") else column.to_numpy()
+            for column in frame.collect().iter_columns()
         }
 
     def plain_names(self, frame: Any) -> tuple[Any, dict[str, str]]:

@@ -71,9 +71,10 @@ def _code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str
 def _text(column: str, dtype: Any) -> str:
     """A group column as the text of its labels."""
     if dtype.is_float() or dtype.is_decimal():
-        whole = f"CAST(TRY_CAST({column} AS HUGEINT) AS VARCHAR)"
-        part = f"WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN 'part of a number'"
-        return f"CASE WHEN {column} = trunc({column}) THEN {whole} {part} END"
+        return (
+            f"CASE WHEN {column} = trunc({column}) THEN CAST(TRY_CAST({column} AS HUGEINT) AS VARCHAR) "
+            f"WHEN NOT isnan(CAST({column} AS DOUBLE)) THEN 'part of a number' END"
+        )
     return f"CAST({column} AS VARCHAR)"
 
 

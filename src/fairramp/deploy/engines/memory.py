@@ -13,9 +13,9 @@ from fairramp.rule.rule import Rule
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
     """Columns of the same kind of table."""
-    found = decided(rule, reader(table, columns.all), columns, key)
+    found = zip(new, decided(rule, reader(table, columns.all), columns, key), strict=True)
     return table.with_columns(
-        nw.new_series(name, values, backend=table.implementation) for name, values in zip(new, found, strict=True)
+        nw.new_series(name, values, backend=table.implementation) for name, values in found
     ).to_native()
 
 
