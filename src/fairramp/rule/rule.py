@@ -93,11 +93,15 @@ class Rule(Stored, Verbs):
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
-        parts = [("columns", Columns, self.columns), *(("ramps", Ramp, ramp) for ramp in ramps)]
-        perhaps = [("pooled", Ramp, self.pooled), ("record", FitRecord, self.record)]
-        for name, kind, part in [*parts, *(one for one in perhaps if one[2] is not None)]:
-            if not isinstance(part, kind):
-                raise InputError("must be a fairramp.{kind}", argument=name, got=part, kind=kind.__name__)
+        pooled, record = ([part] if part is not None else [] for part in (self.pooled, self.record))
+        for name, kind, values in (
+            ("ramps", Ramp, ramps),
+            ("pooled", Ramp, pooled),
+            ("record", FitRecord, record),
+            ("columns", Columns, [self.columns]),
+        ):
+            for wrong in [value for value in values if not isinstance(value, kind)]:
+                raise InputError("must be a fairramp.{kind}", argument=name, got=wrong, kind=kind.__name__)
         for name, allowed in OPTIONS.items():
             check_option(name, getattr(self, name), allowed)
         checked = {
