@@ -61,7 +61,7 @@ class Inside(Shell):
     """Runs `fairramp` within this process."""
 
     def __call__(self, *arguments, code=0, stdin=b""):
-        from fairramp.cli.running import run
+        from fairramp.cli.run import run
 
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
         with contextlib.ExitStack() as stack:

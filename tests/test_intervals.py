@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairramp.core.stats import gap_interval, kl_interval, ratio_interval, wilson_interval
+from fairramp.core.intervals import gap_interval, kl_interval, ratio_interval, wilson_interval
 
 COUNTS = [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1_000), (481, 1_000), (999, 1_000), (7, 7)]
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
         SummaryFormatError,
         UnseenGroupError,
     )
-    from fairramp.fit.bins import fit_summary
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
     from fairramp.fit.sgd import SGD
     from fairramp.fit.stream import StreamingFit
+    from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
     from fairramp.measure.audit import Audit, Selection, audit
     from fairramp.measure.certificate import Certificate, rows_needed
@@ -102,7 +102,7 @@ _HOMES = {
             "SummaryFormatError",
             "UnseenGroupError",
         ),
-        "fit.bins": ("fit_summary",),
+        "fit.summary": ("fit_summary",),
         "fit.fit": ("fit_rule",),
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),

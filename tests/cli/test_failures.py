@@ -176,7 +176,7 @@ def test_unexpected_errors_are_short_unless_asked(fitted):
         "import sys, fairramp.cli.tables as t\n"
         "def connect(): raise RuntimeError('a bug')\n"
         "t.connect = connect\n"
-        "from fairramp.cli.running import run\n"
+        "from fairramp.cli.run import run\n"
         "sys.exit(run(['audit', 'scores.csv', '--rule', 'rule.json', *sys.argv[1:]]))\n"
     )
     for more, traced in (([], False), (["--debug"], True)):
@@ -189,7 +189,7 @@ def test_unexpected_errors_are_short_unless_asked(fitted):
 
 
 def test_a_failure_inside_duckdb_is_taken_for_a_damaged_file(capsys):
-    from fairramp.cli.running import _explain
+    from fairramp.cli.run import _explain
 
     error = duckdb.InternalException(
         "INTERNAL Error: Information loss on integer cast: value -65\nStack Trace: …"

@@ -128,7 +128,7 @@ def test_limits_that_cannot_be_right_exit_with_3(inside, monkeypatch, option, li
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_no_weight_lets_a_gap_pass(inside, weight):
     """The limits are right whatever the weights are scaled by, or the gate is undecided; it never passes."""
-    from fairramp.cli.running import run
+    from fairramp.cli.run import run
 
     path = str(inside.folder / write(inside, {"a": 0.2, "b": 0.36}, weight=weight))
     gate = ["audit", path, *COLUMNS[1:], "--weight", "w", "-q", "--fail-unless-below", "0.05"]

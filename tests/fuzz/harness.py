@@ -122,7 +122,7 @@ def read_summary(data, unsigned=True):
 
 def _run(*arguments):
     """The command line in this process: exit code, stdout and stderr."""
-    from fairramp.cli.running import run
+    from fairramp.cli.run import run
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
     kept = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]

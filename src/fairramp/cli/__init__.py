@@ -17,6 +17,6 @@ def main() -> None:
 
         sys.stderr.write(f"The command line needs {', '.join(missing)}; install with: {installing('cli')}\n")
         sys.exit(2)
-    from fairramp.cli.running import run
+    from fairramp.cli.run import run
 
     sys.exit(run(sys.argv[1:]))

@@ -22,8 +22,8 @@ import numpy as np
 from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.labels import Label
-from fairramp.core.stats import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError

@@ -35,8 +35,8 @@ import numpy as np
 from fairramp.core.cells import strata_slices, widest, worst_stratum
 from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import kl_interval
 from fairramp.core.labels import Label
-from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, notebook_html, percentage, with_rows
 from fairramp.errors import FairrampError
 from fairramp.measure.bounds import theorem_1_bound

@@ -21,8 +21,8 @@ import numpy as np
 
 from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, widest
 from fairramp.core.curve import Floats
+from fairramp.core.intervals import kl_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.stats import kl_interval
 from fairramp.core.table import Table, one_line, percentage, with_rows
 from fairramp.measure.certificate import PLAIN, Spelling, certifiable, certify, promised_gaps, without
 from fairramp.measure.means import MeanChances, mean_chances

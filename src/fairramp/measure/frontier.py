@@ -14,8 +14,8 @@ import numpy as np
 from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import label_key
-from fairramp.core.stats import normal_quantile
 from fairramp.core.table import Table, percentage
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns

@@ -61,15 +61,15 @@ def apply(
 
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
-    from fairramp.cli import engine, outputs, showing
+    from fairramp.cli import library, outputs, texts
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = engine.load_rule(rule, "apply")
+    known = library.load_rule(rule, "apply")
     outputs.check_output(output, data, {"the rule": rule, "the key file": key_file}, table=True)
-    key, seeded = engine.drawing(screen, id, key_file, random_seed, probability_only)
-    columns = engine.columns_of(known, score, group, strata, id if key and not seeded else None)
+    key, seeded = library.drawing(screen, id, key_file, random_seed, probability_only)
+    columns = library.columns_of(known, score, group, strata, id if key and not seeded else None)
     added = [f"{prefix}probability", *([f"{prefix}decision"] if key else [])]
-    with engine.opened(
+    with library.opened(
         screen,
         data,
         columns,
@@ -87,29 +87,31 @@ def apply(
                 name=name,
             )
         if job.rows:
-            showing.warn_groups(screen, job, known)
+            texts.warn_groups(screen, job, known)
         else:
             screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
         connection = job.source.connection
         if columns.id is not None:
             with screen.progress(connection, "Looking for duplicate ids"):
-                showing.warn_duplicates(screen, job)
+                texts.warn_duplicates(screen, job)
         with screen.progress(connection, "Deciding"):
-            groups = engine.decide_all(job, known, key, seeded=seeded)
+            groups = library.decide_all(job, known, key, seeded=seeded)
         with screen.progress(connection, "Writing"):
             outputs.write(
                 connection,
-                engine.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
+                library.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
                 output,
-                delimiter=engine.output_delimiter(job, delimiter, decimal),
+                delimiter=library.output_delimiter(job, delimiter, decimal),
                 mark=job.source.mark,
                 empty=not job.rows,
             )
     screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.")
     if job.rows:
         screen.text()
-        screen.table(engine.decided_table(known, groups, decided=key is not None), every=every, more="with --all")
+        screen.table(
+            library.decided_table(known, groups, decided=key is not None), every=every, more="with --all"
+        )
     if key is None and not probability_only:
         screen.say(
             f"\nNo decisions were drawn: {added[0]} is the chance of a yes. For decisions pass --id COLUMN "

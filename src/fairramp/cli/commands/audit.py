@@ -67,7 +67,7 @@ def audit(
 
     fairramp audit scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import engine, showing
+    from fairramp.cli import library, texts
     from fairramp.core.checks import check_number
     from fairramp.measure.audit import audit as measure
 
@@ -76,14 +76,14 @@ def audit(
     gates = {name: limit for name, limit in limits.items() if limit is not None}
     for name, limit in gates.items():
         check_number(name, limit, 0.0, 1.0)
-    known = engine.load_rule(rule) if rule is not None else None
-    columns = engine.columns_of(known, score, group, strata)
-    _, arrays = engine.read(
+    known = library.load_rule(rule) if rule is not None else None
+    columns = library.columns_of(known, score, group, strata)
+    _, arrays = library.read(
         screen,
         data,
         columns,
-        lambda job: showing.warn_groups(screen, job, known, compared=True),
-        lambda job: showing.warn_direction(screen, job, known.scale if known else scale),
+        lambda job: texts.warn_groups(screen, job, known, compared=True),
+        lambda job: texts.warn_direction(screen, job, known.scale if known else scale),
         scale=scale,
         decimal=decimal,
         delimiter=delimiter,
@@ -94,9 +94,9 @@ def audit(
     )
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
     decided = known is None and bool(((arrays["scores"] == 0) | (arrays["scores"] == 1)).all())
-    showing.show_audit(screen, found, columns, data, decided=decided, every=every)
+    texts.show_audit(screen, found, columns, data, decided=decided, every=every)
     gate, code = (
-        showing.judge(screen, found, fail_above, fail_unless_below, decided=decided) if gates else (None, 0)
+        texts.judge(screen, found, fail_above, fail_unless_below, decided=decided) if gates else (None, 0)
     )
-    screen.result("audit", data=data, **engine.named(columns), **found.to_dict(), gate=gate)
+    screen.result("audit", data=data, **library.named(columns), **found.to_dict(), gate=gate)
     return code

@@ -41,19 +41,19 @@ def check(
 
     fairramp check rule.json scores.csv
     """
-    from fairramp.cli import engine, showing
+    from fairramp.cli import library, texts
     from fairramp.measure.certificate import certifiable
     from fairramp.measure.drift import check as compare
 
     screen = Screen(json=json, quiet=quiet)
-    known = engine.load_rule(rule, "check")
+    known = library.load_rule(rule, "check")
     certifiable(known)
-    columns = engine.columns_of(known, score, group, strata)
-    job, arrays = engine.read(
+    columns = library.columns_of(known, score, group, strata)
+    job, arrays = library.read(
         screen,
         data,
         columns,
-        lambda job: showing.warn_groups(screen, job, known, compared=True),
+        lambda job: texts.warn_groups(screen, job, known, compared=True),
         ordered=True,
         scale=scale,
         decimal=decimal,
@@ -69,16 +69,16 @@ def check(
         sample_weight=arrays["sample_weight"],
         confidence=confidence,
     )
-    code = showing.exit_code(found.verdict, sound=found.is_sound)
-    showing.show_heading(screen, found.rows, columns, data)
+    code = texts.exit_code(found.verdict, sound=found.is_sound)
+    texts.show_heading(screen, found.rows, columns, data)
     screen.table(found.table())
     if left_out := job.rows - sum(found.rows):
         screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     screen.text(f"\n{found!r}\n")
-    word = showing.WORDS[found.verdict]
+    word = texts.WORDS[found.verdict]
     if quiet and code:  # the reason for the exit code
         screen.warn(f"check {word.lower()}: {found.sentence()}")
     else:
         screen.say(f"Check {word}: {found.sentence()}")
-    screen.result("check", rule=rule, data=data, **engine.named(columns), **showing.checked(found))
+    screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
     return code

@@ -69,7 +69,7 @@ def export(
 
     fairramp export rule.json --to sql --dialect duckdb --table scores -o rule.sql
     """
-    from fairramp.cli import engine, exporting
+    from fairramp.cli import exports, library
 
     target = output or STDOUT
     screen = Screen(json=json, quiet=quiet, to_stderr=target == STDOUT)
@@ -92,9 +92,9 @@ def export(
         "strata": strata or None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    known = engine.load_rule(rule)
-    exporting.check(to, output, rule, given)
-    notes = exporting.export(known, to, output, given)
+    known = library.load_rule(rule)
+    exports.check(to, output, rule, given)
+    notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
     screen.say(
         f"The rule for {count(len(known.groups), 'group')} as {form}, written to {spoken(target)}.\n",

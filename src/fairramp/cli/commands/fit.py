@@ -70,13 +70,13 @@ def fit(
 
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
-    from fairramp.cli import engine, outputs, showing
+    from fairramp.cli import library, outputs, texts
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
     earlier = outputs.keep_others(output)
-    columns = engine.columns_of(None, score, group, strata)
-    with engine.opened(
+    columns = library.columns_of(None, score, group, strata)
+    with library.opened(
         screen,
         data,
         columns,
@@ -87,12 +87,12 @@ def fit(
         positive=positive,
         weight=weight,
     ) as job:
-        showing.warn_direction(screen, job, scale)
+        texts.warn_direction(screen, job, scale)
         with screen.progress(job.source.connection, "Fitting"):
-            found = engine.fit(
+            found = library.fit(
                 job,
                 max_gap=max_gap,
-                ramp_width=engine.width_of(ramp_width, scale),
+                ramp_width=library.width_of(ramp_width, scale),
                 ramp=ramp,
                 target_rate=target_rate,
                 cutoff=cutoff,
@@ -105,7 +105,7 @@ def fit(
         accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
-                before, after = engine.accuracy(job, found)
+                before, after = library.accuracy(job, found)
             accuracy = f"accuracy on these rows: {before:.2%} before, {after:.2%} after"
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
@@ -118,11 +118,11 @@ def fit(
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     screen.say(
         *(f"\n{note}" for note in found.notes),
-        f"\na higher score means yes; if a high score is bad (a risk), pass {showing.turned(scale)}",
+        f"\na higher score means yes; if a high score is bad (a risk), pass {texts.turned(scale)}",
         f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation",
         f"{accuracy}\n",
     )
-    showing.show_certificate(screen, found, certificate)
+    texts.show_certificate(screen, found, certificate)
     screen.say(f"\nSaved to {spoken(output)}. Next (replace ID by the name of your id column):")
     decide = ["apply", saved, "DATA" if data == STDIN else data]
     screen.text(
@@ -133,7 +133,7 @@ def fit(
         "fit",
         data=data,
         rule=output,
-        **engine.named(columns),
+        **library.named(columns),
         rows=job.rows,
         groups=list(found.table().rows()),
         max_gap=found.max_gap,
@@ -141,7 +141,7 @@ def fit(
         gap_after=record.gap_after,
         accuracy_before=before,
         accuracy_after=after,
-        certificate=showing.certified(certificate),
+        certificate=texts.certified(certificate),
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )

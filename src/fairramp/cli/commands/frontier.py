@@ -64,22 +64,22 @@ def frontier(
 
     fairramp frontier scores.csv --score score --group sex --label label
     """
-    from fairramp.cli import engine, outputs, showing
+    from fairramp.cli import library, outputs, texts
     from fairramp.measure.frontier import frontier as trace
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     if output is not None:
         outputs.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
-    columns = engine.columns_of(None, score, group)
+    columns = library.columns_of(None, score, group)
     # The rows to fit, then those to measure on.
     (scores, groups, labels, weights), *others = [
         [arrays[name] for name in ("scores", "groups", "labels", "sample_weight")]
         for _, arrays in (
-            engine.read(
+            library.read(
                 screen,
                 file,
                 columns,
-                lambda job: showing.warn_direction(screen, job, scale),
+                lambda job: texts.warn_direction(screen, job, scale),
                 scale=scale,
                 decimal=decimal,
                 delimiter=delimiter,
@@ -97,7 +97,7 @@ def frontier(
         labels,
         validation=tuple(others[0]) if others else None,
         max_gaps=max_gap,
-        ramp_width=engine.width_of(ramp_width, scale),
+        ramp_width=library.width_of(ramp_width, scale),
         cutoff=cutoff,
         scale=scale or "probability",
         sample_weight=weights,
@@ -118,7 +118,7 @@ def frontier(
     screen.result(
         "frontier",
         data=data,
-        **engine.named(columns),
+        **library.named(columns),
         output=output,
         in_sample=curve.is_in_sample,
         own_gap=curve.own_gap,

@@ -52,22 +52,22 @@ def report(
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
-    from fairramp.cli import engine, outputs, showing
+    from fairramp.cli import library, outputs, texts
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = engine.load_rule(rule, "report")
+    known = library.load_rule(rule, "report")
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
         "A report is a web page: end {output} in .html",
         output=output,
     )
     outputs.check_output(output, data, {"the rule": rule})
-    columns = engine.columns_of(known, score, group, strata)
-    _, arrays = engine.read(
+    columns = library.columns_of(known, score, group, strata)
+    _, arrays = library.read(
         screen,
         data,
         columns,
-        lambda job: showing.warn_groups(screen, job, known),
+        lambda job: texts.warn_groups(screen, job, known),
         ordered=True,
         scale=scale,
         decimal=decimal,
@@ -79,10 +79,10 @@ def report(
     )
     made = known.report(**arrays, title=title, confidence=confidence)
     outputs.write_text(output, made.html, "the report")
-    content, names = made.content, engine.named(columns)
+    content, names = made.content, library.named(columns)
     before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
     notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
-    screen.say(*(showing.plain(note) for note in notes if note))
-    screen.warn(showing.plain(content.drift or ""), when=quiet and content.is_kept is False)
+    screen.say(*(texts.plain(note) for note in notes if note))
+    screen.warn(texts.plain(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
     screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())

@@ -25,10 +25,10 @@ def show(
 
     fairramp show rule.json
     """
-    from fairramp.cli import engine, showing
+    from fairramp.cli import library, texts
 
     screen = Screen(json=json, quiet=quiet)
-    known = engine.load_rule(rule)
-    found = showing.certificate_of(known, confidence)
-    showing.show(screen, known, found, every=every)
-    screen.result("show", rule=rule, **showing.content(known, found))
+    known = library.load_rule(rule)
+    found = texts.certificate_of(known, confidence)
+    texts.show(screen, known, found, every=every)
+    screen.result("show", rule=rule, **texts.content(known, found))

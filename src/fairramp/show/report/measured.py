@@ -12,9 +12,9 @@ import numpy as np
 
 from fairramp.core.cells import stratum_index
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import normal_quantile
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
-from fairramp.core.stats import normal_quantile
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fairramp.cli.engine import is_whole
+from fairramp.cli.library import is_whole
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
 from fairramp.cli.render import STDIN, refuse, refuse_if
 from fairramp.core.checks import check_option, meant
