@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,9 +33,16 @@ _LONG_BLOCK = 1 << 21
 _DENSE_RANGE = 1 << 16
 
 
+class Membership(Protocol):
+    """Which group, or mixture of groups, each row belongs to."""
+
+    def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
+        """For each of the rows start … stop − 1, a number that is known for each group."""
+
+
 @dataclass(frozen=True)
-class Codes:
-    """A group column as integers.
+class Codes(Membership):
+    """A group column as integers: membership that is certain.
 
     Attributes
     ----------
@@ -66,7 +73,7 @@ class Codes:
         return values - self.offset if self.offset else values
 
     def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """The number of each row's own group: membership is certain."""
+        """The number of each row's own group."""
         return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest of the modes
 
     def occurring(self) -> Booleans:
