@@ -54,13 +54,14 @@ class ScoreDistribution:
         self.first = np.cumsum(sizes + 1) - (sizes + 1)  # index of each group's first point
         self.last = self.first + sizes  # index of each group's sentinel
         self.group = np.repeat(np.arange(len(sizes)), sizes + 1)
-        ends = np.cumsum(sizes)
-        self.scores = np.insert(scores, ends, np.inf)
-        self.is_point = self.scores < np.inf
+        self.is_point = np.ones(len(self.group), dtype=bool)
+        self.is_point[self.last] = False
+        self.scores, self.weights = np.full(len(self.group), np.inf), np.zeros(len(self.group))
+        self.scores[self.is_point] = scores
         # Dividing by a power of two is exact: each group weighs between ½ and 1, whole weights
         # still add up without rounding, and no group's rounding reaches its neighbour.
-        _, exponent = np.frexp(np.add.reduceat(weights, ends - sizes))
-        self.weights = np.insert(np.ldexp(weights, -np.repeat(exponent, sizes)), ends, 0.0)
+        _, exponent = np.frexp(np.add.reduceat(weights, self.first - np.arange(len(sizes))))
+        self.weights[self.is_point] = np.ldexp(weights, -np.repeat(exponent, sizes))
         self.totals = np.add.reduceat(self.weights, self.first)
 
     def rates(self, feet: Floats, width: float) -> Floats:

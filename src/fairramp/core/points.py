@@ -233,13 +233,18 @@ class Summary:
         split, average : booleans, one per point
             Bins to be split into finer points, and bins for which the mean is enough.
         """
-        p, foot, edge = self.points, feet[:, self.points.group], edges[:, self.points.group]
-        top = foot + width
-        # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
-        ends = ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
-        cut = ends.any(axis=0) | ((p.lower < edge) & (edge < p.upper)).any(axis=0)
-        meets = ((p.lower < top) & (p.upper > foot)).any(axis=0)
-        return cut & ~p.exact, meets & ~cut & ~p.exact & ~p.averaged
+        p, coarse = self.points, ~self.points.exact
+        if not coarse.any():  # sorted rows
+            return coarse, coarse
+        cut, meets = np.zeros_like(coarse), np.zeros_like(coarse)
+        for foot in (row[p.group] for row in feet):
+            top = foot + width
+            # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
+            cut |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
+            meets |= (p.lower < top) & (p.upper > foot)
+        for edge in (row[p.group] for row in edges):
+            cut |= (p.lower < edge) & (edge < p.upper)
+        return cut & coarse, meets & ~cut & coarse & ~p.averaged
 
     def replace(self, which: Booleans, finer: Points) -> "Summary":
         """The same rows with some bins exchanged for finer points."""

@@ -41,8 +41,8 @@ class Membership(Protocol):
 
 
 @dataclass(frozen=True)
-class Codes(Membership):
-    """A group column as integers: membership that is certain.
+class Codes:
+    """A group column as integers: the `Membership` that is certain.
 
     Attributes
     ----------
