@@ -22,7 +22,7 @@ Positive = Annotated[
     str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")
 ]
 Weight = Annotated[str | None, Parameter(help="Column with the weights of the rows.")]
-Strata = Annotated[Names, Parameter(help="Column within whose values two groups are compared; may be repeated.")]
+Strata = Annotated[Names, Parameter(help="Column within whose values groups are compared; may be repeated.")]
 _Scale = Literal["probability", "percent", "signed", "logit"] | None
 Scale = Annotated[
     _Scale, Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number.")
