@@ -499,7 +499,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"target_rate": "best"}, SEX, "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number in"),
         ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` needs `target_rate` as a number"),
-        ({"criterion": "covariance"}, SEX, "`criterion` must be one of 'parity'"),
+        ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
         ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has names"),
         ({"strata": 0, "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
     ]:

@@ -423,6 +423,11 @@ def test_a_stream_can_be_saved_and_gone_on_with():
             {"steps": 9},
             "`ramp_width` must be above 0",
         ),
+        (
+            Rule(("a", "b"), (Ramp(0.5, 0.1), Ramp(0.4, 0.2))),
+            {"steps": 9},
+            "`rule` must have ramps of one width",
+        ),
         (quiet_fit(*sample(), strata=np.arange(400) % 3), {}, "cannot go on within strata"),
     ],
 )

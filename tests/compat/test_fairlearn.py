@@ -406,7 +406,7 @@ def test_an_int_repeats_and_nothing_else_does(small):
         ({"objective": "balanced_accuracy_score"}, "keep `fairlearn.*target_rate"),
         ({"objective": "selection_rate"}, "everybody is selected.*keep `fairlearn"),
         ({"objective": "true_negative_rate"}, "nobody is selected.*keep `fairlearn"),
-        ({"objective": "f1"}, "`objective` must be one of 'accuracy_score'"),
+        ({"objective": "f1"}, "`objective` must be 'accuracy_score'"),
         ({"flip": True}, "`flip=True` is not offered.*keep `fairlearn"),
         ({"predict_method": "score"}, "`predict_method` must be one of"),
         ({"tol": 1.5}, r"`tol` must be a number in \[0, 1\], got 1.5"),

@@ -55,13 +55,13 @@ def is_real(value: Any) -> bool:
     )
 
 
-def checked_width(value: Any) -> float:
+def checked_width(value: Any, name: str = "ramp_width") -> float:
     """A ramp width: 0, or wide enough for rounding not to matter."""
     if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
         return float(value)
     raise InputError(
         "must be 0 or at least 1e-6 (and at most 1e6)",
-        argument="ramp_width",
+        argument=name,
         got=value,
         remedy="0 draws only among equal scores",
     )
@@ -71,7 +71,7 @@ def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[
     """One of the allowed words; `also` are others that people use for some of them."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(
-            "must be one of {allowed}",
+            "must be one of {allowed}" if len(allowed) > 1 else "must be {allowed}",
             argument=name,
             got=value,
             remedy="did you mean {near!r}?" if (near := meant(value, allowed, also)) else None,

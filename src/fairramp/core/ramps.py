@@ -56,7 +56,7 @@ class Ramp:
         if not is_real(self.foot) or not math.isfinite(self.foot):
             raise InputError("The foot of a ramp must be finite", got=self.foot)
         object.__setattr__(self, "foot", float(self.foot))
-        object.__setattr__(self, "width", checked_width(self.width))
+        object.__setattr__(self, "width", checked_width(self.width, "width"))
         object.__setattr__(self, "tie", check_number("tie", self.tie, 0.0, 1.0))
 
     @classmethod

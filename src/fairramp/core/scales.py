@@ -1,4 +1,4 @@
-"""The scale of the scores: stated by the user, checked at the door, never guessed.
+"""The scale of the scores: stated by the user, checked, never guessed.
 
     probability   x in [0, 1]      yes from 0.5 on
     percent       x in [0, 100]    yes from 50 on; divided by 100 before anything else

@@ -1,4 +1,4 @@
-"""The door: what comes in as an array is checked here, in one clear sentence.
+"""Columns in memory: what comes in as an array is checked here, in one clear sentence.
 
 Ranges of scores are checked where the blocks are read (`rows`), so that no pass is made for it.
 """

@@ -213,7 +213,7 @@ def _refusal(error: msgspec.ValidationError, content: Any, kind: type[Document])
         content = next(iter(content.values())) if index == "..." else content[name or int(index)]
     # A pattern of words is a choice between them.
     words = re.sub(
-        r"`str` matching regex '\^\(([\w|]+)\)\$'", lambda m: '"' + m[1].replace("|", '" or "') + '"', words
+        r"`str` matching regex '\^\(?([\w|]+)\)?\$'", lambda m: '"' + m[1].replace("|", '" or "') + '"', words
     )
     kinds = re.sub("`(.*?)`", lambda quoted: " or ".join(_KINDS[k] for k in quoted[1].split(" | ")), words)
     return kind.refused(rule, where=where, words=kinds, got=content)

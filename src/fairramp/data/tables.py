@@ -1,4 +1,4 @@
-"""Tables of every engine through one door: what they are, what columns they have."""
+"""Tables of every engine, opened in one way: what they are, what columns they have."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,11 +1,9 @@
-"""The one door for tables of every engine: fit a rule to a table, apply a rule to a table.
+"""Tables of every engine: fit a rule to the columns of a table.
 
-    in memory (pandas, polars, Arrow)             columns go to the NumPy core and come back as columns
-    lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`lazy_rows`); a rule becomes
-                                                  an expression (`export.formula`), or a function of the engine's
-                                                  own batches, and the table stays lazy
+    in memory (pandas, polars, Arrow)               columns become a `Sample`
+    lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`data.lazy_rows`)
 
-Both give the same rule and the same decisions. Engines are reached through narwhals, and imported only when a
+Both give the same rule. Engines are reached through narwhals, and imported only when a
 table of theirs comes in.
 """
 

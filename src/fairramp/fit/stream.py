@@ -124,11 +124,13 @@ class StreamingFit:
             raise InputError(
                 "must equalize over all rows", argument="rule", remedy="a stream cannot go on within strata"
             )
-        record = rule.record
+        record, widths = rule.record, {ramp.width for ramp in rule.ramps}
+        if record is None and len(widths) > 1:
+            raise InputError("must have ramps of one width", argument="rule", remedy="a stream has one for all")
         stream = cls(
             target_rate=rule.target_rate,
             max_gap=rule.max_gap,
-            ramp_width=record.ramp_width if record else rule.ramps[0].width,
+            ramp_width=record.ramp_width if record else widths.pop(),
             ramp=rule.ramp,
             cutoff=rule.cutoff,
             scale=rule.scale,

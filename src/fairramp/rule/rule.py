@@ -11,6 +11,7 @@ carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -373,7 +374,7 @@ class Rule(Stored, Verbs):
                 [codes.labels[i] for i in np.flatnonzero(unseen)],
                 self.groups,
                 policies="'original'" if self.stratified else "'pooled' or 'original'",
-                all_unseen=not any(ramps),
+                all_unseen=all(ramp is None for ramp in compress(ramps, codes.occurring())),
             )
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None

@@ -72,7 +72,7 @@ def _settings(rule: Rule, labelled: bool) -> tuple[Settings, str]:
         )
     settings = Settings(
         max_gap=rule.max_gap,
-        ramp_width=record.ramp_width if record else rule.ramps[0].width,
+        ramp_width=record.ramp_width if record else max(ramp.width for ramp in rule.ramps),
         ramp=rule.ramp,
         target_rate="optimal" if target is None else target,
         cutoff=rule.cutoff,
