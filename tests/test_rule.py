@@ -168,9 +168,9 @@ def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
         ((None, 0.1), "foot of a ramp"),
         ((0.5, -0.1), "`width` must be 0 or at least 1e-6"),
         ((0.5, 1e-9), "`width` must be 0 or at least 1e-6"),
-        ((0.5, math.nan), "`ramp_width`"),
-        ((0.5, math.inf), "`ramp_width`"),
-        ((0.5, "0.1"), "`ramp_width`"),
+        ((0.5, math.nan), "`width`"),
+        ((0.5, math.inf), "`width`"),
+        ((0.5, "0.1"), "`width`"),
         ((0.5, 0.1, 1.5), "`tie`"),
         ((0.5, 0.1, math.nan), "`tie`"),
     ],
@@ -818,7 +818,7 @@ def test_a_reason_starts_like_a_sentence(path):
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        (("groups", 0, "width"), 1e-9, "ramp_width"),
+        (("groups", 0, "width"), 1e-9, "width"),
         (("groups", 0, "width"), -1, "width"),
         (("ramp",), "linear", "ramp"),
         (("scale",), "odds", "scale"),
