@@ -1101,3 +1101,17 @@ def test_an_array_that_cannot_hold_probabilities_is_refused():
         with pytest.raises(InputError, match=said):
             rule.probabilities(scores, groups, out=out)
     np.testing.assert_array_equal(scores, np.linspace(0, 1, 6))
+
+
+def test_a_table_of_mixed_widths_shows_the_chance_of_ties_and_the_ramps():
+    found = Rule(("a", "b"), (Ramp(0.5, 0.0, 0.3), Ramp(0.4, 0.1))).table()
+    assert found["chance_at_threshold"].tolist() == [0.3, 0.5]
+    assert found["ramp_from"].tolist() == [0.5, 0.4]
+    assert found["ramp_to"].tolist() == [0.5, 0.5]
+
+
+def test_a_rule_of_version_1_is_refused_with_what_to_do():
+    with pytest.raises(RuleFormatError) as caught:
+        Rule.from_json('{"format": "fairramp.rule", "version": 1}')
+    sentence = "Version 1 of a rule is not understood: this library reads version 2; fit the rule again."
+    assert str(caught.value) == sentence

@@ -142,3 +142,11 @@ def test_settings_are_frozen_and_checked():
     assert settings.problem.cutoff == 0.5
     with pytest.raises(AttributeError):
         settings.max_gap = 0.5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("lables", "labels"), ("stratas", "strata"), ("weights", "sample_weight")]
+)
+def test_other_arguments_are_near_words_too(wrong, near):
+    with pytest.raises(TypeError, match=f"{wrong!r}; did you mean {near!r}?"):
+        called("fit_rule", **{wrong: None})

@@ -152,7 +152,7 @@ def _check_head(content: Any, kind: type[Document]) -> None:
     if type(version) is not int or version != VERSION:
         raise InputError(
             "Version {found} of a {noun} is not understood: this library reads version {known}",
-            remedy="update fairramp or {again}",
+            remedy="{again}" if version == 1 else "update fairramp or {again}",
             found=shown(version),
             known=VERSION,
             **kind.words,

@@ -102,7 +102,7 @@ def fit_rule(
     >>> rule.probabilities([0.4, 0.4], ["Female", "Male"], strata=["White", "White"])
     array([1., 0.])
     """
-    asked = Settings.of("fit_rule", settings)
+    asked = Settings.of(fit_rule, settings)
     asked.check_rows(labelled=labels is not None, stratified=strata is not None)
     return fit_sample(
         Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),

@@ -73,7 +73,7 @@ def fit_frame(
         role: column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
     }
     check_columns(table, [*columns.all, *more.values()])
-    asked = Settings.of("fit_frame", settings)
+    asked = Settings.of(fit_frame, settings)
     asked.check_rows(
         labelled=label is not None,
         stratified=columns.strata is not None,

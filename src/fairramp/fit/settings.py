@@ -117,18 +117,14 @@ class Settings:
 
     @classmethod
     def of(
-        cls,
-        caller: str,
-        given: Mapping[str, Any],
-        without: tuple[str, ...] = (),
-        fixed: Mapping[str, Any] | None = None,
+        cls, caller: Callable[..., Any], given: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> "Settings":
-        """From the keywords that a function was called with; it takes all but some, and sets others itself."""
-        names = [field.name for field in fields(cls) if field.name not in without]
+        """From the keywords that a function was called with, and those that it sets itself."""
+        names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
         for name in [name for name in given if name not in names]:
             near = meant(name, names)
             hint = f"; did you mean {near!r}?" if near else ""
-            raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}{hint}")
+            raise TypeError(f"{caller.__name__}() got an unexpected keyword argument {name!r}{hint}")
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(

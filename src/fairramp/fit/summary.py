@@ -82,7 +82,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
         )
     cutoff = settings.get("cutoff")
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
-    asked = Settings.of("fit_summary", settings, without=("scale", "solver"), fixed=own)
+    asked = Settings.of(fit_summary, settings, fixed=own)
     asked.check_rows(
         labelled=False,
         stratified=summary.stratified,

@@ -402,11 +402,12 @@ class Rule(Stored, Verbs):
             "group": " / ".join(self.columns.groups or ["group"]),
         }
         per_unit, (feet, width, ties) = SCALES[self.scale].shown_per_unit, Ramps.of(self.ramps)
-        rates = self.record.rates["selection"] if self.record else None
+        rates, hard = self.record and self.record.rates["selection"], np.array([not r.width for r in self.ramps])
         columns = {
             "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * per_unit,
-            "chance_at_threshold": ties if self.is_hard else None,
+            # Of a ramp that rises, the chance there is what the kind of ramp says.
+            "chance_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
             "ramp_from": None if self.is_hard else feet * per_unit,
             "ramp_to": None if self.is_hard else (feet + width) * per_unit,
             "rate_before": rates and rates.before,
