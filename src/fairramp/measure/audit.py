@@ -299,8 +299,8 @@ def audit(
                 given=given,
             )
     if rule:
-        # Says what is missing. A rule that equalises over all rows can be measured within strata too.
-        rule.encode(groups, strata if rule.stratified else None)
+        # A rule that equalises over all rows can be measured within strata too.
+        rule.check_strata(strata if rule.stratified else None)
         scale, cutoff = rule.scale, rule.cutoff
     asked = Settings(scale="probability" if scale is None else scale, cutoff=cutoff)
     sample = Sample.of_arrays(

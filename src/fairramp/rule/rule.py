@@ -191,7 +191,7 @@ class Rule(Stored, Verbs):
                 raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
         if self.stratified and columns.strata is None:
             raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
-        self._check_strata(columns.strata)
+        self.check_strata(columns.strata)
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
             role, names = named[half]
@@ -209,11 +209,17 @@ class Rule(Stored, Verbs):
 
     def encode(self, groups: Any, strata: Any = None) -> Codes:
         """Groups of new rows as integer codes; with strata for a rule that has them, and only then."""
-        self._check_strata(strata)
+        self.check_strata(strata)
         return encode_cells(groups, strata, self.columns)[1]
 
-    def _check_strata(self, strata: Any) -> None:
-        """Refuse strata that this rule does not know, and rows without those that it needs."""
+    def check_strata(self, strata: Any) -> None:
+        """Refuse strata that this rule does not know, and rows without those that it needs.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
+        """
         if not self.stratified and strata is not None:
             raise InputError("{strata} are not known to this rule, which equalises over all rows; leave them out")
         if self.stratified and strata is None:
@@ -242,7 +248,7 @@ class Rule(Stored, Verbs):
         drop_empty: bool = False,
     ) -> Sample:
         """New rows as this rule reads them, checked; see `data.sample.Sample`."""
-        self._check_strata(strata)
+        self.check_strata(strata)
         return Sample.of_arrays(
             scores,
             groups,

@@ -53,7 +53,8 @@ class KnownRows:
             note: note != "",
         }
         cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
-        sample = replace(sample.take(keep), cells=cells, groups=sample.groups if rule.stratified else cells)
+        sample = sample.take(keep)
+        sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
 
 
