@@ -13,6 +13,7 @@ from fairramp.errors import (
     FairrampWarning,
     InputError,
     RuleFormatError,
+    MonitorFormatError,
     SummaryFormatError,
     UnseenGroupError,
     installing,
@@ -20,7 +21,7 @@ from fairramp.errors import (
     warn,
 )
 
-KINDS = [FairrampError, InputError, UnseenGroupError, RuleFormatError, SummaryFormatError, FairrampWarning]
+KINDS = [FairrampError, InputError, UnseenGroupError, RuleFormatError, MonitorFormatError, SummaryFormatError, FairrampWarning]
 
 
 def on_the_command_line(name, value):
@@ -147,7 +148,7 @@ def test_renaming_a_copy_leaves_the_other_alone():
 
 
 def test_the_kinds():
-    for kind in (InputError, UnseenGroupError, RuleFormatError, SummaryFormatError):
+    for kind in (InputError, UnseenGroupError, RuleFormatError, MonitorFormatError, SummaryFormatError):
         assert issubclass(kind, FairrampError)
         assert issubclass(kind, ValueError)
     assert issubclass(UnseenGroupError, InputError)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FairrampError,
         FairrampWarning,
         InputError,
+        MonitorFormatError,
         RuleFormatError,
         SummaryFormatError,
         UnseenGroupError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.hidden import HiddenSplit, hidden_split
+    from fairramp.measure.monitor import Monitor
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
     from fairramp.rule.record import FitRecord, Rates
@@ -54,6 +56,8 @@ __all__ = [
     "GroupScores",
     "HiddenSplit",
     "InputError",
+    "Monitor",
+    "MonitorFormatError",
     "Ramp",
     "RandomizedThresholdOptimizer",
     "Rates",
@@ -98,6 +102,7 @@ _HOMES = {
             "FairrampError",
             "FairrampWarning",
             "InputError",
+            "MonitorFormatError",
             "RuleFormatError",
             "SummaryFormatError",
             "UnseenGroupError",
@@ -113,6 +118,7 @@ _HOMES = {
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
+        "measure.monitor": ("Monitor",),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
         "rule.record": ("FitRecord", "Rates"),
