@@ -12,8 +12,8 @@ from fairramp.errors import (
     FairrampError,
     FairrampWarning,
     InputError,
-    RuleFormatError,
     MonitorFormatError,
+    RuleFormatError,
     SummaryFormatError,
     UnseenGroupError,
     installing,
@@ -21,7 +21,15 @@ from fairramp.errors import (
     warn,
 )
 
-KINDS = [FairrampError, InputError, UnseenGroupError, RuleFormatError, MonitorFormatError, SummaryFormatError, FairrampWarning]
+KINDS = [
+    FairrampError,
+    InputError,
+    UnseenGroupError,
+    RuleFormatError,
+    MonitorFormatError,
+    SummaryFormatError,
+    FairrampWarning,
+]
 
 
 def on_the_command_line(name, value):

@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App
 
 from fairramp._version import __version__
-from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, report, show
+from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, monitor, report, show
 
 app = App(
     name="fairramp",
@@ -24,6 +24,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     keygen.keygen,
     apply.apply,
     check.check,
+    monitor.monitor,
     frontier.frontier,
     demo.demo,
     show.show,

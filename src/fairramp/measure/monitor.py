@@ -1,25 +1,13 @@
 """Monitor: whether the gap of new rows exceeds its estimated limit, asked as often as one likes.
 
-Of each group k only the rows n_k and the sum S_k of their chances h are kept. For h in [0, 1] with mean m and any
-q, (q/m)^h ((1 − q)/(1 − m))^(1−h) has expectation 1 at most, because it is convex in h. So the mixture over
-q ~ Beta(a_k, b_k),
-
-    E_k(m) = B(S_k + a_k, n_k − S_k + b_k) / B(a_k, b_k) / (m^S_k (1 − m)^(n_k − S_k)),
-
-is a fair bet against "the mean is m", whatever the number of rows and looks: it ever reaches 1/δ with probability
-δ at most (Ville). Priors are centered at the rates on the fit rows. Against "rate_k − rate_l ≤ g"
-
-    E_kl = min over m_k − m_l ≤ g of E_k(m_k) E_l(m_l):
-
-the likelihood below is at its maximum, which is the rates themselves if they keep to g, and lies on m_k = m_l + g
-otherwise. The mean of E_kl over all ordered pairs that are compared is the *evidence* that one of them exceeds g.
-The alarm is raised when it reaches 1/δ, and stays. {m : E_k(m) < K/δ} are limits of K rates that hold at all looks
-together. References: Ville 1939; Robbins 1970; Waudby-Smith and Ramdas 2024.
+Of each group only the rows and the sum of their chances are kept; `measure.evidence` says what they show. The
+alarm is raised when the evidence reaches 1/δ, and stays.
 """
 
 import hashlib
 import os
 import textwrap
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -27,27 +15,21 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from msgspec import Meta
 
-from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, widest
+from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.intervals import kl_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, notebook_html, one_line, percentage
 from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, MonitorFormatError
-from fairramp.measure.certificate import certifiable, certify
+from fairramp.measure.certificate import PLAIN
+from fairramp.measure.evidence import log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
+from fairramp.measure.parts import Part, parts_of
 from fairramp.measure.verdict import Verdict
+from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
-
-#: How many rows each prior counts for, in equal parts: the small one finds a large drift soon, the large one a
-#: small drift. Chosen by simulation (drifts of .05 to .2, rates .2 and .5, 1,000 to 20,000 fit rows).
-_PRIOR_ROWS = (10.0, 300.0)
-#: Rates on the fit rows are taken as at least this far from 0 and 1, so that priors are proper.
-_CENTER = 0.005
-#: Pairs of groups that are looked at at once.
-_PAIRS = 2**18
 
 
 class GroupEntry(documents.Shape, frozen=True):
@@ -57,6 +39,13 @@ class GroupEntry(documents.Shape, frozen=True):
     fit_rate: documents.Share
     rows: documents.Count
     selected: documents.Nonnegative
+
+
+class PartEntry(documents.Shape, frozen=True):
+    """Groups that are compared, by their places, and the estimated limit of their gap."""
+
+    places: tuple[documents.Count, ...]
+    limit: documents.Share
 
 
 class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
@@ -71,8 +60,8 @@ class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
 
     rule: str
     confidence: Annotated[float, Meta(ge=0.5, lt=1.0)]
-    limits: tuple[documents.Share, ...]
     groups: tuple[GroupEntry, ...]
+    parts: tuple[PartEntry, ...]
     looks: documents.Count
     alarm: documents.Count | None
     batches: tuple[str, ...]
@@ -82,8 +71,9 @@ class Monitor:
     """Whether the gap of new rows exceeds its estimated limit, looked at after every batch, or every row.
 
     Made by `Rule.monitor`. While the gap is at most the limit, the alarm is ever raised with probability
-    1 − `confidence` at most, however often one looks. The limit itself, that of the rule's certificate, holds with
-    the same confidence. Each row counts once: there are no weights.
+    1 − `confidence` at most, however often one looks. The limit itself, the estimated one of the rule's
+    certificate, holds with the same confidence. Each row counts once: there are no weights. The gap is that of
+    all rows since the monitor was made; a new one, once in a while, finds late drifts sooner.
 
     Parameters
     ----------
@@ -112,14 +102,12 @@ class Monitor:
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
         self._fit_rates: Floats = np.array(record.rates["selection"].after)
-        self._strata = stratum_index(rule.groups) if rule.stratified else None
-        self._parts = strata_slices(self._strata, len(rule.groups))
-        self._limits = tuple(_estimated_limits(rule, confidence, len(self._parts)))
+        self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
         self._selected: Floats = np.zeros(len(rule.groups))
-        self._looks, self._alarm = 0, None
+        self._looks = 0
+        self._alarm: int | None = None
         self._batches: tuple[str, ...] = ()
-        self._alarm: int | None
 
     # Rows in, and files ------------------------------------------------------------------------------
 
@@ -185,14 +173,15 @@ class Monitor:
         ...     fairramp.Monitor.load(Path(folder) / "state.json", rule).looks
         1
         """
-        columns = (self._rule.groups, self._fit_rates.tolist(), self._rows.tolist(), self._selected.tolist())
+        labels: tuple[Any, ...] = self._rule.groups
+        columns = (labels, self._fit_rates.tolist(), self._rows.tolist(), self._selected.tolist())
         document = MonitorFile(
             version=documents.VERSION,
             sha256="",
             rule=self._rule.fingerprint,
             confidence=self._confidence,
-            limits=self._limits,
             groups=tuple(GroupEntry(*entry) for entry in zip(*columns, strict=True)),
+            parts=tuple(PartEntry(tuple(part.places.tolist()), part.limit) for part in self._parts),
             looks=self._looks,
             alarm=self._alarm,
             batches=self._batches,
@@ -248,7 +237,8 @@ class Monitor:
             )
         found = cls(rule, document.confidence)
         wrong = {
-            '"limits" must have one entry per stratum': len(document.limits) != len(found._limits),
+            '"parts" must be those of the rule': [entry.places for entry in document.parts]
+            != [tuple(part.places.tolist()) for part in found._parts],
             '"selected" must not be larger than "rows"': any(entry.selected > entry.rows for entry in entries),
             '"alarm" must be one of the looks': document.alarm is not None
             and not 1 <= document.alarm <= document.looks,
@@ -258,7 +248,9 @@ class Monitor:
         for sentence in [sentence for sentence, holds in wrong.items() if holds]:
             raise InputError(sentence)
         # A bet must not change while it runs: limits and priors are those it began with.
-        found._limits = document.limits
+        found._parts = [
+            replace(part, limit=entry.limit) for part, entry in zip(found._parts, document.parts, strict=True)
+        ]
         found._fit_rates = np.array([entry.fit_rate for entry in entries])
         found._rows = np.array([entry.rows for entry in entries], dtype=np.int64)
         found._selected = np.array([entry.selected for entry in entries])
@@ -276,6 +268,11 @@ class Monitor:
     def looks(self) -> int:
         """How often rows were added."""
         return self._looks
+
+    @property
+    def batches(self) -> tuple[str, ...]:
+        """Names of the batches that had one."""
+        return self._batches
 
     @property
     def alarm(self) -> int | None:
@@ -299,7 +296,7 @@ class Monitor:
 
     @property
     def evidence(self) -> float:
-        """Evidence that the gap exceeds its limit, 1 before the first row; the alarm is raised at 1/(1 − confidence)."""
+        """Evidence that the gap exceeds its limit: 1 before the first row, the alarm at 1/(1 − `confidence`)."""
         return float(np.exp(min(self._log_evidence(), 700.0)))
 
     @property
@@ -312,32 +309,37 @@ class Monitor:
         """Exceeded once the alarm was raised; within if the limits of all rates show it; otherwise undecided."""
         if self.has_drifted:
             return Verdict.EXCEEDED
-        ends = [(self._interval(seen)[1], limit) for seen, limit in self._compared()]
-        return Verdict.WITHIN if ends and all(upper <= limit for upper, limit in ends) else Verdict.UNDECIDED
+        seen = self._compared()
+        within = seen and all(self._interval(part.places)[1] <= part.limit for part in seen)
+        return Verdict.WITHIN if within else Verdict.UNDECIDED
 
     @property
     def limit(self) -> float:
-        """The estimated limit; for rules within strata, that of the stratum furthest above its own."""
-        return self._furthest()[1]
+        """The estimated limit of `gap`."""
+        return self._furthest().limit
 
     @property
     def gap(self) -> float:
-        """Largest difference between two groups' rates so far, of the stratum that `limit` is about."""
-        return largest_gap(self._means()[self._furthest()[0]]) if self._compared() else 0.0
+        """Largest difference between two groups' rates so far.
+
+        For rules within strata, of the stratum furthest above its own limit. Where a few small groups make the
+        limit wide, of all groups or of the others, whichever is further above its limit.
+        """
+        return largest_gap(self._means()[self._furthest().places]) if self._compared() else 0.0
 
     @property
     def gap_interval(self) -> tuple[float, float]:
         """Limits of `gap` that hold at all looks together."""
-        return self._interval(self._furthest()[0]) if self._compared() else (0.0, 1.0)
+        return self._interval(self._furthest().places) if self._compared() else (0.0, 1.0)
 
     @property
     def pair(self) -> tuple[Label, Label] | None:
         """The groups with the highest and the lowest rate, whose difference is `gap`."""
         if not self._compared():
             return None
-        seen = self._furthest()[0]
-        rates = self._means()[seen]
-        return self.groups[seen[int(rates.argmax())]], self.groups[seen[int(rates.argmin())]]
+        places = self._furthest().places
+        rates = self._means()[places]
+        return self.groups[places[int(rates.argmax())]], self.groups[places[int(rates.argmin())]]
 
     def table(self) -> Table:
         """One row per group: its rows so far, its rate on the fit rows and since, and limits of the latter.
@@ -350,6 +352,11 @@ class Monitor:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.monitor().update(data.score[12000:], data.sex[12000:]).table())
+        group       n    rate    rate     now     now
+                         then     now    from      to
+        ------  -----  ------  ------  ------  ------
+        Female  4,118  0.2000  0.2051  0.1846  0.2267
+        Male    8,303  0.2000  0.2075  0.1926  0.2231
         """
         lower, upper = self._ends()
         return Table(
@@ -372,13 +379,13 @@ class Monitor:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.monitor().sentence())
-        Nothing to compare yet: the estimated limit of the gap is 3.1 points.
+        Nothing to compare yet: the estimated limit of the gap is 1.6 points.
         """
-        limit = _points(self.limit)
+        limit = PLAIN.limit(self.limit)
         if not self._compared():
             return f"Nothing to compare yet: the estimated limit of the gap is {limit}."
         low, high = (f"{100 * end:.1f}" for end in self.gap_interval)
-        rows = f"{_points(self.gap)} [{low}, {high}] on {int(self._rows.sum()):,} rows"
+        rows = f"{PLAIN.gap(self.gap)} [{low}, {high}] on {int(self._rows.sum()):,} rows"
         if self._alarm is not None:
             when = f"{self._alarm:,} of {self._looks:,}"
             return f"Above the estimated limit of {limit} since look {when}: the gap is now {rows}."
@@ -398,12 +405,13 @@ class Monitor:
             named = dict(zip(map(label_key, self.groups), self.rates, strict=True))
             far = (f"{one_line(show_label(label))} {100 * named[label_key(label)]:.1f}%" for label in pair)
             first += f" Furthest apart: {', '.join(far)}."
+        looks = f"{self._looks:,} look{'' if self._looks == 1 else 's'}"
         return [
             first,
-            f"Evidence of a larger gap: {self.evidence:.3g} after {self._looks:,} "
-            f"look{'' if self._looks == 1 else 's'}; the alarm is raised at {1 / (1 - self._confidence):.4g}. While "
-            f"the gap is within the limit, the chance of ever raising it is at most {error}, however often you "
-            f"look; the limit itself holds with {percentage(self._confidence)} confidence.",
+            f"Evidence of a larger gap: {self.evidence:.3g} after {looks}; the alarm is raised at "
+            f"{1 / (1 - self._confidence):.4g}. While the gap is within the limit, the chance that it is ever "
+            f"raised is at most {error}, however often you look. The limit itself holds with "
+            f"{percentage(self._confidence)} confidence.",
         ]
 
     # Numbers -----------------------------------------------------------------------------------------
@@ -412,25 +420,18 @@ class Monitor:
         """Rates so far, those of the fit where there are no rows."""
         return np.where(self._rows > 0, self._selected / np.maximum(self._rows, 1), self._fit_rates)
 
-    def _compared(self) -> list[tuple[Integers, float]]:
-        """Places of the groups of each stratum that have rows, where there are two or more, and its limit."""
-        seen = (np.arange(part.start, part.stop)[self._rows[part] > 0] for part in self._parts)
-        return [(places, limit) for places, limit in zip(seen, self._limits, strict=True) if len(places) > 1]
+    def _compared(self) -> list[Part]:
+        """The parts with two groups or more that have rows, and of each only these groups."""
+        seen = (replace(part, places=part.places[self._rows[part.places] > 0]) for part in self._parts)
+        return [part for part in seen if len(part.places) > 1]
 
-    def _furthest(self) -> tuple[Integers, float]:
-        """The groups that are furthest above their limit."""
-        nothing: Integers = np.arange(0)
-        found = self._compared() or [(nothing, max(self._limits))]
-        return max(found, key=lambda one: largest_gap(self._means()[one[0]]) - one[1] if len(one[0]) else 0.0)
+    def _furthest(self) -> Part:
+        """The part that is furthest above its limit; the first while nothing can be compared."""
+        means, found = self._means(), self._compared() or self._parts[:1]
+        return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
 
     def _ends(self) -> tuple[Floats, Floats]:
-        """Limits of the rates that hold at all looks together: E_k(m) = K/δ."""
-        rows = self._rows.astype(np.float64)
-        cost = self._numerators() - _log_likelihood(self._selected, rows, self._means())
-        # log E_k(m) is its value at the rate itself, which is negative, plus n L(rate ‖ m).
-        tail = np.exp(cost) * (1 - self._confidence) / len(rows)
-        lower, upper = kl_interval(self._means(), np.maximum(rows, 1.0), tail)
-        return np.where(rows > 0, lower, 0.0), np.where(rows > 0, upper, 1.0)
+        return rate_limits(self._rows, self._selected, self._fit_rates, 1 - self._confidence)
 
     def _interval(self, places: Integers) -> tuple[float, float]:
         """Limits of a gap."""
@@ -438,72 +439,9 @@ class Monitor:
         # One group's lower limit less another's upper is `widest` with the limits exchanged.
         return max(widest(upper[places], lower[places]), 0.0), widest(lower[places], upper[places])
 
-    def _numerators(self) -> Floats:
-        """Logarithm of B(S + a, n − S + b) / B(a, b), averaged over the priors."""
-        from scipy.special import betaln  # takes a while to load
-
-        center, n = np.clip(self._fit_rates, _CENTER, 1 - _CENTER), self._rows
-        ratios = [
-            betaln(self._selected + c * center, n - self._selected + c * (1 - center))
-            - betaln(c * center, c * (1 - center))
-            for c in _PRIOR_ROWS
-        ]
-        mixed: Floats = np.logaddexp.reduce(ratios) - np.log(len(_PRIOR_ROWS))
-        return mixed
-
     def _log_evidence(self) -> float:
-        n, s, tops = self._rows.astype(np.float64), self._selected, self._numerators()
-        sums = [
-            _log_pairs(n[part], s[part], tops[part], limit)
-            for part, limit in zip(self._parts, self._limits, strict=True)
-        ]
-        pairs = sum((part.stop - part.start) * (part.stop - part.start - 1) for part in self._parts)
-        return float(np.logaddexp.reduce(sums) - np.log(pairs)) if pairs else 0.0
-
-
-def _estimated_limits(rule: Rule, confidence: float, n_strata: int) -> list[float]:
-    """The estimated limit of each stratum's gap, or of the one gap there is."""
-    return [min(certify(rule, confidence).gap, 1.0)] * n_strata
-
-
-def _points(gap: float) -> str:
-    return f"{100 * gap:.1f} points"
-
-
-def _log_likelihood(selected: Floats, rows: Floats, rate: Floats) -> Floats:
-    from scipy.special import xlogy
-
-    found: Floats = xlogy(selected, rate) + xlogy(rows - selected, 1 - rate)
-    return found
-
-
-def _log_pairs(n: Floats, s: Floats, tops: Floats, limit: float) -> float:
-    """log Σ E_kl over all ordered pairs of groups."""
-    rates = s / np.maximum(n, 1.0)
-    peaks = _log_likelihood(s, n, rates)
-    costs, every, total = tops - peaks, np.arange(len(n)), -np.inf
-    step = max(_PAIRS // len(n), 1)
-    for start in range(0, len(n), step):
-        k = every[start : start + step, np.newaxis]
-        logs = costs[k] + costs
-        above = (rates[k] - rates > limit) & (n[k] > 0) & (n > 0)
-        i, j = np.nonzero(above)
-        i += start
-        logs[above] += peaks[i] + peaks[j] - _constrained(n[i], s[i], n[j], s[j], limit)
-        logs[k == every] = -np.inf
-        total = np.logaddexp(total, np.logaddexp.reduce(logs, axis=None))
-    return float(total)
-
-
-def _constrained(n_k: Floats, s_k: Floats, n_l: Floats, s_l: Floats, limit: float) -> Floats:
-    """Largest log-likelihood of two groups whose rates are m + limit and m."""
-    low, high = np.zeros_like(n_k), np.full_like(n_k, 1 - limit)
-    for _ in range(52):  # the slope falls; what the last halving leaves changes nothing
-        m = (low + high) / 2
-        rises = s_l / m - (n_l - s_l) / (1 - m) + s_k / (m + limit) > (n_k - s_k) / (1 - m - limit)
-        low, high = np.where(rises, m, low), np.where(rises, high, m)
-    m = (low + high) / 2
-    return _log_likelihood(s_l, n_l, m) + _log_likelihood(s_k, n_k, np.minimum(m + limit, 1.0))
+        compared = [(part.places, part.limit) for part in self._parts]
+        return log_evidence(self._rows, self._selected, self._fit_rates, compared)
 
 
 def rows_fingerprint(rule: Rule, scores: Any, groups: Any, strata: Any = None) -> str:
