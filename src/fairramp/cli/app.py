@@ -7,7 +7,20 @@ from typing import Any
 from cyclopts import App
 
 from fairramp._version import __version__
-from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, monitor, report, show
+from fairramp.cli.commands import (
+    apply,
+    audit,
+    check,
+    demo,
+    export,
+    fit,
+    frontier,
+    keygen,
+    monitor,
+    report,
+    rows_needed,
+    show,
+)
 
 app = App(
     name="fairramp",
@@ -24,7 +37,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     keygen.keygen,
     apply.apply,
     check.check,
-    monitor.monitor,
+    rows_needed.rows_needed,
     frontier.frontier,
     demo.demo,
     show.show,
@@ -42,6 +55,7 @@ _OTHERWISE = {
     "sample_weight": "weight",
     "ids": "id",
     "max_gaps": "max_gap",
+    "n_groups": "groups",
 }
 
 

@@ -11,14 +11,14 @@ Group k has n_k fit rows, K groups, sample rate r_k, and G*_k is its true rate a
     dkw    x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l): so does this
 
 The *estimated* limit is the smallest of beta and the theorems, the *proven* one the smallest theorem. Beta is
-exact for a numeric target, no slack, no ramp, no ties and no weights, and an approximation otherwise, whose coverage is
-simulated (`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
+exact for a numeric target, no slack, no ramp, no ties and no weights, and an approximation otherwise, whose
+coverage is simulated (`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
 
 A rule fitted to bins knows its sample rates only up to e_k: each bound then takes r_k − e_k for its lower and
 r_k + e_k for its upper limit. pairs and dkw hold for all thresholds at once, hence also then; beta and kl fix the
 sample rate beforehand, and with an e_k that depends on the rows are good approximations. They need thresholds
-that meet the target on the rows; where those were found otherwise (by stochastic descent, or with borrowed rows) only
-pairs and dkw are left.
+that meet the target on the rows; where those were found otherwise (by stochastic descent, or with borrowed rows)
+only pairs and dkw are left.
 """
 
 from collections.abc import Sequence
