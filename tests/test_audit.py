@@ -254,6 +254,28 @@ def test_limits_of_hard_decisions_are_wilsons():
         assert (found.lower[i], found.upper[i]) == pytest.approx((low, high))
 
 
+def wilson_rows(rate, low, high):
+    """Rows that a Wilson interval at 95 % with these limits belongs to: n = z² u (1 − u) / (r − u)²."""
+    u = low if low > 0 else high
+    return 1.959963984540054**2 * u * (1 - u) / (rate - u) ** 2
+
+
+def test_weighted_rows_are_worth_what_the_variance_or_the_weights_say_whichever_is_less():
+    def worth(decisions, weights):
+        s = audit(decisions, ["A"] * len(decisions), sample_weight=weights).before
+        return wilson_rows(s.rate[0], s.lower[0], s.upper[0])
+
+    # The heavy row alone is selected, r = ¾: ¾·¼·12² / (81·¹⁄₁₆ + 3·⁹⁄₁₆) = 4 by variance, 12² / 84 by weight.
+    assert worth([1, 0, 0, 0], [9, 1, 1, 1]) == pytest.approx(144 / 84)
+    # The heavy row alone is not, r = ¾: ¾·¼·12² / (9·⁹⁄₁₆ + 9·¹⁄₁₆) = 4.8 by variance, 12² / 18 by weight.
+    assert worth([0] + [1] * 9, [3] + [1] * 9) == pytest.approx(4.8)
+    # Nobody or everybody: the weights alone.
+    for decision in (0, 1):
+        assert worth([decision] * 4, [3, 3, 3, 1]) == pytest.approx(100 / 28)
+    # Equal weights count as rows.
+    assert worth([1, 0, 0, 0], [7] * 4) == pytest.approx(4)
+
+
 # Scales, cut-offs, groups -------------------------------------------------------------------------
 
 

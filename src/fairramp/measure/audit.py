@@ -8,18 +8,17 @@ For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label 
 
 where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
 groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
-effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.stats`).
+effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.intervals`).
 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
+from fairramp.core.cells import cell_columns, largest_gap, stratum_index, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
@@ -360,31 +359,11 @@ def selection(
         lower=_floats(lower),
         upper=_floats(upper),
         gap=largest_gap(rates, strata),
-        gap_interval=_limits(gap_interval, max, rates, rows, confidence, strata),
+        gap_interval=gap_interval(rates, rows, confidence, strata),
         ratio=-worst_stratum(lambda r: -float(r.min() / r.max()) if r.max() > 0 else -1.0, strata, rates),
-        ratio_interval=_limits(ratio_interval, min, rates, rows, confidence, strata),
+        ratio_interval=ratio_interval(rates, rows, confidence, strata),
         **errors,
     )
-
-
-def _limits(
-    interval: Callable[[Floats, Floats, float], tuple[float, float]],
-    worst: Callable[[list[float]], float],
-    rates: Floats,
-    rows: Floats,
-    confidence: float,
-    strata: Integers | None,
-) -> tuple[float, float]:
-    """Limits of a gap or ratio; with strata, each gets its share of the error."""
-    cells = strata_slices(strata, len(rates))
-    pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
-    shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
-    found = [
-        interval(rates[c], rows[c], 1 - (1 - confidence) * share)
-        for c, share in zip(cells, shares, strict=True)
-        if share > 0
-    ] or [interval(rates[:1], rows[:1], confidence)]
-    return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
 def plain(value: Any) -> Any:
