@@ -37,6 +37,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     keygen.keygen,
     apply.apply,
     check.check,
+    monitor.monitor,
     rows_needed.rows_needed,
     frontier.frontier,
     demo.demo,
