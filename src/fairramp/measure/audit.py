@@ -4,11 +4,12 @@ For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label 
 
     selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
     true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
-    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w |x − m(x)| / Σ w
+    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
-where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
-groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
-effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.intervals`).
+where s(x) is 1 or −1, the side of x on which the isotonic regression of other rows' labels is: how far scores are
+off on average, as far as held-out rows show (see `fit.outcomes`). Over groups, the gap is max − min of the
+selection rates and the impact ratio min / max. Intervals are Wilson's, with effective rows (see `measure.means`),
+and Newcombe's for gap and ratio (see `core.intervals`).
 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
@@ -26,7 +27,7 @@ from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
@@ -90,7 +91,8 @@ class Audit(Drawn):
     randomised : float or None
         Share of all rows whose decision is drawn.
     calibration_error : tuple of float, or None
-        Mean distance of a score from the share of positives among such scores, where labels are known.
+        How far scores are off on average, as far as held-out rows show, where labels are known: 0 on average for
+        calibrated scores, however few rows there are.
     confidence : float
         Of every interval.
     within_strata : bool
@@ -325,7 +327,7 @@ def audit(
             "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
     if sample.outcomes is not None:
-        more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
+        more["calibration_error"] = _floats(calibration_errors(sample, asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
