@@ -6,6 +6,7 @@ is in the rule's file, and no rows are read. What a rule without its record does
 
 import shlex
 import unicodedata
+from dataclasses import asdict
 from typing import Any
 
 from fairramp.cli.render import Screen, count, refuse_if, spoken, wrapped
@@ -155,9 +156,10 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         screen.say(found if isinstance(found, str) else "There is one single group, so there is no gap to bound.")
         return
     show_certificate(screen, rule, found)
-    often = f"{'at least' if found.is_theorem else 'about'} {percentage(found.confidence)}"
+    sure = percentage(found.confidence)
     screen.say(
-        f"\nConfidence: of rules fitted to fresh rows again and again, {often} keep such a promise.\n",
+        f"\nConfidence: of rules fitted to fresh rows again and again, about {sure} keep their estimated limit "
+        f"and at least {sure} their proven one.\n",
         _NOT_PROMISED,
     )
 
@@ -165,10 +167,14 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     """What is certified, and what helps where that is less than was asked for."""
     screen.text(repr(found))
-    if 0 < rule.max_gap < found.gap and len(rule.groups) > 1:
+    record = rule.record
+    if record is not None and record.asked is not None:
+        return
+    if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
-            f"The certified gap is larger than the {rule.max_gap:g} asked for: a smaller --max-gap or more rows "
-            "per group help; fairramp.rows_needed says how many rows."
+            f"The estimated limit is above the --max-gap of {rule.max_gap:g}, which holds on the fit rows alone. "
+            f"To keep it in the population, fit with --confidence {found.confidence:g}; fairramp rows-needed "
+            "says how many rows that takes."
         )
 
 
@@ -228,11 +234,10 @@ def _fitted(rule: Rule) -> str:
 def certified(certificate: Certificate) -> dict[str, Any]:
     """A certificate for machines."""
     return {
-        "gap": certificate.gap,
-        "kind": certificate.kind,
-        "is_theorem": certificate.is_theorem,
+        "estimated": certificate.estimated,
+        "proven": certificate.proven,
         "confidence": certificate.confidence,
-        "proven_gap": certificate.proven.gap if certificate.proven else None,
+        "bounds": [asdict(bound) for bound in certificate.bounds],
         "assumptions": certificate.assumptions,
         **_small_groups(certificate),
         "rest": certified(certificate.rest) if certificate.rest else None,

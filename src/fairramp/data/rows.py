@@ -15,7 +15,7 @@ Another kind of table takes part in the fit by offering the same methods.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 from typing import Any, NamedTuple, Protocol
@@ -72,6 +72,22 @@ class Rows(Protocol):
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Finer points for chosen bins of the summary."""
+
+
+@dataclass(frozen=True)
+class BinnedRows(Rows):
+    """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
+
+    bins: Summary
+
+    def summarize(self) -> Summary:
+        """The bins, as exact points."""
+        p = self.bins.points
+        return Summary(self.bins.labels, replace(p, lower=p.place, upper=p.place))
+
+    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
+        """Never asked for."""
+        raise AssertionError("exact points need no refinement")
 
 
 def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:

@@ -6,7 +6,7 @@ The loop ends when, at the solution, every end of every ramp lies in points that
 (see `core.points`). Then every selection rate is exact, and so is the rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -28,6 +28,7 @@ from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
 from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.population import kept_in_population
 from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
 from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.fit.sgd import descend
@@ -140,11 +141,45 @@ def fit_rows(
     weighted: bool,
     level: Level | None = None,
     labelled: LabelledScores | None = None,
+    errors: Callable[[Sequence[Ramp]], Floats] | None = None,
 ) -> Rule:
     """Fit a rule to rows that are checked, coded and have weight, wherever they are.
 
-    `level` is that of the settings unless given; `labelled` brings the outcomes for the target "accuracy".
+    `level` is that of the settings unless given; `labelled` brings the outcomes for the target "accuracy";
+    `errors` says how far each group's rate can be from that of the rows, where they were put into bins.
     """
+
+    def fit(rows: Rows, settings: Settings, *, quiet: bool) -> Rule:
+        return _fit(
+            rows,
+            settings,
+            columns,
+            stratified=stratified,
+            weighted=weighted,
+            level=level,
+            labelled=labelled,
+            errors=errors,
+            quiet=quiet,
+        )
+
+    if settings.confidence is None:
+        return fit(rows, settings, quiet=False)
+    return kept_in_population(fit, rows, settings, weighted=weighted)
+
+
+def _fit(
+    rows: Rows,
+    settings: Settings,
+    columns: Columns,
+    *,
+    stratified: bool,
+    weighted: bool,
+    level: Level | None,
+    labelled: LabelledScores | None,
+    errors: Callable[[Sequence[Ramp]], Floats] | None,
+    quiet: bool,
+) -> Rule:
+    """The same on the fit rows alone; `quiet` warns of nothing."""
     problem = settings.problem if level is None else replace(settings.problem, level=level)
     summary = rows.summarize()
     fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
@@ -152,7 +187,8 @@ def fit_rows(
     if stratified:
         strata = stratum_index(summary.labels)
         criterion = WithinStrata(criterion, strata)
-        _warn_of_lone_groups(summary.labels, criterion.alone)
+        if not quiet:
+            _warn_of_lone_groups(summary.labels, criterion.alone)
     rates = labelled.most_accurate_rates(criterion, problem.band) if labelled else None
     if rates is not None and isinstance(criterion, WithinStrata):
         rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalise: the cut-off stays
@@ -182,10 +218,14 @@ def fit_rows(
         )
         summary = resolved(rows, summary, cuts[None], 0.0, cuts[None])
         pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
-    _warn(summary, solution, settings, stratified)
+    if not quiet:
+        _warn(summary, solution, settings, stratified)
+    rates_seen, ramps = _rates(summary, solution, own_rates), solution.ramps(problem.offset)
+    if errors is not None:
+        rates_seen = replace(rates_seen, error=tuple(errors(ramps).tolist()))
     return Rule(
         groups=summary.labels,
-        ramps=solution.ramps(problem.offset),
+        ramps=ramps,
         ramp=settings.ramp,
         scale=settings.scale,
         cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
@@ -197,7 +237,7 @@ def fit_rows(
         pooled=pooled,
         columns=columns,
         record=FitRecord(
-            rates={criterion.event: _rates(summary, solution, own_rates)},
+            rates={criterion.event: rates_seen},
             strata=None if strata is None else tuple(strata.tolist()),
             target=settings.target_rate,
             ramp_width=settings.ramp_width,

@@ -37,6 +37,8 @@ class Keywords(TypedDict, total=False):
     unseen_group: str
     criterion: str
     solver: str | SGD
+    confidence: float | None
+    confidence_limit: str
     date: str | None
 
 
@@ -71,6 +73,13 @@ class Settings:
     solver : "exact", "sgd" or SGD, default "exact"
         "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
         comparison. See `fairramp.SGD`.
+    confidence : float, optional
+        Keep `max_gap` in the population, not only on the fit rows, with this confidence, for example 0.95. The
+        rows are then held to the largest smaller gap whose limit is at most `max_gap`; the rule's own `max_gap`
+        is that smaller one, and `record.asked` what was asked for. Refused where the rows are too few, with the
+        limit that can be had and the rows that are missing.
+    confidence_limit : {"estimated", "proven"}, default "estimated"
+        Which limit `confidence` is about; see `fairramp.Certificate`.
     date : str, optional
         Stored in the rule's record as it is. Nothing is stored otherwise: the same data give the same file.
     """
@@ -84,6 +93,8 @@ class Settings:
     unseen_group: str = "error"
     criterion: str = "parity"
     solver: str | SGD = "exact"
+    confidence: float | None = None
+    confidence_limit: str = "estimated"
     date: str | None = None
 
     def __post_init__(self) -> None:
@@ -104,6 +115,7 @@ class Settings:
                 got=self.date,
                 remedy="for example date.today().isoformat()",
             )
+        self._check_confidence()
         if self.sgd is not None and self.target_rate in ("optimal", "accuracy"):
             raise InputError(
                 "{solver:sgd} needs {target_rate} as a number, or 'base_rate' with labels",
@@ -114,6 +126,22 @@ class Settings:
             raise InputError(
                 "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
             )
+
+    def _check_confidence(self) -> None:
+        """What must hold for a gap that is kept in the population."""
+        check_option("confidence_limit", self.confidence_limit, ("estimated", "proven"))
+        if self.confidence is None:
+            if self.confidence_limit != "estimated":
+                raise InputError("{confidence_limit} needs {confidence}", remedy="for example confidence=0.95")
+            return
+        check_number("confidence", self.confidence, 0.5, 1 - 1e-9)
+        if self.max_gap == 0:
+            raise InputError(
+                "{confidence} needs a {max_gap} above 0",
+                remedy="no sample shows that rates in the population are exactly equal",
+            )
+        if self.sgd is not None:
+            raise InputError("{confidence} needs the exact solver", remedy="leave {solver} out")
 
     @classmethod
     def of(
@@ -130,7 +158,7 @@ class Settings:
     def check_rows(
         self, *, labelled: bool, stratified: bool, needed: str = "{labels}, the true outcomes of the rows"
     ) -> None:
-        """Refuse a target that needs true outcomes where there are none, and what strata have no use for."""
+        """Refuse a target that needs true outcomes where there are none, and what rows like these rule out."""
         if self.needs_labels and not labelled:
             raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
         if stratified and self.sgd is not None:

@@ -11,35 +11,21 @@ largest difference to the chance at its mean. A bin of one score costs nothing. 
 exact: the cut-off is an edge.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 
 from fairramp.core.curve import Floats
-from fairramp.core.points import Booleans, Points, Summary
-from fairramp.core.ramps import Ramps, chances
+from fairramp.core.points import Points, Summary
+from fairramp.core.ramps import Ramp, Ramps, chances
 from fairramp.data.bins import GroupScores
-from fairramp.data.rows import Rows
+from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.settings import Keywords, Settings, taking_settings
 from fairramp.rule.rule import Rule
-
-
-@dataclass(frozen=True)
-class _NoRows(Rows):
-    """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
-
-    bins: Summary
-
-    def summarize(self) -> Summary:
-        p = self.bins.points
-        return Summary(self.bins.labels, replace(p, lower=p.place, upper=p.place))
-
-    def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        raise AssertionError("exact points need no refinement")
 
 
 @taking_settings("scale", "solver")
@@ -96,23 +82,20 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="summarise with cutoff={cut!r} to make it one",
             cut=cutoff,
         )
-    rule = fit_rows(
-        _NoRows(summary.summary),
+    return fit_rows(
+        BinnedRows(summary.summary),
         asked,
         summary.columns,
         stratified=summary.stratified,
         weighted=summary.weighted,
+        errors=lambda ramps: rate_errors(summary.summary, ramps),
     )
-    assert rule.record is not None
-    errors = tuple(rate_errors(summary.summary, rule).tolist())
-    rates = {event: replace(rates, error=errors) for event, rates in rule.record.rates.items()}
-    return replace(rule, record=replace(rule.record, rates=rates))
 
 
-def rate_errors(summary: Summary, rule: Rule) -> Floats:
+def rate_errors(summary: Summary, ramps: Sequence[Ramp]) -> Floats:
     """How far each group's selection rate on the rows can be from that on the means of their bins."""
-    p, ramps = summary.points, Ramps.of(rule.ramps)
-    foot, width, tie = (np.broadcast_to(numbers, len(rule.ramps))[p.group] for numbers in ramps)
+    p, arrays = summary.points, Ramps.of(ramps)
+    foot, width, tie = (np.broadcast_to(numbers, len(ramps))[p.group] for numbers in arrays)
     off = np.where(width > 0, _off_ramp(p, foot, width), _off_step(p, foot, tie))
     return np.minimum(summary.total(p.weight / summary.weights[p.group] * off), 1.0)
 

@@ -24,9 +24,10 @@ from fairramp.core.curve import Floats
 from fairramp.core.intervals import kl_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, one_line, percentage, with_rows
-from fairramp.measure.certificate import PLAIN, Spelling, certifiable, certify, promised_gaps, without
+from fairramp.measure.certificate import PLAIN, Spelling, certify, without
 from fairramp.measure.means import MeanChances, mean_chances
 from fairramp.measure.verdict import Verdict, verdict_on, worst
+from fairramp.rule.limits import certifiable, stratum_limits
 from fairramp.rule.rule import Rule
 
 _SAID = {
@@ -210,13 +211,13 @@ def check(
     """Compare a rule's gap on new rows with its certificate."""
     certificate = certify(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
-    whole = _compared(rule, seen, promised_gaps(rule, certificate), confidence)
+    whole = _compared(rule, seen, stratum_limits(rule, confidence), confidence)
     found = replace(whole, widest_for=certificate.widest_for)
     small = {label_key(label) for label, _ in certificate.left_out}
     others = seen.of([k for k, label in enumerate(seen.groups) if label_key(label) not in small])
     if certificate.rest is None or len(others.groups) < 2:
         return found
-    promised = [(certificate.rest.proven or certificate.rest).gap]
+    promised = [certificate.rest.estimated]
     return replace(found, left_out=certificate.left_out, rest=_compared(rule, others, promised, confidence))
 
 

@@ -66,6 +66,32 @@ class Rates:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """The gap that a fit was asked to keep in the population, not only on its rows.
+
+    Attributes
+    ----------
+    max_gap : float
+        The gap that the population may have.
+    confidence : float
+        With which confidence.
+    limit : {"estimated", "proven"}
+        Which limit must not exceed it.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> fairramp.fit_rule(data.score, data.sex, max_gap=0.05, confidence=0.95).record.asked
+    Asked(max_gap=0.05, confidence=0.95, limit='estimated')
+    """
+
+    max_gap: Share
+    confidence: Share
+    limit: Annotated[str, Meta(pattern="^(estimated|proven)$")]
+
+
+@dataclass(frozen=True)
 class FitRecord:
     """What the fit saw and did, group by group in the order of the rule's groups.
 
@@ -94,6 +120,11 @@ class FitRecord:
         Version of the library.
     date : str or None
         As given by the caller.
+    asked : Asked or None
+        The gap that was to hold in the population, where `confidence` was given; the rule's `max_gap` is then the
+        smaller one that the fit rows were held to.
+    borrowed : tuple of float, or None
+        For ``small_groups="borrow"``, the share of each group's weight that pseudo-rows had.
 
     Examples
     --------
@@ -114,9 +145,15 @@ class FitRecord:
     fingerprint: str
     version: str
     date: str | None
+    asked: Asked | None = None
+    borrowed: tuple[Share, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, found in (("strata", [self.strata]), ("trace", self.trace or [])):
+        for name, found in (
+            ("strata", [self.strata]),
+            ("trace", self.trace or []),
+            ("borrowed", [self.borrowed]),
+        ):
             if any(values is not None and len(values) != len(self.rows) for values in found):
                 raise InputError('"{name}" of the record must have one entry per group', name=name)
         if (self.trace is None) != (self.solver == "exact"):

@@ -172,7 +172,7 @@ class Verbs(Drawn):
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2, ramp_width=0)
-        >>> rule.certificate().gap < 0.02
+        >>> rule.certificate().estimated < 0.02
         True
         """
         from fairramp.measure.certificate import certify
@@ -195,7 +195,7 @@ class Verbs(Drawn):
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
-        >>> rule.check(data.score, data.sex).promised == rule.certificate().proven.gap
+        >>> rule.check(data.score, data.sex).promised == rule.certificate().estimated
         True
         """
         from fairramp.measure.drift import check

@@ -12,8 +12,9 @@ from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
-from fairramp.measure.certificate import Spelling, certifiable, certify
+from fairramp.measure.certificate import Spelling, certify, upward_points
 from fairramp.measure.drift import Check
+from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
 from fairramp.show.words import isolated, level, percent, plain_name, points, times
 
@@ -40,7 +41,7 @@ MOST_CERTIFIED = 60
 _with_rows = partial(with_rows, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
 
 #: How a page spells what certificates and checks say.
-_PAGE = Spelling(level, points, points, method=lambda kind: "", groups=_with_rows, group="")
+_PAGE = Spelling(level, points, upward_points, groups=_with_rows, group="")
 
 
 @dataclass(frozen=True)
@@ -53,22 +54,14 @@ class Promise:
         What is certified, or why nothing is.
     assumptions : str
         What it rests on.
-    gap : float or None
-        The gap that is certified; None if nothing is.
-    kind : str or None
-        Which bound.
-    is_theorem : bool
-        Whether it is proven in this case.
-    proven_gap : float or None
-        The smallest proven bound.
+    estimated, proven : float or None
+        The estimated and the proven limit; None where there is none.
     """
 
     sentence: str
     assumptions: str = ""
-    gap: float | None = None
-    kind: str | None = None
-    is_theorem: bool = False
-    proven_gap: float | None = None
+    estimated: float | None = None
+    proven: float | None = None
 
 
 def comparison(
@@ -128,9 +121,9 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
 def promise(rule: Rule, confidence: float) -> Promise:
     """What is certified of a rule."""
     found = certify(rule, confidence)
-    several, proven = len(rule.groups) > 1, found.proven.gap if found.proven else None
-    said = found.sentences(_PAGE) if several else ["There is one single group, so there is no gap to bound."]
-    return Promise(" ".join(said), found.assumptions, found.gap, found.kind, found.is_theorem, proven)
+    several = len(rule.groups) > 1
+    said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to bound."]
+    return Promise(" ".join(said), found.assumptions, found.estimated, found.proven)
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:

@@ -42,8 +42,8 @@ def check(
     fairramp check rule.json scores.csv
     """
     from fairramp.cli import library, texts
-    from fairramp.measure.certificate import certifiable
     from fairramp.measure.drift import check as compare
+    from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "check")

@@ -236,7 +236,7 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         "ratio_limits": _range(after.ratio_interval, _two),
         "changed": _number(o.changed, percent),
         "drawn": _number(o.drawn, percent),
-        "promise": (o.promise.sentence, full(o.promise.gap)),
+        "promise": (o.promise.sentence, full(o.promise.estimated)),
     }
     texts = {
         "where": "This is the reported rule itself."

@@ -1,11 +1,9 @@
 """The quantile of max − min of independent Beta draws, one per group.
 
-A group's true rate at its fitted threshold is a Beta draw (see `certificate`), and so their range is the gap. The
+A group's true rate at its fitted threshold is a Beta draw (see `rule.limits`), and so their range is the gap. The
 laws of several groups are arrays of shape (2, groups): a above b.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,31 +12,33 @@ from scipy.special import betainc, betaincinv
 from fairramp.core.cells import strata_slices, widest
 from fairramp.core.curve import Floats
 
-#: Cells of the midpoint rule; the quantile is right to 0.1 % of itself.
+#: Cells of the midpoint rule; the quantile is right to 0.1% of itself.
 _CUTS = 1024
-#: Beyond so many groups their limits are combined by a union bound.
+#: Beyond this many groups their limits are combined by a union bound.
 _MAX_EXACT_GROUPS = 512
 
 
-def worst_range_quantile(rows: Floats, lower: Floats, upper: Floats, strata: Any, confidence: float) -> float:
-    """The quantile of the gap, the largest of the strata's if there are any.
+def range_quantiles(
+    rows: Floats, lower: Floats, upper: Floats, strata: Any, confidence: float, *, worst_only: bool = False
+) -> list[float]:
+    """The quantile of the gap of each stratum, of which all hold together; of all groups at once without strata.
 
     The smallest rate is a draw of Beta(lower, rows + 1 − lower), the largest of Beta(upper, rows + 1 − upper).
+    Strata are independent: with confidence^(1/S) for each of S, all hold together.
 
-    Strata are independent: with confidence^(1/S) for each of S, all hold together. Limits of single groups bound
-    a stratum's gap quickly; the worst is what counts, so the quantile itself is computed from the widest on, and
-    only while it could still be the worst.
+    If only the worst counts, quick limits of single groups rank the strata, and those that cannot be the worst
+    are given 0.
     """
     parts = strata_slices(strata, len(rows))
     each = confidence ** (1 / len(parts))
     smallest, largest = (np.stack([m, rows + 1 - m]) for m in (lower, upper))
     quick = [_union(smallest[:, part], largest[:, part], each) for part in parts]
-    worst = 0.0
+    found = [0.0] * len(parts)
     for i in np.argsort(quick)[::-1].tolist():
-        if quick[i] <= worst:
+        if worst_only and quick[i] <= max(found):
             break
-        worst = _range_quantile(smallest[:, parts[i]], largest[:, parts[i]], each, worst)
-    return worst
+        found[i] = _range_quantile(smallest[:, parts[i]], largest[:, parts[i]], each)
+    return found
 
 
 def _union(smallest: Floats, largest: Floats, confidence: float) -> float:
@@ -47,8 +47,8 @@ def _union(smallest: Floats, largest: Floats, confidence: float) -> float:
     return widest(_beta_quantile(smallest, tail), _beta_quantile(largest, 1 - tail))
 
 
-def _range_quantile(smallest: Floats, largest: Floats, confidence: float, least: float = 0.0) -> float:
-    """A g of at least `least` with P(max − min ≤ g) ≥ confidence, for one Beta draw per group.
+def _range_quantile(smallest: Floats, largest: Floats, confidence: float) -> float:
+    """The g with P(max − min ≤ g) = confidence, for one Beta draw per group.
 
     P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
     rule. Where two laws are given (one for the smallest, one for the largest), both are driven by the same
@@ -57,46 +57,49 @@ def _range_quantile(smallest: Floats, largest: Floats, confidence: float, least:
     """
     n_groups = len(smallest[0])
     if n_groups == 1:
-        return least
+        return 0.0
     for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
         fixed = np.flatnonzero(law <= 0)
         if len(fixed):
             free = np.delete(other, fixed, axis=1) if len(fixed) == 1 else other
-            return _smallest(partial(_is_reached, free, end, confidence), least)
+            return _reach(free, end, confidence)
     if n_groups > _MAX_EXACT_GROUPS:
-        return max(least, _union(smallest, largest, confidence))
+        return _union(smallest, largest, confidence)
     tail = (1 - confidence) * 1e-5 / n_groups
-    low, high = _beta_quantile(smallest, tail).min(), _beta_quantile(smallest, 1 - tail).max()
-    x: Floats = np.linspace(low, high, _CUTS + 1)
-    mass = np.diff(_beta_cdfs(smallest, x[1:]), axis=1, prepend=0.0)  # the first cell has all that is below it
-    middle = (x[1:] + x[:-1]) / 2
-    at_middle = _beta_cdfs(smallest, middle)
+    low, high = _beta_quantile(smallest, tail).min(), _beta_quantile(largest, 1 - tail).max()
+    # Edges and middles of the cells. A gap of j cells then shifts the table of F by j places, so that every F is
+    # evaluated once.
+    x: Floats = np.linspace(low, high, 2 * _CUTS + 1)
+    below, above = _beta_cdfs(smallest, x), _beta_cdfs(largest, x[1::2])
+    mass = np.diff(below[:, 2::2], axis=1, prepend=0.0)  # the first cell has all that is below it
+    at_middle = below[:, 1::2]
 
-    def probability(g: float) -> float:
-        inside = np.maximum(_beta_cdfs(largest, middle + g) - at_middle, 0.0)
+    def probability(j: int) -> float:
+        shifted = np.concatenate([above[:, j:], np.ones((n_groups, j))], axis=1)
+        inside = np.maximum(shifted - at_middle, 0.0)
         # The product over all l ≠ k, from the product over all l that are not 0.
         zeros = (inside == 0).sum(axis=0)
         logs = np.log(np.where(inside > 0, inside, 1.0))
         others = np.exp(logs.sum(axis=0) - logs) * (zeros - (inside == 0) == 0)
         return float((mass * others).sum())
 
-    return _smallest(lambda g: probability(g) >= confidence, least)
+    first, last = 0, _CUTS
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (first, middle) if probability(middle) >= confidence else (middle, last)
+    start, end = probability(first), probability(last)
+    part = 1.0 if end <= start else min(max((confidence - start) / (end - start), 0.0), 1.0)
+    return float((first + part) * (high - low) / _CUTS)
 
 
-def _is_reached(laws: Floats, end: float, confidence: float, g: float) -> bool:
-    """Whether no draw is further than g from an end of [0, 1], with that confidence."""
-    below = _beta_cdfs(laws, np.array([g if end == 0 else 1 - g]))
-    return float(np.prod(below if end == 0 else 1 - below)) >= confidence
-
-
-def _smallest(holds: Callable[[float], bool], least: float) -> float:
-    """Smallest number from `least` to 1 from which a condition holds, to 2^−20 above."""
-    if least > 0 and holds(least):
-        return least
+def _reach(laws: Floats, end: float, confidence: float) -> float:
+    """How far from an end of [0, 1] all draws stay, with that confidence."""
     low, high = 0.0, 1.0
-    for _ in range(20):
+    for _ in range(30):
         middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        below = _beta_cdfs(laws, np.array([middle if end == 0 else 1 - middle]))
+        holds = float(np.prod(below if end == 0 else 1 - below)) >= confidence
+        low, high = (low, middle) if holds else (middle, high)
     return high
 
 

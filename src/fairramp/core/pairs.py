@@ -1,0 +1,72 @@
+"""How far two samples' rates can both be off, for every pair of groups at once and at every threshold.
+
+For group k with n_k rows let S_k be the supremum over all thresholds of (true rate − sample rate), and D_k that
+of (sample rate − true rate). They are Smirnov's one-sided statistics, and for every law of the scores
+
+    P(√n S > x) ≤ e^(−2x²)   and   P(√n D > x) ≤ e^(−2x²)   for x ≥ √(ln 2 / 2)            (Massart 1990)
+
+A ramp is a mixture of thresholds, so its rates are no further apart than S and D say. Hence, whatever the target,
+the ramp or a threshold edited by hand,
+
+    true gap of k and l  ≤  (r_k − r_l) + S_k + D_l.
+
+DKW bounds S_k and D_l each by itself. But they belong to different groups, hence are independent, and are seldom
+large together: P(S_k + D_l > g) is a convolution. All ordered pairs get the same c in g = c √(1/n_k + 1/n_l), so
+that a small group does not widen the limits of the others, and c is the smallest with Σ P ≤ δ over the pairs.
+
+The convolution is summed from above, cell by cell: the result is a theorem, with no simulation and no error of
+its own to state.
+
+Reference: P. Massart, The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Ann. Prob. 1990.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.cells import strata_slices
+from fairramp.core.curve import Floats
+
+#: From here on Massart's bound holds; below, the probability is bounded by 1.
+_FROM = float(np.sqrt(np.log(2) / 2))
+#: Cells of the convolution, and where they end: the probability beyond is 1e-22.
+_CELLS, _TO = 1000, 5.0
+#: Distinct pairs of sizes, at most; DKW costs nothing and is nearly as good for more.
+_MOST_PAIRS = 1000
+
+
+def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
+    """c: with that confidence no pair's S_k + D_l exceeds c √(1/n_k + 1/n_l); infinite for very many pairs.
+
+    >>> bool(pair_factor(np.array([1000.0, 1000.0]), None, 0.95) < 1.62)
+    True
+    """
+    shares: list[Floats] = []
+    for part in strata_slices(strata, len(rows)):
+        n = rows[part]
+        first, second = np.triu_indices(len(n), k=1)
+        # The squared share of the larger half-width; S_k + D_l and S_l + D_k have the same law up to exchange.
+        shares.append(np.maximum(n[first], n[second]) / (n[first] + n[second]))
+    distinct, counts = np.unique(np.concatenate(shares), return_counts=True)
+    if not len(distinct):
+        return 0.0
+    if len(distinct) > _MOST_PAIRS:
+        return float("inf")
+    log_wanted = np.log((1 - confidence) / 2)  # each pair counts twice: either group may be the higher one
+    edges = np.linspace(_FROM, _TO, _CELLS + 1)
+    tails = np.exp(-2 * edges**2)
+    # All of a cell's mass at its upper edge, and what lies below Massart's range at the range's start.
+    mass = np.concatenate([[1 - tails[0]], -np.diff(tails)])
+    larger, smaller = np.sqrt(distinct)[:, None], np.sqrt(1 - distinct)[:, None]
+
+    def log_excess(c: float) -> float:
+        # The wider of the two half-widths is left for the closed form, where cells would be coarse.
+        rest = (c - edges * smaller) / larger
+        tail = np.where(rest < _FROM, 1.0, np.exp(-2 * np.maximum(rest, 0.0) ** 2))
+        return float(np.log(counts @ (tail @ mass + tails[-1])) - log_wanted)
+
+    low, high = _FROM, 2 * _TO
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_excess(middle) <= 0 else (middle, high)
+    return high
