@@ -7,7 +7,19 @@ from typing import Any
 from cyclopts import App
 
 from fairramp._version import __version__
-from fairramp.cli.commands import apply, audit, check, demo, export, fit, frontier, keygen, report, show
+from fairramp.cli.commands import (
+    apply,
+    audit,
+    check,
+    demo,
+    export,
+    fit,
+    frontier,
+    keygen,
+    report,
+    rows_needed,
+    show,
+)
 
 app = App(
     name="fairramp",
@@ -24,6 +36,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     keygen.keygen,
     apply.apply,
     check.check,
+    rows_needed.rows_needed,
     frontier.frontier,
     demo.demo,
     show.show,
@@ -41,6 +54,7 @@ _OTHERWISE = {
     "sample_weight": "weight",
     "ids": "id",
     "max_gaps": "max_gap",
+    "n_groups": "groups",
 }
 
 

@@ -293,6 +293,7 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
         "unseen_group": rule.unseen_group,
         "pooled": pooled,
         **{name: record and getattr(record, name) for name in names},
+        "asked": record and record.asked and asdict(record.asked),
         "fitted_with": record and record.version,
         "certificate": None if isinstance(found, str) else certified(found),
         "why_no_certificate": found if isinstance(found, str) else None,

@@ -1,9 +1,9 @@
 """A gap that holds in the population: the largest gap on the fit rows whose limit is still at most `max_gap`.
 
 With a gap of ε on the fit rows the population's exceeds ε half the time for two groups, and more often for more.
-So the rows are held to a smaller gap g, the largest with limit(g) ≤ ε (see `rule.limits`). The limit rises with g,
-but for the rounding of counts; g is searched for by halving, on bins where there are many rows, and is then checked,
-and lowered if need be, on the rows themselves. It is right to a thousandth of ε.
+So the rows are held to a smaller gap g, the largest with limit(g) ≤ ε (see `rule.limits`). The limit rises with
+g, but for the rounding of counts; g is searched for by halving, on bins where there are many rows, and is then
+checked, and lowered if need be, on the rows themselves. It is right to a thousandth of ε.
 """
 
 from dataclasses import replace
@@ -84,11 +84,11 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         low, high = (low, middle) if enough else (middle, high)
     smallest = int(sample.rows.argmin())
     return InputError(
-        "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even equal rates on these "
-        "rows have {article} {which} limit of {found:.4f}",
+        "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even equal rates on "
+        "these rows have {article} {which} limit of {found:.4f}",
         argument="max_gap",
-        remedy="allow {allowed:g}, or fit about {factor:.2g} times as many rows (group {group}: {needed:,} instead "
-        "of {has:,})",
+        remedy="allow {allowed:g}, or fit about {factor:.2g} times as many rows (group {group}: {needed:,} "
+        "instead of {has:,})",
         most=most,
         confidence=100 * confidence,
         which=which,

@@ -47,7 +47,17 @@ from fairramp.sklearn.rows import (
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
 #: Settings that `fit_rule` gets as they are.
-_SETTINGS = ("max_gap", "ramp_width", "ramp", "target_rate", "unseen_group", "criterion", "solver")
+_SETTINGS = (
+    "max_gap",
+    "ramp_width",
+    "ramp",
+    "target_rate",
+    "unseen_group",
+    "criterion",
+    "solver",
+    "confidence",
+    "confidence_limit",
+)
 
 
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,6 +81,9 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         logit(cutoff), so that 0.5 means 0.
     solver : "exact", "sgd" or SGD, default "exact"
         As in `fit_rule`. With "sgd" `partial_fit` goes on descending from row to row and keeps none of them.
+    confidence, confidence_limit
+        As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores are not those of the classifier that
+        decides, and so say nothing certain about it.
     strata : name, position or list of them, optional
         As in `fit_rule`: the columns of X that hold the strata, like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
@@ -139,6 +152,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         cutoff: float = 0.5,
         solver: Any = "exact",
         criterion: str = "parity",
+        confidence: float | None = None,
+        confidence_limit: str = "estimated",
         strata: Any = None,
         cv: Any = 5,
         predict_method: str = "auto",
@@ -154,6 +169,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.cutoff = cutoff
         self.solver = solver
         self.criterion = criterion
+        self.confidence = confidence
+        self.confidence_limit = confidence_limit
         self.strata = strata
         self.cv = cv
         self.predict_method = predict_method
@@ -276,6 +293,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
         asked.check_rows(labelled=True, stratified=self.strata is not None)
+        if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
+            raise InputError(
+                "{confidence} needs a trained classifier: the rule is learned on cross-fitted scores otherwise",
+                remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
+            )
         return asked
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:

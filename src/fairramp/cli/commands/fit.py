@@ -1,12 +1,12 @@
 """`fairramp fit`: a rule from a file of scores."""
 
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
     OUTPUT,
-    Confidence,
     Cutoff,
     Data,
     Decimal,
@@ -55,7 +55,16 @@ def fit(
     ] = "error",
     cutoff: Cutoff = None,
     scale: Scale = None,
-    confidence: Confidence = 0.95,
+    confidence: Annotated[
+        float | None,
+        Parameter(
+            help="Keep --max-gap in the population with this confidence, such as 0.95; by default it holds on "
+            "these rows alone."
+        ),
+    ] = None,
+    confidence_limit: Annotated[
+        Literal["estimated", "proven"], Parameter(help="Which limit --confidence is about.")
+    ] = "estimated",
     date: Annotated[str | None, Parameter(help="Kept in the rule's record as you write it.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -98,9 +107,11 @@ def fit(
                 cutoff=cutoff,
                 scale=scale or "probability",
                 unseen_group=unseen_group,
+                confidence=confidence,
+                confidence_limit=confidence_limit,
                 date=date,
             )
-        certificate = found.certificate(confidence)
+        certificate = found.certificate(confidence or 0.95)
         before = after = None
         accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
         if label is not None:
@@ -137,6 +148,7 @@ def fit(
         rows=job.rows,
         groups=list(found.table().rows()),
         max_gap=found.max_gap,
+        asked=record.asked and asdict(record.asked),
         gap_before=record.gap_before,
         gap_after=record.gap_after,
         accuracy_before=before,

@@ -1,0 +1,57 @@
+"""`fairramp rows-needed`: how many rows a gap in the population takes."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli.options import Json
+from fairramp.cli.render import Screen
+
+
+def rows_needed(
+    *,
+    max_gap: Annotated[float, Parameter(help="The gap that the population may have; 0.02 is 2 points.")],
+    groups: Annotated[int, Parameter(help="How many groups there are, or intersections of several columns.")],
+    confidence: Annotated[float, Parameter(help="With which confidence.")] = 0.95,
+    rate: Annotated[float, Parameter(help="The common selection rate; 0.5 needs the most rows.")] = 0.5,
+    fit_gap: Annotated[
+        float, Parameter(help="The gap on the fit rows, below --max-gap: the larger, the less a fit changes.")
+    ] = 0.0,
+    json: Json = False,
+) -> None:
+    """Say how many fit rows each group needs to keep a gap in the population, by either limit.
+
+    With as many rows, fairramp fit --max-gap … --confidence … succeeds.
+
+    For example:
+
+    fairramp rows-needed --max-gap 0.05 --groups 2
+    """
+    from fairramp.core.table import percentage
+    from fairramp.measure.certificate import rows_needed as needed
+
+    screen = Screen(json=json)
+    found = {
+        limit: needed(max_gap, groups, confidence, rate=rate, fit_gap=fit_gap, limit=limit)
+        for limit in ("estimated", "proven")
+    }
+    screen.say(
+        f"To keep the gap between {groups:,} groups at {100 * max_gap:.4g} points or less in the population, "
+        f"with {percentage(confidence)} confidence, each group needs"
+    )
+    screen.text("")
+    for limit, rows in found.items():
+        screen.text(f"  {rows:,} rows by the {limit} limit")
+    screen.say(
+        f"\nif {percentage(rate)} of each are selected and the gap on the fit rows is {100 * fit_gap:.4g} "
+        "points. The estimated limit is an approximation that simulations support, the proven one a theorem."
+    )
+    screen.result(
+        "rows-needed",
+        max_gap=max_gap,
+        groups=groups,
+        confidence=confidence,
+        rate=rate,
+        fit_gap=fit_gap,
+        rows_per_group=found,
+    )
