@@ -231,8 +231,9 @@ def test_an_audit_within_strata_measures_what_the_rule_equalises():
     alone = [fairramp.audit(scores[stratum == k], sex[stratum == k]) for k in range(3)]
     assert found.before.gap == max(a.gap for a in alone)
     assert found.before.ratio == min(a.ratio for a in alone)
-    # Three pairs are looked at instead of one, so that each interval is wider.
-    assert high > max(a.before.gap_interval[1] for a in alone)
+    # Any of three strata can have the largest gap: the upper limit needs no more for that, the lower limit does.
+    assert high == max(a.before.gap_interval[1] for a in alone)
+    assert low < max(a.before.gap_interval[0] for a in alone)
 
 
 def test_certificates_within_strata_are_the_worst_stratum_at_its_share_of_the_error():

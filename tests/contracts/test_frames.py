@@ -329,11 +329,9 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
     rule = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", max_gap=0.02)
     expected = fairramp.fit_rule(scores, codes, max_gap=0.02)
     same_rule(rule, expected, scores, codes)
-    # The one number that bins inside a ramp approximate, in memory too.
-    chances = expected.probabilities(scores, codes)
-    exact = [c.mean() * (1 - c.mean()) * len(c) / c.var() for c in (chances[codes == k] for k in range(4))]
-    np.testing.assert_allclose(rule.record.rates["selection"].effective_rows, exact, rtol=3e-4)
-    np.testing.assert_allclose(expected.record.rates["selection"].effective_rows, exact, rtol=1e-4)
+    # Unweighted rows count as they are, also those in bins inside a ramp.
+    for found in (rule, expected):
+        np.testing.assert_allclose(found.record.rates["selection"].effective_rows, np.bincount(codes), rtol=1e-9)
     assert fetched[0] == 4
     assert sum(fetched) < 10_000
 

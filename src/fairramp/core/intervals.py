@@ -12,13 +12,37 @@ difference, Donner and Zou 2012 for the ratio):
     difference  d = r₁ − r₂:    d − √((r₁ − l₁)² + (u₂ − r₂)²)   to   d + √((u₁ − r₁)² + (r₂ − l₂)²)
     ratio       q = r₁ / r₂:    (r₁r₂ ∓ √((r₁r₂)² − l₁u₂(2r₁ − l₁)(2r₂ − u₂))) / (u₂(2r₂ − u₂)), and u₁, l₂
 
-The gap of K groups is the largest of their pairs' differences, so its limits are the largest of the pairs'
-limits, each at confidence 1 − δ/pairs.
+The gap of K groups is that of the highest and the lowest true rate, whichever these are. Its upper limit is the
+largest of all pairs' upper limits, each at confidence 1 − δ: that of the true extremes alone fails with
+probability δ/2, and more pairs only raise it. Its lower limit is the largest of the pairs' lower limits, any of
+which may fail, so that δ is shared; but only by pairs that can be the extremes. For a tenth of δ, limits of all
+groups at once tell which groups can have the highest and which the lowest rate: with M pairs of them, each has
+confidence 1 − 0.9 δ/M (1 − δ if there is one pair in all). The impact ratio mirrors this: its lower limit is the
+smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
+strata, pairs are those within strata, and M counts them all.
 """
 
 import numpy as np
 
-from fairramp.core.curve import Floats
+from fairramp.core.cells import strata_slices
+from fairramp.core.curve import Floats, Integers
+
+#: Share of the error that limits for finding the groups with the highest and the lowest rate may use.
+_TO_FIND_EXTREMES = 0.1
+
+
+def effective_rows(rates: Floats, squares: Floats, spread: Floats) -> Floats:
+    """Unweighted rows that would estimate each rate about as precisely.
+
+    With each row's share v = w / Σw of its group's weight and its chance h of a yes, `squares` are Σ v² and
+    `spread` is Σ v² (h − r)². The variance tells r (1 − r) / spread, and the weights alone 1 / squares; the
+    smaller of the two counts. Where the heavy rows happen to be on one side of the threshold the first is far too
+    large, and where all rows have the same chance it is undefined. Rows of equal weight count as they are.
+    """
+    usable = (spread > 1e-20 * squares) & (rates > 0) & (rates < 1)  # less is rounding: all have the same chance
+    plug_in = np.where(usable, rates * (1 - rates), np.inf) / np.where(usable, spread, 1.0)
+    with np.errstate(divide="ignore"):  # squares of tiny weights vanish
+        return np.minimum(plug_in, 1 / squares)
 
 
 def wilson_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -53,41 +77,75 @@ def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floa
     return limit(np.zeros_like(rates)), limit(np.ones_like(rates))
 
 
-def gap_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
-    """Limits of the largest difference between two rates; 0 for one alone."""
-    lower, upper = wilson_interval(rates, rows, _per_pair(len(rates), confidence))
+def gap_interval(
+    rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
+) -> tuple[float, float]:
+    """Limits of the largest difference between two rates, of one stratum if there are strata; 0 for one alone."""
+    lower, upper = wilson_interval(rates, rows, confidence)
     down, up = rates - lower, upper - rates
+    candidates, corrected = _extremes(rates, rows, confidence, strata)
+    lower, upper = wilson_interval(rates, rows, corrected)
     best_low = best_high = 0.0
-    for i in range(len(rates)):  # a row of pairs at a time, so that thousands of groups fit into memory
-        difference = rates[i] - rates
-        low = difference - np.hypot(down[i], up)
-        high = difference + np.hypot(up[i], down)
-        low[i] = high[i] = 0.0
-        best_low, best_high = max(best_low, float(low.max())), max(best_high, float(high.max()))
+    for part, top, bottom in candidates:
+        # A row of pairs at a time, so that thousands of groups fit into memory.
+        for i in part:
+            j = part[part != i]
+            best_high = float((rates[i] - rates[j] + np.hypot(up[i], down[j])).max(initial=best_high))
+        for i in top:
+            low = rates[i] - rates[bottom] - np.hypot(rates[i] - lower[i], upper[bottom] - rates[bottom])
+            best_low = max(best_low, float(low.max()))
     return best_low, min(best_high, 1.0)
 
 
-def ratio_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[float, float]:
-    """Limits of the smallest rate divided by the largest; 1 for one alone."""
-    lower, upper = wilson_interval(rates, rows, _per_pair(len(rates), confidence))
-    least_low, least_high = 1.0, 1.0
-    for i, (r1, l1, u1) in enumerate(zip(rates, lower, upper, strict=True)):
-        r2, l2, u2 = (np.delete(limits, i) for limits in (rates, lower, upper))
-        product = r1 * r2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            root = np.sqrt(np.maximum(product**2 - l1 * u2 * (2 * r1 - l1) * (2 * r2 - u2), 0))
-            low = (product - root) / (u2 * (2 * r2 - u2))
-            root = np.sqrt(np.maximum(product**2 - u1 * l2 * (2 * r1 - u1) * (2 * r2 - l2), 0))
-            high = (product + root) / (l2 * (2 * r2 - l2))
-        # Where a denominator vanishes the limit is taken as far out as it can be.
-        low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
-        high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)
-        least_low, least_high = float(low.min(initial=least_low)), float(high.min(initial=least_high))
+def ratio_interval(
+    rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
+) -> tuple[float, float]:
+    """Limits of the smallest rate divided by the largest, of one stratum if there are strata; 1 for one alone."""
+    lower, upper = wilson_interval(rates, rows, confidence)
+    candidates, corrected = _extremes(rates, rows, confidence, strata)
+    corrected_lower, corrected_upper = wilson_interval(rates, rows, corrected)
+    least_low = least_high = 1.0
+    for part, top, bottom in candidates:
+        for i in part:
+            j = part[part != i]
+            low = _ratio_limit(rates[i], lower[i], rates[j], upper[j], -1)
+            # Where a denominator vanishes the limit is taken as far out as it can be.
+            low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
+            least_low = float(low.min(initial=least_low))
+        for i in bottom:
+            j = top[top != i]
+            high = _ratio_limit(rates[i], corrected_upper[i], rates[j], corrected_lower[j], 1)
+            high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)
+            least_high = float(high.min(initial=least_high))
     return least_low, least_high
 
 
-def _per_pair(n_groups: int, confidence: float) -> float:
-    return 1 - (1 - confidence) / max(n_groups * (n_groups - 1) / 2, 1)
+def _ratio_limit(r1: float, limit1: float, r2: Floats, limit2: Floats, sign: int) -> Floats:
+    """Limits of r₁ / r₂: the lower ones (sign −1) from l₁ and u₂, the upper ones (1) from u₁ and l₂."""
+    product = r1 * r2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(np.maximum(product**2 - limit1 * limit2 * (2 * r1 - limit1) * (2 * r2 - limit2), 0))
+        limits: Floats = (product + sign * root) / (limit2 * (2 * r2 - limit2))
+    return limits
+
+
+def _extremes(
+    rates: Floats, rows: Floats, confidence: float, strata: Integers | None
+) -> tuple[list[tuple[Integers, Integers, Integers]], float]:
+    """Each stratum's groups, those that can have its highest and its lowest rate, and the confidence per pair."""
+    every = np.arange(len(rates))
+    parts = [every[part] for part in strata_slices(strata, len(rates))]
+    delta = 1 - confidence
+    if sum(len(part) * (len(part) - 1) // 2 for part in parts) <= 1:
+        return [(part, part, part) for part in parts], confidence
+    lower, upper = wilson_interval(rates, rows, 1 - _TO_FIND_EXTREMES * delta / len(rates))
+    found, pairs = [], 0
+    for part in parts:
+        top, bottom = part[upper[part] >= lower[part].max()], part[lower[part] <= upper[part].min()]
+        both = len(np.intersect1d(top, bottom))
+        pairs += len(top) * len(bottom) - both * (both + 1) // 2  # none with itself, none twice
+        found.append((part, top, bottom))
+    return found, 1 - (1 - _TO_FIND_EXTREMES) * delta / pairs
 
 
 def normal_quantile(confidence: float) -> float:

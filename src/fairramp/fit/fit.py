@@ -15,6 +15,7 @@ import numpy as np
 from fairramp._version import __version__
 from fairramp.core.cells import stratum_index
 from fairramp.core.curve import RATE_TOLERANCE, Floats
+from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, show_label
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp
@@ -331,11 +332,7 @@ def _descend(
 
 
 def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
-    """The selection rates of the record, from the points.
-
-    Effective rows: n_eff = r (1 − r) W² / Σ w² (h − r)², which for unit weights and certain decisions
-    is n. Where nobody or everybody is selected it is W² / Σ w².
-    """
+    """The selection rates of the record, from the points."""
     p, rates, width = summary.points, solution.rates, solution.width
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
@@ -347,9 +344,7 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
     shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
     squares = summary.total(shares**2)
     spread = summary.total((shares * (chance - rates[p.group])) ** 2)
-    usable = spread > 1e-20 * squares  # less is rounding: all have the same chance
-    with np.errstate(divide="ignore"):
-        effective = np.where(usable, rates * (1 - rates), 1.0) / np.where(usable, spread, squares)
+    effective = effective_rows(rates, squares, spread)
     effective = np.where(squares > 0, effective, summary.rows)  # the squares have vanished themselves
     return Rates(
         rows=tuple(summary.rows.tolist()),

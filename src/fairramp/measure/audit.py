@@ -4,22 +4,22 @@ For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label 
 
     selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
     true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
-    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w |x − m(x)| / Σ w
+    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
-where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
-groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
-effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.stats`).
+where s(x) is 1 or −1, the side of x on which the isotonic regression of other rows' labels is: how far scores are
+off on average, as far as held-out rows show (see `fit.outcomes`). Over groups, the gap is max − min of the
+selection rates and the impact ratio min / max. Intervals are Wilson's, with effective rows (see `measure.means`),
+and Newcombe's for gap and ratio (see `core.intervals`).
 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, worst_stratum
+from fairramp.core.cells import cell_columns, largest_gap, stratum_index, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
@@ -27,7 +27,7 @@ from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
@@ -91,7 +91,8 @@ class Audit(Drawn):
     randomised : float or None
         Share of all rows whose decision is drawn.
     calibration_error : tuple of float, or None
-        Mean distance of a score from the share of positives among such scores, where labels are known.
+        How far scores are off on average, as far as held-out rows show, where labels are known: 0 on average for
+        calibrated scores, however few rows there are.
     confidence : float
         Of every interval.
     within_strata : bool
@@ -326,7 +327,7 @@ def audit(
             "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
     if sample.outcomes is not None:
-        more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
+        more["calibration_error"] = _floats(calibration_errors(sample, asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
@@ -360,31 +361,11 @@ def selection(
         lower=_floats(lower),
         upper=_floats(upper),
         gap=largest_gap(rates, strata),
-        gap_interval=_limits(gap_interval, max, rates, rows, confidence, strata),
+        gap_interval=gap_interval(rates, rows, confidence, strata),
         ratio=-worst_stratum(lambda r: -float(r.min() / r.max()) if r.max() > 0 else -1.0, strata, rates),
-        ratio_interval=_limits(ratio_interval, min, rates, rows, confidence, strata),
+        ratio_interval=ratio_interval(rates, rows, confidence, strata),
         **errors,
     )
-
-
-def _limits(
-    interval: Callable[[Floats, Floats, float], tuple[float, float]],
-    worst: Callable[[list[float]], float],
-    rates: Floats,
-    rows: Floats,
-    confidence: float,
-    strata: Integers | None,
-) -> tuple[float, float]:
-    """Limits of a gap or ratio; with strata, each gets its share of the error."""
-    cells = strata_slices(strata, len(rates))
-    pairs = np.array([(c.stop - c.start) * (c.stop - c.start - 1) / 2 for c in cells])
-    shares = pairs / max(pairs.sum(), 1.0)  # a pair's share of the error is the same in every stratum
-    found = [
-        interval(rates[c], rows[c], 1 - (1 - confidence) * share)
-        for c, share in zip(cells, shares, strict=True)
-        if share > 0
-    ] or [interval(rates[:1], rows[:1], confidence)]
-    return worst([low for low, _ in found]), worst([high for _, high in found])
 
 
 def plain(value: Any) -> Any:

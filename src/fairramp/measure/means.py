@@ -3,9 +3,9 @@
 For rows with weight w and chance h of a yes, per group
 
     rate             r = Σ w h / Σ w
-    effective rows   r (1 − r) (Σw)² / Σ w² (h − r)²
+    effective rows   min(r (1 − r) (Σw)² / Σ w² (h − r)², (Σw)² / Σw²), the latter alone for r = 0 or 1
 
-the unweighted rows whose certain decisions would estimate the rate as precisely.
+about as many unweighted rows with certain decisions would estimate the rate as precisely.
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label
 from fairramp.data.sample import Sample
 from fairramp.rule.rule import Rule
@@ -52,12 +53,10 @@ class Sums:
         return float(self.weights @ values / self.weights.sum())
 
     def effective_rows(self, values: Floats, rates: Floats) -> Floats:
-        """Effective rows, r (1 − r) (Σw)² / Σ w² (h − r)², or (Σw)² / Σw² where all have the same chance."""
-        spread = self.total(self.squares * (values - rates[self.group]) ** 2)
-        variance = rates * (1 - rates)
-        usable = (variance > 0) & (spread > 0)
-        ratio = np.where(usable, variance, 1.0) / np.where(usable, spread, self.total(self.squares))
-        return self.total(self.weights) ** 2 * ratio
+        """How many unweighted rows each rate is worth; see `core.intervals`."""
+        shares = np.sqrt(self.squares) / self.total(self.weights)[self.group]
+        spread = self.total((shares * (values - rates[self.group])) ** 2)
+        return effective_rows(rates, self.total(shares**2), spread)
 
 
 @dataclass(frozen=True)
