@@ -93,7 +93,9 @@ class Cell:
     @property
     def middles(self) -> np.ndarray:
         """μ of each group."""
-        middle = _mean_logit(self.rate, self.sigma) if self.target == "base_rate" else self.sigma * ndtri(self.rate)
+        middle = (
+            _mean_logit(self.rate, self.sigma) if self.target == "base_rate" else self.sigma * ndtri(self.rate)
+        )
         return middle + self.sigma * self.apart * np.linspace(-0.5, 0.5, len(self.sizes))
 
     @property
@@ -254,7 +256,11 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
         rates = [true_rate(r.foot, r.width, m, sigma) for r, m in zip(rule.ramps, mu.tolist(), strict=True)]
         # Without weights, limits depend on these numbers alone, which are often the same.
         seen = rule.record.rates["selection"]
-        key = None if weights is not None else (tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
+        key = (
+            None
+            if weights is not None
+            else (tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
+        )
         if key is None or key not in known:
             known[key] = limits(rule)
         gaps.append(max(rates) - min(rates))

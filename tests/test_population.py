@@ -49,7 +49,7 @@ def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
     assert limit(rule, which) <= most
     assert 0 < rule.max_gap < most
     assert rule.record.gap_after <= rule.max_gap + 1e-9
-    assert rule.record.asked == fairramp.rule.record.Asked(most, 0.95, which)
+    assert rule.record.asked == fairramp.Asked(most, 0.95, which)
     # It is the rule of that gap, and nothing else.
     plain = quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap, **options)
     assert replace(rule, record=replace(rule.record, asked=None)) == plain
