@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FairrampError,
         FairrampWarning,
         InputError,
+        MonitorFormatError,
         RuleFormatError,
         SummaryFormatError,
         UnseenGroupError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.hidden import HiddenSplit, hidden_split
+    from fairramp.measure.monitor import Monitor
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
     from fairramp.rule.limits import Bound
@@ -57,6 +59,8 @@ __all__ = [
     "GroupScores",
     "HiddenSplit",
     "InputError",
+    "Monitor",
+    "MonitorFormatError",
     "Ramp",
     "RandomizedThresholdOptimizer",
     "Rates",
@@ -101,6 +105,7 @@ _HOMES = {
             "FairrampError",
             "FairrampWarning",
             "InputError",
+            "MonitorFormatError",
             "RuleFormatError",
             "SummaryFormatError",
             "UnseenGroupError",
@@ -116,6 +121,7 @@ _HOMES = {
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
+        "measure.monitor": ("Monitor",),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
         "rule.limits": ("Bound",),
