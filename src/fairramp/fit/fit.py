@@ -110,9 +110,11 @@ def fit_rule(
     )
 
 
-def fit_sample(sample: Sample, settings: Settings) -> Rule:
-    """Fit a rule to rows in memory."""
-    level, labelled = settings.level, LabelledScores.of(sample) if settings.target_rate == "accuracy" else None
+def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
+    """Fit a rule to rows in memory, the scores of which may say nothing but an order."""
+    level, labelled = settings.level, None
+    if settings.target_rate == "accuracy":
+        labelled = LabelledScores.of(sample, ordered_only=ordered_only)
     if settings.target_rate == "base_rate":
         # Huge weights must not overflow.
         shares = None if sample.weights is None else sample.weights / sample.weights.max()

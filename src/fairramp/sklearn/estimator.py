@@ -1,9 +1,9 @@
 """RandomizedThresholdOptimizer: a rule and its classifier as one scikit-learn estimator.
 
-    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_rule  →  train it on all rows
-    a FrozenEstimator           →  its scores of the rows           →  fit_rule
+    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_sample  →  train it on all rows
+    a FrozenEstimator           →  its scores of the rows           →  fit_sample
 
-All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups and labels to them.
+All mathematics is in `fit_sample` and `Rule`; this shell brings scores, groups and labels to them.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -24,9 +24,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 from fairramp.core.checks import check_length, check_number, check_option
 from fairramp.data.arrays import as_weights
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.data.sample import encode_strata
+from fairramp.data.sample import Sample, encode_strata
 from fairramp.errors import InputError, warn
-from fairramp.fit.fit import fit_rule
+from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.rule.draws import decide
@@ -46,7 +46,7 @@ from fairramp.sklearn.rows import (
 #: The scale of what each method returns, and the way back.
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
-#: Settings that `fit_rule` gets as they are.
+#: Settings that a fit gets as they are.
 _SETTINGS = ("max_gap", "ramp_width", "ramp", "target_rate", "unseen_group", "criterion", "solver")
 
 
@@ -127,6 +127,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    #: Whether scores say nothing but an order, so that they are never taken for nearly calibrated.
+    _ordered_only: ClassVar = False
 
     def __init__(
         self,
@@ -257,16 +259,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             needed="{y}, the true outcomes of all rows",
         )
         cutoff = float(self.cutoff)
-        rule = fit_rule(
+        settings = replace(
+            asked,
+            scale=scale,
+            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
+        )
+        sample = Sample.of_arrays(
             rows.scores,
             rows.codes,
             rows.labels if asked.needs_labels else None,
-            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
-            scale=scale,
-            sample_weight=rows.weights,
+            scale=settings.meaning,
             strata=rows.strata,
-            **{name: getattr(self, name) for name in _SETTINGS},
+            sample_weight=rows.weights,
         )
+        rule = fit_sample(sample, settings, ordered_only=self._ordered_only)
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
