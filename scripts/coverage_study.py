@@ -12,14 +12,11 @@ probability x; weights do not depend on either. A ramp with foot s and width γ 
 by Gauss-Legendre quadrature over logit t.
 """
 
-import argparse
-import json
 import math
-import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
