@@ -181,15 +181,15 @@ class FitRecord:
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05, confidence=0.95)
-        >>> print(rule.record.notes(rule.max_gap)[0].partition(";")[0])
+        >>> print(rule.record.notes(rule.max_gap)[0])
         gap in the population: at most 5 points with 95% confidence (estimated limit)
         """
         asked = self.asked
         found = (
             [
                 f"gap in the population: at most {100 * asked.max_gap:.4g} points with "
-                f"{percentage(asked.confidence)} confidence ({asked.limit} limit); for that the fit rows were "
-                f"held to {100 * max_gap:.2f} points"
+                f"{percentage(asked.confidence)} confidence ({asked.limit} limit)",
+                f"gap that the fit rows were held to for that: {100 * max_gap:.2f} points",
             ]
             if asked
             else []
