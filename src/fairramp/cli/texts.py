@@ -74,7 +74,7 @@ def show_audit(
         if chosen:
             screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
     drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
-    screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
+    screen.text(f"\n{found.footing}{drawn}")
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:

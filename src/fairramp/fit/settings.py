@@ -61,8 +61,8 @@ class Settings:
         Whether the ramp is centered on the threshold or starts there, as published.
     target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
         Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
-        with the labels, which is better if scores are not calibrated; around the share of positive labels; or
-        around a number.
+        with the labels, which gains with many rows if scores are not calibrated; around the share of positive
+        labels; or around a number.
     cutoff : float, optional
         Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
         percentages and 0 for signed scores and logits unless given.

@@ -76,7 +76,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
-        As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
+        As in `fit_rule`; here the default chooses rates by the labels, because `fit` has them.
     cutoff : float, default 0.5
         Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
         logit(cutoff), so that 0.5 means 0.
