@@ -160,27 +160,57 @@ def test_without_rule_or_labels_there_is_nothing_to_say_about_them():
 # Calibration --------------------------------------------------------------------------------------
 
 
-def test_calibration_error_is_0_where_each_score_is_the_share_of_its_positives():
-    scores = np.repeat([0.1, 0.4, 0.7, 0.9], 10)
-    labels = np.concatenate([np.arange(10) < 10 * s - 0.5 for s in (0.1, 0.4, 0.7, 0.9)])
-    found = audit(np.tile(scores, 2), np.repeat(["A", "B"], 40), np.tile(labels, 2))
-    assert_same(found.calibration_error, [0, 0], atol=1e-12)
+def drawn_labels(probabilities, seed):
+    return (np.random.default_rng(seed).random(len(probabilities)) < probabilities).astype(float)
 
 
-def test_calibration_error_of_two_scores_by_hand():
-    # A: score 0.2 has 1 of 4 positive, 0.6 has 3 of 4: ½·0.05 + ½·0.15. B: 0.2 has 3 of 4 and 0.6 1 of 4, which
-    # no rising function fits better than ½: ½·0.3 + ½·0.1.
-    scores = np.tile(np.repeat([0.2, 0.6], 4), 2)
-    labels = [1, 0, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 0, 0, 0]
-    groups = np.repeat(["A", "B"], 8)
-    assert_same(audit(scores, groups, labels).calibration_error, [0.1, 0.2])
+@pytest.mark.parametrize(("rows", "replicates", "most"), [(50, 300, 0.04), (500, 60, 0.012), (20_000, 6, 0.003)])
+def test_calibrated_scores_have_hardly_any_calibration_error_however_few_they_are(rows, replicates, most):
+    # One group per replicate. The mean of max(0, noise) is 0.4 of the noise's sd, at most √(¼ / rows).
+    x = np.random.default_rng(1).uniform(0, 1, rows * replicates)
+    groups = np.arange(len(x)) % replicates
+    found = np.array(audit(x, groups, drawn_labels(x, 2)).calibration_error)
+    assert found.mean() < most
+    assert np.mean(found == 0) > 0.15  # half of them, within four standard errors of six
+
+
+@pytest.mark.parametrize(
+    ("true", "rows", "slack"),
+    [
+        (lambda x: np.clip(x + 0.1, 0, 1), 20_000, 0.012),
+        (lambda x: np.clip(x - 0.3, 0, 1), 1_000, 0.04),
+        (lambda x: x**2, 20_000, 0.012),
+        (lambda x: 0.5 + 0.5 * (x - 0.5), 30_000, 0.012),  # too sure of itself; two folds
+    ],
+)
+def test_calibration_error_is_how_far_scores_are_off(true, rows, slack):
+    x = np.random.default_rng(3).uniform(0, 1, rows)
+    found = audit(x, np.zeros(rows), drawn_labels(true(x), 4)).calibration_error
+    assert found[0] == pytest.approx(np.abs(true(x) - x).mean(), abs=slack)
+
+
+def test_calibration_error_of_equal_scores_by_hand():
+    # A: 0.2 with 3 of 4 positive, 0.55 away in every fold. B: 0.9 with 1 of 4 positive, 0.65 away.
+    scores, groups = np.repeat([0.2, 0.9], 40), np.repeat(["A", "B"], 40)
+    labels = np.concatenate([np.tile([1, 1, 1, 0], 10), np.tile([1, 0, 0, 0], 10)])
+    expected = [0.55, 0.65]
+    assert_same(audit(scores, groups, labels).calibration_error, expected)
     # The same scores, told otherwise.
-    assert_same(audit(2 * scores - 1, groups, labels, scale="signed").calibration_error, [0.1, 0.2])
-    assert_same(audit(logit(scores), groups, labels, scale="logit").calibration_error, [0.1, 0.2])
-    # Weights: score 0.2 of A counts three times: ¾·0.05 + ¼·0.15.
-    weights = np.where((scores < 0.5) & (groups == "A"), 3.0, 1.0)
-    found = audit(scores, groups, labels, sample_weight=weights)
-    assert_same(found.calibration_error, [0.075, 0.2])
+    assert_same(audit(2 * scores - 1, groups, labels, scale="signed").calibration_error, expected)
+    assert_same(audit(logit(scores), groups, labels, scale="logit").calibration_error, expected)
+    # Weights: positives of A count three times, so that they are 0.9 of the weight.
+    weights = np.where((groups == "A") & (labels == 1), 3.0, 1.0)
+    assert_same(audit(scores, groups, labels, sample_weight=weights).calibration_error, [0.7, 0.65])
+    # One row tells nothing by other rows.
+    assert audit([0.2], ["A"], [1]).calibration_error == (0.0,)
+
+
+def test_calibration_error_does_not_depend_on_how_groups_alternate():
+    by_group = np.argsort(GROUPS, kind="stable")
+    plain = audit(SCORES, GROUPS, LABELS).calibration_error
+    assert audit(SCORES[by_group], GROUPS[by_group], LABELS[by_group]).calibration_error == plain
+    renamed = np.array(["C", "B", "A"])[np.searchsorted(["A", "B", "C"], GROUPS)]
+    assert audit(SCORES, renamed, LABELS).calibration_error == plain[::-1]
 
 
 # Weights ------------------------------------------------------------------------------------------
@@ -205,7 +235,6 @@ def test_integer_weights_equal_repeated_rows():
         # Repeated rows pretend to be more than there are.
         assert np.all(np.subtract(a.upper, a.lower) > np.subtract(b.upper, b.lower))
     assert_same(weighted.changed_to_yes, repeated.changed_to_yes)
-    assert_same(weighted.calibration_error, repeated.calibration_error)
     assert weighted.randomised == pytest.approx(repeated.randomised)
 
 
@@ -217,7 +246,7 @@ def test_rows_of_weight_0_are_left_out():
     expected = audit(SCORES[keep], GROUPS[keep], LABELS[keep], rule=RULE)
     assert found.groups == expected.groups == ("A", "C")
     assert found.rows == expected.rows
-    assert found.to_dict() == expected.to_dict()
+    assert found.to_dict() == expected.to_dict() | {"weighted": True}
 
 
 def test_a_common_factor_of_all_weights_changes_nothing():

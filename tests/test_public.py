@@ -21,7 +21,9 @@ ERRORS = {
 }
 MODULES = {"baselines", "bounds", "datasets"}
 NAMES = ERRORS | {
+    "Asked",
     "Audit",
+    "Bound",
     "Certificate",
     "Check",
     "Columns",

@@ -38,14 +38,17 @@ if TYPE_CHECKING:
     from fairramp.measure.monitor import Monitor
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
-    from fairramp.rule.record import FitRecord, Rates
+    from fairramp.rule.limits import Bound
+    from fairramp.rule.record import Asked, FitRecord, Rates
     from fairramp.rule.rule import Rule
     from fairramp.show.report import Report
     from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
     "SGD",
+    "Asked",
     "Audit",
+    "Bound",
     "Certificate",
     "Check",
     "Columns",
@@ -121,7 +124,8 @@ _HOMES = {
         "measure.monitor": ("Monitor",),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
-        "rule.record": ("FitRecord", "Rates"),
+        "rule.limits": ("Bound",),
+        "rule.record": ("Asked", "FitRecord", "Rates"),
         "rule.rule": ("Rule",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),

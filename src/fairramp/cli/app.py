@@ -16,7 +16,6 @@ from fairramp.cli.commands import (
     fit,
     frontier,
     keygen,
-    monitor,
     report,
     rows_needed,
     show,

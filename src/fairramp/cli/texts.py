@@ -74,7 +74,7 @@ def show_audit(
         if chosen:
             screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
     drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
-    screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
+    screen.text(f"\n{found.footing}{drawn}")
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
@@ -204,6 +204,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
+        "note": "; ".join(record.notes(rule.max_gap)) if record else None,
         "by lot": "only for a score equal to the threshold" if rule.is_hard else ramp,
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",

@@ -127,7 +127,8 @@ def _ratio_limit(r1: float, limit1: float, r2: Floats, limit2: Floats, sign: int
     product = r1 * r2
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(product**2 - limit1 * limit2 * (2 * r1 - limit1) * (2 * r2 - limit2), 0))
-        return (product + sign * root) / (limit2 * (2 * r2 - limit2))
+        limits: Floats = (product + sign * root) / (limit2 * (2 * r2 - limit2))
+    return limits
 
 
 def _extremes(

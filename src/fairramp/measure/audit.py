@@ -4,11 +4,12 @@ For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label 
 
     selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
     true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
-    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w |x − m(x)| / Σ w
+    false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
-where m is the isotonic regression of the labels on the scores: by how much a score is off, on average. Over
-groups, the gap is max − min of the selection rates and the impact ratio min / max. Intervals are Wilson's, with
-effective rows (see `measure.means`), and Newcombe's for gap and ratio (see `core.intervals`).
+where s(x) is 1 or −1, the side of x on which the isotonic regression of other rows' labels is: how far scores are
+off on average, as far as held-out rows show (see `fit.outcomes`). Over groups, the gap is max − min of the
+selection rates and the impact ratio min / max. Intervals are Wilson's, with effective rows (see `measure.means`),
+and Newcombe's for gap and ratio (see `core.intervals`).
 
 Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
 """
@@ -26,7 +27,7 @@ from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
@@ -90,11 +91,14 @@ class Audit(Drawn):
     randomised : float or None
         Share of all rows whose decision is drawn.
     calibration_error : tuple of float, or None
-        Mean distance of a score from the share of positives among such scores, where labels are known.
+        How far scores are off on average, as far as held-out rows show, where labels are known: 0 on average for
+        calibrated scores, however few rows there are.
     confidence : float
         Of every interval.
     within_strata : bool
         Whether groups were compared within strata; then `groups` are (stratum, group).
+    weighted : bool
+        Whether rows had weights; then intervals rest on effective rows and are more approximate.
     cutoff : float
         The classifier's own decision is yes from this score on.
 
@@ -118,7 +122,23 @@ class Audit(Drawn):
     calibration_error: tuple[float, ...] | None = None
     confidence: float = 0.95
     within_strata: bool = False
+    weighted: bool = False
     cutoff: float = 0.5
+
+    @property
+    def footing(self) -> str:
+        """What the intervals rest on, in a few words.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).footing
+        'limits at 95% confidence'
+        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], sample_weight=[1, 2, 3, 4]).footing
+        'rows are weighted; limits at about 95% confidence'
+        """
+        sure = f"{percentage(self.confidence)} confidence"
+        return f"rows are weighted; limits at about {sure}" if self.weighted else f"limits at {sure}"
 
     @property
     def selection(self) -> Selection:
@@ -233,7 +253,7 @@ class Audit(Drawn):
         if self.selection.accuracy is not None:
             parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
         drawn = "" if self.randomised is None else f"; {self.randomised:.2%} of the decisions are drawn"
-        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence{drawn}"
+        last = f"before: yes from {self.cutoff:g} on\n{self.footing}{drawn}"
         return [*parts, self.gaps(), last]
 
 
@@ -325,13 +345,14 @@ def audit(
             "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
     if sample.outcomes is not None:
-        more["calibration_error"] = _floats(LabelledScores.of(sample).calibration_errors(asked.meaning))
+        more["calibration_error"] = _floats(calibration_errors(sample, asked.meaning))
     return Audit(
         groups=names,
         rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
         before=selection(sums, own, sample.outcomes, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
+        weighted=sample.weights is not None,
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         **more,
     )

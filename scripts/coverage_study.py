@@ -1,0 +1,315 @@
+"""How often limits hold: simulated in 300 cells and more, stored, and written as docs/coverage.md.
+
+    python -m scripts.coverage_study run [--replicates 400] [--processes 2]    simulate and store
+    python -m scripts.coverage_study page                                      write the page from the store
+
+A replicate draws fit rows from a known law, fits a rule and computes its true rates from the law, without drawing
+new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), one μ_k per group; labels are 1 with
+probability x; weights do not depend on either. A ramp with foot s and width γ has the true rate
+
+    1/γ ∫ P(x > t) dt from s to s + γ,    P(x > t) = Φ((μ_k − logit t) / σ),
+
+by Gauss-Legendre quadrature over logit t.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+from scipy.stats import qmc
+
+import fairramp
+from fairramp.rule import limits as rule_limits
+
+HERE = Path(__file__).parent
+STORE = HERE.parent / "docs" / "coverage.json"
+PAGE = HERE.parent / "docs" / "coverage.md"
+
+CONFIDENCE = 0.95
+#: What the estimated and the proven limit must cover, each less three standard errors.
+BARS = {"estimated": 0.93, "proven": CONFIDENCE}
+#: From here on a limit is wider than it need be: reported, and no failure.
+WIDE = 0.99
+#: The hypercube, and the replicates.
+SEED, DRAWN = 2021, 300
+#: Rows of a replicate, at most, so that a run takes minutes.
+MOST_ROWS = 60_000
+
+WEIGHTS = {
+    "none": None,
+    "lognormal 1.5": lambda rng, n: rng.lognormal(0.0, 1.5, n),
+    "lognormal 2": lambda rng, n: rng.lognormal(0.0, 2.0, n),
+    "Pareto 1.5": lambda rng, n: 1 + rng.pareto(1.5, n),
+    "a tenth at 20": lambda rng, n: np.where(rng.random(n) < 0.1, 20.0, 1.0),
+}
+
+
+# Cells ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to fit.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Rows of each group.
+    rate : float
+        The share of yes decisions, or of positives for the target "base_rate", in the middle group.
+    target : str
+        "number" (then it is `rate`), "optimal", "accuracy" or "base_rate".
+    ramp_width, max_gap : float
+        Settings of the fit.
+    weights : str
+        One of `WEIGHTS`.
+    sigma : float
+        Spread of the logits.
+    apart : float
+        Logits of the highest and the lowest group differ by this many sigmas.
+    name : str
+        Where the cell comes from, if it was not drawn.
+    """
+
+    sizes: tuple[int, ...]
+    rate: float
+    target: str = "number"
+    ramp_width: float = 0.0
+    max_gap: float = 0.0
+    weights: str = "none"
+    sigma: float = 1.2
+    apart: float = 0.8
+    name: str = ""
+
+    @property
+    def middles(self) -> np.ndarray:
+        """μ of each group."""
+        middle = (
+            _mean_logit(self.rate, self.sigma) if self.target == "base_rate" else self.sigma * ndtri(self.rate)
+        )
+        return middle + self.sigma * self.apart * np.linspace(-0.5, 0.5, len(self.sizes))
+
+    @property
+    def fewest(self) -> float:
+        """Yes or no decisions that the smallest group expects, whichever are fewer."""
+        return min(self.sizes) * min(self.rate, 1 - self.rate)
+
+    @property
+    def may_be_withheld(self) -> bool:
+        """Whether an estimated limit need not be given here."""
+        return self.fewest < 5 or self.weights.startswith("Pareto")
+
+
+def _mean_logit(share: float, sigma: float) -> float:
+    """The μ at which a score is `share` on average."""
+    nodes, masses = np.polynomial.hermite_e.hermegauss(60)
+    low, high = -40.0, 40.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        mean = float(masses @ expit(middle + sigma * nodes) / masses.sum())
+        low, high = (middle, high) if mean < share else (low, middle)
+    return high
+
+
+def _log_uniform(u: float, low: float, high: float) -> float:
+    return low * (high / low) ** u
+
+
+def drawn_cells(n_cells: int = DRAWN) -> list[Cell]:
+    """A Latin hypercube over everything that matters."""
+    points = qmc.LatinHypercube(d=10, rng=np.random.default_rng(SEED)).random(n_cells)
+    weights = ("none", "none", "none", *list(WEIGHTS)[1:])
+    targets = ("number", "number", "optimal", "accuracy", "base_rate")
+    gaps = (0.0, 0.0, 0.0, 0.0, 0.02, 0.05)
+    found = []
+    for u in points.tolist():
+        rows = _log_uniform(u[2], 30, 20_000)
+        most = max(2, min(20, int(MOST_ROWS / rows)))
+        n_groups = min(int(_log_uniform(u[3], 2, 21)), most)
+        fewest = max(30.0, rows * _log_uniform(max(0.0, 2 * u[8] - 1), 1, 0.05))  # half have equal sizes
+        sizes = np.geomspace(rows, min(fewest, rows), n_groups).round().astype(int)
+        found.append(
+            Cell(
+                sizes=tuple(sizes.tolist()),
+                rate=round(_log_uniform(u[1], 0.01, 0.5), 4),
+                target=targets[int(u[5] * len(targets))],
+                ramp_width=0.0 if u[4] < 0.25 else round(_log_uniform((u[4] - 0.25) / 0.75, 0.001, 0.5), 4),
+                max_gap=gaps[int(u[6] * len(gaps))],
+                weights=weights[int(u[0] * len(weights))],
+                sigma=round(0.5 + 2 * u[7], 2),
+                apart=round(1.5 * u[9], 2),
+            )
+        )
+    return found
+
+
+def named_cells() -> list[Cell]:
+    """What failed once, and sizes that figures elsewhere were measured on."""
+    heavy = [
+        Cell((200, 200), 0.05, weights="a tenth at 20", name="heavy rows on one side"),
+        Cell((200, 200), 0.05, weights="lognormal 1.5", name="heavy rows on one side"),
+        Cell((1000, 300), 0.1, "optimal", 0.01, weights="lognormal 1.5", name="heavy rows on one side"),
+    ]
+    wide = [
+        Cell((1000, 1000), rate, "number", width, weights=weights, name="wide ramp near 0 or 1")
+        for rate in (0.03, 0.97)
+        for width in (0.3, 0.5)
+        for weights in ("none", "lognormal 1.5")
+    ]
+    few = [
+        Cell((100,) * n_groups, rate, "number", width, name="few rows selected")
+        for rate, width, n_groups in ((0.01, 0.01, 2), (0.01, 0.0, 2), (0.01, 0.1, 5), (0.07, 0.01, 2))
+    ]
+    sizes = [
+        Cell(rows, 0.2, target, 0.01, name="sizes of the proven limit's figures")
+        for rows in ((8094, 16327), (1000, 1000), (5000, 2500, 1000, 500, 200), (200,) * 20)
+        for target in ("number", "optimal")
+    ]
+    gaps = [
+        Cell((1800, 200), 0.2, "optimal", 0.01, 0.05, name="allowed gap"),
+        Cell((1000,) * 7, 0.2, "optimal", 0.01, 0.05, name="allowed gap"),
+        Cell((1500, 1500), 0.2, "accuracy", 0.01, 0.05, name="allowed gap"),
+    ]
+    return [*heavy, *wide, *few, *sizes, *gaps]
+
+
+def cells() -> list[Cell]:
+    """Every cell."""
+    return [*named_cells(), *drawn_cells()]
+
+
+# Replicates -----------------------------------------------------------------------------------
+
+_NODES, _MASSES = np.polynomial.legendre.leggauss(80)
+
+
+def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
+    """Share of yes decisions of a ramp in a group with logits N(μ, σ²).
+
+    >>> round(true_rate(0.5, 0.0, 0.0, 1.0), 6)
+    0.5
+    """
+    with np.errstate(divide="ignore"):
+        start, end = logit(np.clip([foot, foot + width], 0.0, 1.0))
+    if width == 0:
+        return float(ndtr((mu - start) / sigma))
+    # Everybody is above what is further down than nine sigmas, and nobody above what is further up.
+    start, end = np.clip([start, end], mu - 9 * sigma, mu + 9 * sigma)
+    t = (end + start) / 2 + (end - start) / 2 * _NODES
+    between = (end - start) / 2 * float(_MASSES @ (ndtr((mu - t) / sigma) * expit(t) * expit(-t)))
+    everybody = max(min(float(expit(start)), foot + width) - foot, 0.0)
+    return (everybody + between) / width
+
+
+def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
+    """The estimated and the proven limit of a rule; the estimated one is 1 where it is withheld."""
+    sample = rule_limits.FitSample.of(rule)
+    if not sample.plain:  # nothing is proven, and the bounds that show it take long
+        return rule_limits.beta(sample, CONFIDENCE).limit, None
+    found = rule_limits.limits_of(sample, CONFIDENCE)
+    return found.estimated, found.proven
+
+
+def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
+    """Coverage of every limit in a cell.
+
+    Returns
+    -------
+    dict
+        `estimated`, `proven` and `audit`: share of the replicates in which the limit held, of those in which one
+        was given; `withheld`: share in which no estimated limit was given; `gap`: the true gap's 95 % quantile;
+        `limit` and `proven_limit`: mean limits.
+    """
+    rng = np.random.default_rng([SEED, seed])
+    n_groups = len(cell.sizes)
+    groups = np.repeat(np.arange(n_groups), cell.sizes)
+    mu, sigma = cell.middles, cell.sigma
+    own = ndtr((mu - 0.0) / sigma)  # the classifier says yes from 0.5 on
+    own_gap = float(own.max() - own.min())
+    draw_weights = WEIGHTS[cell.weights]
+    known: dict[Any, tuple[float, float | None]] = {}
+    gaps, estimated, proven, audited = [], [], [], []
+    for _ in range(replicates):
+        scores = expit(mu[groups] + sigma * rng.standard_normal(len(groups)))
+        labels = rng.random(len(groups)) < scores
+        weights = None if draw_weights is None else draw_weights(rng, len(groups))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fairramp.FairrampWarning)
+            rule = fairramp.fit_rule(
+                scores,
+                groups,
+                labels if cell.target in ("accuracy", "base_rate") else None,
+                target_rate=cell.rate if cell.target == "number" else cell.target,
+                ramp_width=cell.ramp_width,
+                max_gap=cell.max_gap,
+                sample_weight=weights,
+            )
+        rates = [true_rate(r.foot, r.width, m, sigma) for r, m in zip(rule.ramps, mu.tolist(), strict=True)]
+        # Without weights, limits depend on these numbers alone, which are often the same.
+        seen = rule.record.rates["selection"]
+        key = (
+            None
+            if weights is not None
+            else (tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
+        )
+        if key is None or key not in known:
+            known[key] = limits(rule)
+        gaps.append(max(rates) - min(rates))
+        estimated.append(known[key][0])
+        proven.append(known[key][1])
+        low, high = fairramp.audit(scores, groups, sample_weight=weights).before.gap_interval
+        audited.append(low - 1e-12 <= own_gap <= high + 1e-12)
+    true, limit = np.array(gaps), np.array(estimated)
+    given = limit < 1
+    bound = None if proven[0] is None else np.array(proven, dtype=np.float64)
+    return {
+        "replicates": replicates,
+        "estimated": float(np.mean(true[given] <= limit[given])) if given.any() else None,
+        "proven": None if bound is None else float(np.mean(true <= bound)),
+        "audit": float(np.mean(audited)),
+        "withheld": float(np.mean(~given)),
+        "gap": float(np.quantile(true, CONFIDENCE)),
+        "limit": float(limit[given].mean()) if given.any() else None,
+        "proven_limit": None if bound is None else float(bound.mean()),
+    }
+
+
+# Runs -----------------------------------------------------------------------------------------
+
+
+def run(every: Sequence[tuple[int, Cell]], replicates: int, processes: int = 2) -> list[dict[str, Any]]:
+    """Results of cells with their seeds, in their order."""
+    if processes == 1:
+        return [run_cell(cell, replicates, seed) for seed, cell in every]
+    # The longest first, so that no process is left with one at the end.
+    order = sorted(range(len(every)), key=lambda i: -sum(every[i][1].sizes) - 500 * len(every[i][1].sizes))
+    found: list[dict[str, Any]] = [{}] * len(every)
+    with ProcessPoolExecutor(processes) as pool:
+        futures = {i: pool.submit(run_cell, every[i][1], replicates, every[i][0]) for i in order}
+        for i, future in futures.items():
+            found[i] = future.result()
+    return found
+
+
+def standard_error(bar: float, result: dict[str, Any], limit: str) -> float:
+    """Of a coverage at the bar."""
+    given = result["replicates"] * (1 - result["withheld"] if limit == "estimated" else 1)
+    return math.sqrt(bar * (1 - bar) / max(given, 1))
+
+
+def failures(cell: Cell, result: dict[str, Any]) -> list[str]:
+    """What a cell fails: limits that hold too seldom, or that are withheld where they need not be."""
+    found = [
+        limit
+        for limit, bar in BARS.items()
+        if result[limit] is not None and result[limit] < bar - 3 * standard_error(bar, result, limit)
+    ]
+    if result["withheld"] > 0 and not cell.may_be_withheld:
+        found.append("withheld")
+    return found
