@@ -1,8 +1,8 @@
 """Drift: whether the gap of new rows exceeds the estimated limit.
 
 The rule's certificate has an estimated limit g of the population's gap, with confidence 1 − δ. New rows have
-Newcombe's limits of their own gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the
-gap has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
+Newcombe's limits of their gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the gap
+has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
 wrong (δ), or the new rows' limits (δ); it is much rarer, because both must be wrong in one direction.
 
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and those that are
@@ -112,8 +112,8 @@ class Check:
         """One row per group: its rows, its expected rate on the fit rows and on these, and what would be found.
 
         `now_from` and `now_to` are confidence limits of each rate. If a group alone drifts to a rate of at most
-        `found_below` or at least `found_above`, and the others stay as in the fit, this many rows find it nine times
-        in ten; NaN where even 0 or 1 is missed more often. Simulated with a fixed seed.
+        `found_below` or at least `found_above`, and the others stay as in the fit, this many rows find it nine
+        times in ten; NaN where even 0 or 1 is missed more often. Simulated with a fixed seed.
 
         Examples
         --------
@@ -121,6 +121,11 @@ class Check:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).table())
+        group       n    rate    rate     now     now   found   found
+                         then     now    from      to   below   above
+        ------  -----  ------  ------  ------  ------  ------  ------
+        Female  4,118  0.2000  0.2051  0.1931  0.2177  0.1596  0.2430
+        Male    8,303  0.2000  0.2075  0.1989  0.2163  0.1576  0.2445
         """
         below, above = self._detectable
         return Table(
@@ -145,7 +150,7 @@ class Check:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).sentence().partition(": ")[0])
-        The gap is within the estimated limit of 1.6 points
+        No sign that the gap exceeds the estimated limit of 1.6 points
         """
         if not self.has_drifted and not self.is_sound:
             return "The limits of the gap are not numbers, so nothing is decided."
@@ -170,8 +175,8 @@ class Check:
             said = (f"{one_line(show_label(label))} {100 * rate:.1f}% of {n:,} rows" for label, rate, n in far)
             first += f" Furthest apart: {', '.join(said)}."
         second = (
-            f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks. This many rows "
-            f"find a gap of {PLAIN.limit(self.detectable_gap)} nine times in ten, whichever group drifts."
+            f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks. This many "
+            f"rows find a gap of {PLAIN.limit(self.detectable_gap)} nine times in ten, whichever group drifts."
         )
         return "\n".join(textwrap.fill(part, 80) for part in (first, second))
 

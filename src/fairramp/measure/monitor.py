@@ -356,7 +356,7 @@ class Monitor:
                          then     now    from      to
         ------  -----  ------  ------  ------  ------
         Female  4,118  0.2000  0.2051  0.1846  0.2267
-        Male    8,303  0.2000  0.2075  0.1926  0.2231
+        Male    8,303  0.2000  0.2075  0.1924  0.2231
         """
         lower, upper = self._ends()
         return Table(

@@ -1,8 +1,8 @@
 """What a check can find: the rates of one group that it finds nine times in ten, while all others stay.
 
 The other groups' true rates scatter around those of the fit, r ~ Beta(rn, (1 − r)n) for n fit rows, and new rows
-are drawn from them. The group itself has a rate p of its own. It is found if the lower limit of its difference from
-one of the others is above the limit of their part. p is searched for by halving, on draws of a fixed seed.
+are drawn from them. The group itself has a rate p of its own. It is found if the lower limit of its difference
+from one of the others is above the limit of their part. p is searched for by halving, on draws of a fixed seed.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from fairramp.core.intervals import extremes_confidence, normal_quantile, shared
 
 #: How often a drift is to be found.
 _OFTEN = 0.9
-#: Draws at most: the share found is then right to 0.7 percentage points (standard error).
-_DRAWS = 2000
+#: Draws at most: the share found is then right to 1 percentage point (standard error).
+_DRAWS = 1000
 #: Draws of all groups together, which bounds the time for thousands of groups.
 _ALL_DRAWS = 100_000
 #: A group is compared with this many others: those from which a drift is furthest.
@@ -59,7 +59,9 @@ def detectable_rates(compared: Compared) -> tuple[Floats, Floats]:
 
 
 def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
-    """The gap from which a drift of any one group is found nine times in ten; 0 where nothing is compared."""
+    """The gap from which a drift of any one group is found nine times in ten; 1 where nothing is compared."""
+    if not compared.parts:
+        return 1.0
     worst = 0.0
     for places, _ in compared.parts:
         rates = compared.rates[places]
