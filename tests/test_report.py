@@ -85,7 +85,7 @@ def test_every_position_is_what_fit_and_audit_say(settings, weighted):
         )
         assert list(rule.thresholds) == list(outcome.thresholds)
         assert_is_audit(outcome, fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights))
-        assert outcome.promise.gap == rule.certificate().gap
+        assert outcome.promise.estimated == rule.certificate().estimated
 
 
 def test_own_position_is_the_given_rule_also_on_other_rows():
@@ -156,8 +156,7 @@ def test_a_report_names_what_makes_its_promise_wide():
     assert certificate.left_out == ((9, 40),)
     rest = certificate.rest
     assert content.chosen.promise.sentence.endswith(
-        f"Widest for group \u20689\u2069 (40 rows). Without that group, at most {points(rest.gap)} between the "
-        f"others; proven is {points(rest.proven.gap)}."
+        f"Widest for group \u20689\u2069 (40 rows). Without that group: {rest.limits()} between the others."
     )
     others, new_group, *_ = rows(n=6000, seed=1)
     new_group[:40], new_group[40:] = 9, new_group[40:] % 2
@@ -240,7 +239,7 @@ def test_a_rule_by_hand_is_reported_without_a_certificate():
         (0, 1), (fairramp.Ramp.centered(0.5, 0.1), fairramp.Ramp.centered(0.6, 0.1)), target_rate=0.4
     )
     content = make_content(rule, scores, group)
-    assert content.chosen.promise.gap is None
+    assert content.chosen.promise.estimated is None
     assert content.fit_fingerprint is None
     assert "by hand" in content.chosen.promise.sentence
     assert "<html" in rule.report(scores, group).html
@@ -508,7 +507,7 @@ def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
         rule.certificate()
     assert len(content.outcomes) > 2
     for outcome in content.outcomes:
-        assert outcome.promise.gap is outcome.promise.proven_gap is outcome.promise.kind is None
+        assert outcome.promise.estimated is outcome.promise.proven is None
         assert (outcome.promise.sentence == str(refused.value)) == outcome.is_own
         assert outcome.is_own or "given none either" in outcome.promise.sentence
     assert (content.in_sample is None) == (kind != "cross-fitted")

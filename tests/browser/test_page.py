@@ -168,7 +168,7 @@ def test_slider_shows_what_the_library_computes(opened, adult, adult_report):
         gap = page.page.locator(".figures [data-say=gap]").get_attribute("title")
         assert float(gap) == pytest.approx(found.gap, rel=1e-11)
         promised = page.page.locator("[data-say=promise]").get_attribute("title")
-        assert float(promised) == pytest.approx(rule.certificate().gap, rel=1e-11)
+        assert float(promised) == pytest.approx(rule.certificate().estimated, rel=1e-11)
         accuracy = page.page.locator(".figures [data-say=accuracy]").get_attribute("title")
         assert float(accuracy) == pytest.approx(found.after.overall_accuracy, rel=1e-11)
 

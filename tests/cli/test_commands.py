@@ -80,7 +80,7 @@ def test_fit_with_labels_tells_accuracy_before_and_after(shell, target):
     assert content["rule_fingerprint"] == rule.fingerprint
     assert content["accuracy_before"] == pytest.approx(found.before.overall_accuracy, abs=1e-12)
     assert content["accuracy_after"] == pytest.approx(found.after.overall_accuracy, abs=1e-12)
-    assert content["certificate"]["gap"] == pytest.approx(rule.certificate().gap)
+    assert content["certificate"]["estimated"] == pytest.approx(rule.certificate().estimated)
 
 
 def test_fit_without_labels_says_that_none_were_needed(shell):

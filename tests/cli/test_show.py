@@ -39,7 +39,7 @@ def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
         f"data fingerprint {rule.record.fingerprint}",
         f"gap on the fit rows: {rule.record.gap_before:.4f} before, {rule.record.gap_after:.4f} after",
         " ".join(repr(rule.certificate()).split()),
-        "about 95% keep such a promise",
+        "about 95% keep their estimated limit and at least 95% their proven one",
         "Not promised are equal error rates",
         "ask new rows now and then, with fairramp check.",
     ):
@@ -54,8 +54,8 @@ def test_for_machines_it_says_what_the_library_says(fitted):
     assert (content["command"], content["rule"], content["rows"]) == ("show", "rule.json", sum(rule.record.rows))
     assert (content["score_column"], content["group_columns"]) == ("p", ["g"])
     assert [row["threshold"] for row in content["groups"]] == list(rule.thresholds)
-    assert content["certificate"]["gap"] == certificate.gap
-    assert content["certificate"]["proven_gap"] == certificate.proven.gap
+    assert content["certificate"]["estimated"] == certificate.estimated
+    assert content["certificate"]["proven"] == certificate.proven
     assert content["certificate"]["assumptions"] == certificate.assumptions
     assert content["why_no_certificate"] is None
     assert content["rule_fingerprint"] == rule.fingerprint
@@ -66,21 +66,33 @@ def test_small_groups_are_named_with_what_is_promised_without_them(inside):
     rule = saved(inside, quiet_fit(SCORES, groups, max_gap=0.01))
     certificate, text = rule.certificate(), said(inside)
     assert "Groups below 30 fit rows, whose rates are mostly chance: a with 25 rows, b with 29 rows." in text
-    rest = f"Without a with 25 rows, b with 29 rows, at most {certificate.rest.gap:.4f} between the others"
+    rest = f"Without a with 25 rows, b with 29 rows: {certificate.rest.limits()} between the others."
     assert f"Widest for group a with 25 rows. {rest}" in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)["certificate"]
     assert content["widest_for"] == {"group": "a", "rows": 25}
     assert [one["group"] for one in content["left_out"]] == ["a", "b"]
-    assert content["rest"]["gap"] == certificate.rest.gap
+    assert content["rest"]["estimated"] == certificate.rest.estimated
 
 
 @pytest.mark.parametrize(("max_gap", "helps"), [(0.0, False), (0.02, True), (0.9, False)])
 def test_a_certificate_above_what_was_asked_for_says_what_helps(inside, max_gap, helps):
     rule = saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=max_gap))
-    assert (0 < max_gap < rule.certificate().gap) == helps
-    text = "The certified gap is larger than the 0.02 asked for: a smaller --max-gap or more rows per group help"
+    assert (0 < max_gap < rule.certificate().estimated) == helps
+    text = "The estimated limit is above the --max-gap of 0.02, which holds on the fit rows alone. To keep it in"
     assert (text in said(inside)) == helps
-    assert ("rows_needed" in said(inside)) == helps
+    assert ("fit with --confidence 0.95; fairramp rows-needed says how many" in said(inside)) == helps
+
+
+def test_a_gap_that_the_population_is_to_keep_is_shown(inside):
+    rule = saved(
+        inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=0.05, confidence=0.9, target_rate=0.3)
+    )
+    text = said(inside)
+    assert "at most 5 points with 90% confidence (estimated limit)" in text
+    assert "which holds on the fit rows alone" not in text
+    content = json.loads(inside("show", "rule.json", "--json").stdout)
+    assert content["asked"] == {"max_gap": 0.05, "confidence": 0.9, "limit": "estimated"}
+    assert content["max_gap"] == rule.max_gap
 
 
 def test_without_a_record_it_says_what_is_missing(inside):

@@ -94,7 +94,7 @@ def read_rule(data, unsigned=True):
                     assert (np.diff(chances) >= 0).all()
         if rule.record is not None and len(data) % 50 == 0:  # slow, so now and then
             with contextlib.suppress(fairramp.FairrampError):
-                assert rule.certificate().gap >= 0
+                assert rule.certificate().estimated >= 0
         return True
 
 

@@ -203,6 +203,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
+        "asked": "; ".join(record.notes(rule.max_gap)) if record else None,
         "by lot": "only for a score equal to the threshold" if rule.is_hard else ramp,
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
+from fairramp.core.table import percentage
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
@@ -163,6 +164,28 @@ class FitRecord:
     def rows(self) -> tuple[int, ...]:
         """Fit rows of each group."""
         return self.rates["selection"].rows
+
+    def notes(self, max_gap: float) -> list[str]:
+        """What to know about the gap on the fit rows, which was `max_gap` at most, in lines.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05, confidence=0.95)
+        >>> print(rule.record.notes(rule.max_gap)[0].partition(";")[0])
+        gap in the population: at most 5 points with 95% confidence (estimated limit)
+        """
+        asked = self.asked
+        return (
+            [
+                f"gap in the population: at most {100 * asked.max_gap:.4g} points with "
+                f"{percentage(asked.confidence)} confidence ({asked.limit} limit); for that the fit rows were "
+                f"held to {100 * max_gap:.2f} points"
+            ]
+            if asked
+            else []
+        )
 
     @property
     def gap_before(self) -> float:

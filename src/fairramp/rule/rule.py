@@ -23,7 +23,7 @@ from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
-from fairramp.core.table import Table, notebook_html, percentage
+from fairramp.core.table import Table, notebook_html
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
@@ -446,18 +446,8 @@ class Rule(Stored, Verbs):
         """What to know about the thresholds in its table, in lines."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
         unseen = [f"groups not seen in the fit: threshold {threshold:.4f}"] if self.pooled else []
-        return [*self._asked(), *unseen, *_SCALE_NOTES.get(self.scale, [])]
-
-    def _asked(self) -> list[str]:
-        """The gap that the population was to keep, where that was asked for."""
-        asked = self.record and self.record.asked
-        if not asked:
-            return []
-        return [
-            f"gap in the population: at most {100 * asked.max_gap:.4g} points with "
-            f"{percentage(asked.confidence)} confidence ({asked.limit} limit); for that the fit rows were held to "
-            f"{100 * self.max_gap:.2f} points"
-        ]
+        asked = self.record.notes(self.max_gap) if self.record else []
+        return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""

@@ -1,0 +1,174 @@
+"""A gap that holds in the population: the largest inner gap whose limit is at most what was asked for."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import fairramp
+from fairramp import InputError, RandomizedThresholdOptimizer, Rule, fit_frame, fit_rule, fit_summary, summarize
+from samples import quiet_fit
+
+
+def rows(sizes=(3_000, 2_000), seed=0):
+    """Groups whose own rates differ by much more than is asked for."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    return rng.beta(2.0 + 4.0 * groups / len(sizes), 2.5), groups
+
+
+SCORES, GROUPS = rows()
+LABELS = (np.random.default_rng(1).random(len(SCORES)) < SCORES).astype(int)
+
+
+def limit(rule, which="estimated", confidence=0.95):
+    return getattr(rule.certificate(confidence), which)
+
+
+@pytest.mark.parametrize("which", ["estimated", "proven"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ramp_width": 0},
+        {"target_rate": 0.55},
+        {"target_rate": "accuracy", "labels": LABELS},
+        {"target_rate": "base_rate", "labels": LABELS, "ramp_width": 0.2},
+        {"ramp": "paper"},
+        {"strata": GROUPS * 0 + (np.arange(len(GROUPS)) % 2)},
+    ],
+)
+def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
+    most = 0.09
+    rule = quiet_fit(SCORES, GROUPS, max_gap=most, confidence=0.95, confidence_limit=which, **options)
+    assert limit(rule, which) <= most
+    assert 0 < rule.max_gap < most
+    assert rule.record.gap_after <= rule.max_gap + 1e-9
+    assert rule.record.asked == fairramp.rule.record.Asked(most, 0.95, which)
+    # It is the rule of that gap, and nothing else.
+    plain = quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap, **options)
+    assert replace(rule, record=replace(rule.record, asked=None)) == plain
+    # A gap larger by three thousandths is too large.
+    assert limit(quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap + 0.003 * most, **options), which) > most
+
+
+@given(
+    sizes=st.lists(st.integers(50, 3_000), min_size=2, max_size=5),
+    seed=st.integers(0, 5),
+    most=st.floats(0.02, 0.5),
+    confidence=st.sampled_from([0.8, 0.95, 0.99]),
+)
+@settings(max_examples=25, deadline=None)
+def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed, most, confidence):
+    sample = rows(sizes, seed)
+    least = limit(quiet_fit(*sample), confidence=confidence)
+    if least <= most:
+        rule = quiet_fit(*sample, max_gap=most, confidence=confidence)
+        assert limit(rule, confidence=confidence) <= most
+        return
+    with pytest.raises(InputError) as caught:
+        quiet_fit(*sample, max_gap=most, confidence=confidence)
+    assert caught.value.argument == "max_gap"
+    said = re.fullmatch(
+        r"`max_gap` cannot be kept at \S+ in the population with \S+% confidence: even equal rates on these "
+        r"rows have an estimated limit of ([\d.]+); allow ([\d.]+), or fit about \S+ times as many rows "
+        r"\(group \d+: ([\d,]+) instead of ([\d,]+)\)\.",
+        str(caught.value),
+    )
+    found, allowed, needed, has = (float(part.replace(",", "")) for part in said.groups())
+    assert found == pytest.approx(least, abs=1e-4)
+    assert has == min(sizes) < needed
+    assert limit(quiet_fit(*sample, max_gap=allowed, confidence=confidence), confidence=confidence) <= allowed
+
+
+def test_the_rows_that_the_error_asks_for_are_enough():
+    sample = rows((400, 300))
+    with pytest.raises(InputError) as caught:
+        quiet_fit(*sample, max_gap=0.05, confidence=0.95)
+    factor = caught.value.values["factor"]
+    more = rows(tuple(round(n * factor * 1.05) for n in (400, 300)), seed=1)
+    assert limit(quiet_fit(*more, max_gap=0.05, confidence=0.95)) <= 0.05
+
+
+def test_decisions_that_comply_with_confidence_stand():
+    scores, groups = rows((40_000, 40_000))
+    own = fairramp.audit(scores, groups).gap
+    rule = fit_rule(scores, groups, max_gap=own + 0.05, confidence=0.95)
+    assert rule.is_hard
+    assert set(rule.thresholds) == {0.5}
+    assert rule.max_gap == own + 0.05
+
+
+def test_every_way_in_gives_the_same_rule():
+    import duckdb
+    import polars
+
+    scores, groups = rows((60_000, 50_000))  # in bins
+    frame = polars.DataFrame({"p": scores, "g": groups})
+    asked = {"max_gap": 0.05, "confidence": 0.95}
+    expected = fit_rule(frame["p"], {"g": groups}, **asked)
+    assert fit_frame(frame, score="p", group="g", **asked) == expected
+    for lazy in (frame.lazy(), duckdb.sql("SELECT * FROM frame")):
+        other = fit_frame(lazy, score="p", group="g", **asked)
+        assert other.max_gap == pytest.approx(expected.max_gap, abs=0.003 * 0.05)
+        assert limit(other) <= 0.05
+    binned = fit_summary(summarize(scores, groups), **asked)
+    assert limit(binned) <= 0.05
+    assert binned.max_gap == pytest.approx(expected.max_gap, abs=0.002)
+
+
+def test_what_was_asked_for_is_in_the_file_and_in_the_text(tmp_path):
+    rule = fit_rule(SCORES, GROUPS, max_gap=0.09, confidence=0.9)
+    rule.save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json") == rule
+    text = " ".join(repr(rule).split())
+    assert "gap in the population: at most 9 points with 90% confidence (estimated limit)" in text
+    assert f"the fit rows were held to {100 * rule.max_gap:.2f} points" in text
+
+
+def test_weights_keep_the_estimated_limit_and_have_no_proven_one():
+    weights = np.random.default_rng(2).uniform(1, 2, len(SCORES))
+    rule = quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95)
+    assert limit(rule) <= 0.09
+    with pytest.raises(InputError, match="needs rows without weights, for which nothing is proven"):
+        quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95, confidence_limit="proven")
+
+
+def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(6_000, 2)) + 0.3 * GROUPS[:1].size * rng.integers(0, 2, 6_000)[:, None]
+    sex = rng.choice(["f", "m"], 6_000)
+    y = features.sum(axis=1) + rng.normal(size=6_000) > 0.5
+    model = LogisticRegression().fit(features[:1_000], y[:1_000])
+    frozen = RandomizedThresholdOptimizer(FrozenEstimator(model), max_gap=0.08, confidence=0.95)
+    rule = frozen.fit(features[1_000:], y[1_000:], sensitive_features=sex[1_000:]).rule_
+    assert limit(rule) <= 0.08
+    with pytest.raises(InputError, match=r"^`confidence` needs a trained classifier: .*FrozenEstimator"):
+        RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.08, confidence=0.95).fit(
+            features, y, sensitive_features=sex
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` needs a `max_gap` above 0"),
+        ({"confidence": 95, "max_gap": 0.1}, "`confidence` must be a number in [0.5, 0.999999999], got 95"),
+        ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be a number"),
+        ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` needs `confidence`"),
+        ({"confidence_limit": "sure", "max_gap": 0.1}, "`confidence_limit` must be one of 'estimated', 'proven'"),
+        (
+            {"confidence": 0.9, "max_gap": 0.1, "solver": "sgd", "target_rate": 0.4},
+            "`confidence` needs the exact solver",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(options, sentence):
+    with pytest.raises(InputError) as caught:
+        fit_rule(SCORES, GROUPS, **options)
+    assert str(caught.value).startswith(sentence)
