@@ -12,6 +12,7 @@ from fairramp.errors import (
     FairrampError,
     FairrampWarning,
     InputError,
+    MonitorFormatError,
     RuleFormatError,
     SummaryFormatError,
     UnseenGroupError,
@@ -20,7 +21,15 @@ from fairramp.errors import (
     warn,
 )
 
-KINDS = [FairrampError, InputError, UnseenGroupError, RuleFormatError, SummaryFormatError, FairrampWarning]
+KINDS = [
+    FairrampError,
+    InputError,
+    UnseenGroupError,
+    RuleFormatError,
+    MonitorFormatError,
+    SummaryFormatError,
+    FairrampWarning,
+]
 
 
 def on_the_command_line(name, value):
@@ -147,7 +156,7 @@ def test_renaming_a_copy_leaves_the_other_alone():
 
 
 def test_the_kinds():
-    for kind in (InputError, UnseenGroupError, RuleFormatError, SummaryFormatError):
+    for kind in (InputError, UnseenGroupError, RuleFormatError, MonitorFormatError, SummaryFormatError):
         assert issubclass(kind, FairrampError)
         assert issubclass(kind, ValueError)
     assert issubclass(UnseenGroupError, InputError)

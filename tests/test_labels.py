@@ -67,6 +67,12 @@ def tiny(seed):
 # The optimum --------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def isotonic(monkeypatch):
+    """Calibrate groups of any size as large ones are."""
+    monkeypatch.setattr("fairramp.fit.outcomes.LINE_BELOW", 0)
+
+
 def blocks(scores, groups, labels, weights):
     """Rows of one group between which isotonic regression sees no difference, numbered."""
     calibrated = np.empty(len(scores))
@@ -83,7 +89,7 @@ def fit_tiny(scores, groups, labels, weights, max_gap):
 
 
 @pytest.mark.parametrize("batch", range(8))
-def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(batch):
+def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, labels, weights, max_gap = tiny(seed)
         h = fit_tiny(scores, groups, labels, weights, max_gap)
@@ -96,7 +102,7 @@ def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(b
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(batch):
+def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, _, weights, max_gap = tiny(seed)
         # As many positives at each score as its rank allows: isotonic regression changes nothing.
@@ -112,7 +118,7 @@ def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(b
         assert accuracy(h, labels, weights) == pytest.approx(best, abs=1e-9), seed
 
 
-def test_thresholds_on_a_grid_are_never_more_accurate():
+def test_thresholds_on_a_grid_are_never_more_accurate(isotonic):
     # Brute force of another kind: every pair of hard thresholds whose gap is allowed.
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], [12, 15])
@@ -219,7 +225,7 @@ def test_scores_on_another_scale_give_the_same_rates():
     assert logits == pytest.approx(plain, abs=1e-9)
 
 
-def test_integer_weights_equal_repeated_rows_and_weight_0_leaves_rows_out():
+def test_integer_weights_equal_repeated_rows_and_weight_0_leaves_rows_out(isotonic):
     rng = np.random.default_rng(3)
     scores, groups, labels = miscalibrated(600)
     weights = rng.integers(0, 4, 600)
@@ -310,7 +316,7 @@ def test_labels_may_be_lists_booleans_or_whole_numbers(as_column):
 
 
 @pytest.mark.parametrize("column", ["labels all 0", "labels all 1", "one group all 1"])
-def test_labels_of_one_kind_only_are_no_obstacle(column):
+def test_labels_of_one_kind_only_are_no_obstacle(column, isotonic):
     scores, groups, labels = miscalibrated(300)
     labels = {
         "labels all 0": 0 * labels,

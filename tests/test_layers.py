@@ -101,7 +101,15 @@ def test_modules_are_few_in_the_root_and_none_is_long():
 
 def test_messages_are_templates_with_values_beside_them():
     """An f-string in an error could hold braces of a user's label, and could not be spelled in another way."""
-    kinds = {"FairrampError", "InputError", "UnseenGroupError", "RuleFormatError", "SummaryFormatError", "warn"}
+    kinds = {
+        "FairrampError",
+        "InputError",
+        "UnseenGroupError",
+        "RuleFormatError",
+        "SummaryFormatError",
+        "MonitorFormatError",
+        "warn",
+    }
     found = []
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -49,7 +49,7 @@ def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
     assert limit(rule, which) <= most
     assert 0 < rule.max_gap < most
     assert rule.record.gap_after <= rule.max_gap + 1e-9
-    assert rule.record.asked == fairramp.rule.record.Asked(most, 0.95, which)
+    assert rule.record.asked == fairramp.Asked(most, 0.95, which)
     # It is the rule of that gap, and nothing else.
     plain = quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap, **options)
     assert replace(rule, record=replace(rule.record, asked=None)) == plain
@@ -128,7 +128,7 @@ def test_what_was_asked_for_is_in_the_file_and_in_the_text(tmp_path):
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
     assert "gap in the population: at most 9 points with 90% confidence (estimated limit)" in text
-    assert f"the fit rows were held to {100 * rule.max_gap:.2f} points" in text
+    assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
 
 
 def test_weights_keep_the_estimated_limit_and_have_no_proven_one():

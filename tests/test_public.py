@@ -14,13 +14,16 @@ ERRORS = {
     "FairrampError",
     "FairrampWarning",
     "InputError",
+    "MonitorFormatError",
     "RuleFormatError",
     "SummaryFormatError",
     "UnseenGroupError",
 }
 MODULES = {"baselines", "bounds", "datasets"}
 NAMES = ERRORS | {
+    "Asked",
     "Audit",
+    "Bound",
     "Certificate",
     "Check",
     "Columns",
@@ -28,6 +31,7 @@ NAMES = ERRORS | {
     "Frontier",
     "GroupScores",
     "HiddenSplit",
+    "Monitor",
     "Ramp",
     "RandomizedThresholdOptimizer",
     "Rates",

@@ -67,10 +67,12 @@ plt.show()
 
 for title, rule in (("by sex", by_sex), ("by sex and race", by_both)):
     print(
-        f"{title:16} smallest group {min(rule.record.rows):5,}, certified gap {rule.certificate().gap:.3f}"
+        f"{title:16} smallest group {min(rule.record.rows):5,}, "
+        f"estimated limit {rule.certificate().estimated:.3f}"
     )
 
 rows = fairramp.rows_needed(max_gap=0.05, n_groups=10)
 print(
-    f"\nFor a certified gap of 0.05 each of ten groups needs {rows:,} rows; no labels are needed for them."
+    f"\nTo keep a gap of 0.05 in the population each of ten groups needs {rows:,} rows; "
+    "no labels are needed for them."
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FairrampError,
         FairrampWarning,
         InputError,
+        MonitorFormatError,
         RuleFormatError,
         SummaryFormatError,
         UnseenGroupError,
@@ -34,16 +35,20 @@ if TYPE_CHECKING:
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.hidden import HiddenSplit, hidden_split
+    from fairramp.measure.monitor import Monitor
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
-    from fairramp.rule.record import FitRecord, Rates
+    from fairramp.rule.limits import Bound
+    from fairramp.rule.record import Asked, FitRecord, Rates
     from fairramp.rule.rule import Rule
     from fairramp.show.report import Report
     from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
     "SGD",
+    "Asked",
     "Audit",
+    "Bound",
     "Certificate",
     "Check",
     "Columns",
@@ -54,6 +59,8 @@ __all__ = [
     "GroupScores",
     "HiddenSplit",
     "InputError",
+    "Monitor",
+    "MonitorFormatError",
     "Ramp",
     "RandomizedThresholdOptimizer",
     "Rates",
@@ -98,6 +105,7 @@ _HOMES = {
             "FairrampError",
             "FairrampWarning",
             "InputError",
+            "MonitorFormatError",
             "RuleFormatError",
             "SummaryFormatError",
             "UnseenGroupError",
@@ -113,9 +121,11 @@ _HOMES = {
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
+        "measure.monitor": ("Monitor",),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
-        "rule.record": ("FitRecord", "Rates"),
+        "rule.limits": ("Bound",),
+        "rule.record": ("Asked", "FitRecord", "Rates"),
         "rule.rule": ("Rule",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),

@@ -130,6 +130,10 @@ class SummaryFormatError(FairrampError, ValueError):
     """A stored summary that is damaged, of another version, or not a summary at all."""
 
 
+class MonitorFormatError(FairrampError, ValueError):
+    """A stored monitor that is damaged, of another rule, or not a monitor at all."""
+
+
 class FairrampWarning(_Told, UserWarning):
     """Something that is allowed and that a careful person would want to know."""
 

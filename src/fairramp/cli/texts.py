@@ -22,6 +22,7 @@ from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE, Certificate, certify
 from fairramp.measure.drift import Check
+from fairramp.measure.monitor import Monitor
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
@@ -203,7 +204,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
-        "asked": "; ".join(record.notes(rule.max_gap)) if record else None,
+        "note": "; ".join(record.notes(rule.max_gap)) if record else None,
         "by lot": "only for a score equal to the threshold" if rule.is_hard else ramp,
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",
@@ -268,6 +269,23 @@ def checked(found: Check) -> dict[str, Any]:
         "detectable_gap": found.detectable_gap,
         **_small_groups(found),
         "rest": checked(found.rest) if found.rest else None,
+    }
+
+
+def monitored(found: Monitor) -> dict[str, Any]:
+    """A monitor for machines."""
+    return {
+        "verdict": found.verdict,
+        "has_drifted": found.has_drifted,
+        "alarm": found.alarm,
+        "looks": found.looks,
+        "evidence": found.evidence,
+        "gap": found.gap,
+        "gap_interval": found.gap_interval,
+        "limit": found.limit,
+        "confidence": found.confidence,
+        "groups": list(found.table().rows()),
+        "pair": found.pair,
     }
 
 

@@ -13,7 +13,7 @@ All work is done by `RandomizedThresholdOptimizer`, which has the options that F
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -179,12 +179,14 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             scored.adopt(self.estimator)
         elif kwargs:
             scored.fit(X, labels, sample_weight=weights, **kwargs)
-        self.optimizer_ = RandomizedThresholdOptimizer(
+        has_chances = scored.method == "predict_proba"
+        optimizer = RandomizedThresholdOptimizer if has_chances else _OrderedOptimizer
+        self.optimizer_ = optimizer(
             FrozenEstimator(scored) if self.prefit or kwargs else scored,
             max_gap=0.0 if self.tol is None else self.tol,
             ramp_width=0.0,
             cv=int(np.clip(np.bincount(labels, minlength=2).min(), 2, _PARTS)),
-            predict_method="predict_proba" if scored.method == "predict_proba" else "decision_function",
+            predict_method="predict_proba" if has_chances else "decision_function",
         ).fit(X, labels, sensitive_features=_groups(sensitive_features), sample_weight=weights)
         self.estimator_ = self.optimizer_.estimator_.estimator_
         self.rule_ = self.optimizer_.rule_
@@ -248,6 +250,12 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             "There is no `interpolated_thresholder_`: fairramp decides by one threshold per group. `rule_` has "
             "them, `rule_.table()` shows them, and `rule_.plot()` draws them."
         )
+
+
+class _OrderedOptimizer(RandomizedThresholdOptimizer):
+    """For scores on any scale: as in Fairlearn, nothing but their order counts."""
+
+    _ordered_only: ClassVar = True
 
 
 class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]

@@ -56,7 +56,7 @@ def wilson_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[Flo
     )
 
 
-def kl_interval(rates: Floats, rows: Floats, delta: float) -> tuple[Floats, Floats]:
+def kl_interval(rates: Floats, rows: Floats, delta: float | Floats) -> tuple[Floats, Floats]:
     """Limits that a mean of independent values in [0, 1] crosses with probability δ at most, per side."""
     budget = np.log(1 / delta) / rows
 

@@ -5,7 +5,8 @@ Per group and score Σw and Σw·y are all that labels add to a summary. From th
     m = argmin Σ w (m(x) − y)²   over non-decreasing functions m of the score,
 
 the isotonic regression, is the best guess of P(y = 1 | score) that keeps the scores' order. It chooses rates
-(`target_rate="accuracy"`) and measures calibration; nothing of it is stored in a rule.
+(`target_rate="accuracy"`) and measures calibration; nothing of it is stored in a rule. In a small group it
+follows noise: there `recalibrate` chooses the rates.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from fairramp.core.scales import Scale
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
+from fairramp.fit.recalibrate import LINE_BELOW, effective_rows, line_levels
 
 #: Folds of a calibration error, and from how many rows of a group on two are enough.
 _FOLDS, _MANY_ROWS = 5, 20_000
@@ -35,14 +37,20 @@ class LabelledScores:
         The points.
     positives, square_positives : floats, one per point
         Σ w·y and Σ w²·y of the rows.
+    scale : Scale
+        What the scores mean.
+    ordered_only : bool
+        Whether the scores say nothing but an order; then small groups have no line to be near to.
     """
 
     scores: Summary
     positives: Floats
     square_positives: Floats
+    scale: Scale
+    ordered_only: bool = False
 
     @classmethod
-    def of(cls, sample: Sample) -> Self:
+    def of(cls, sample: Sample, *, ordered_only: bool = False) -> Self:
         """Summarise rows that have outcomes."""
         if sample.outcomes is None:
             raise InputError("must be numbers, got None", argument="labels")
@@ -53,7 +61,9 @@ class LabelledScores:
         positives, squares = (
             np.bincount(index, v * sample.outcomes, minlength=len(points)).astype(np.float64) for v in (w, w * w)
         )
-        return cls(Summary.of_occurring(sample.cells.labels, points), positives, squares)
+        return cls(
+            Summary.of_occurring(sample.cells.labels, points), positives, squares, sample.scale, ordered_only
+        )
 
     @cached_property
     def levels(self) -> Floats:
@@ -66,8 +76,12 @@ class LabelledScores:
 
     @cached_property
     def calibrated(self) -> Summary:
-        """The same rows at their calibrated scores."""
-        at = self.levels
+        """The same rows at calibrated scores: by a line in small groups, by isotonic regression in others."""
+        small = (effective_rows(self.scores) < LINE_BELOW) & (not self.ordered_only)
+        at = self.levels if not small.all() else np.empty(len(self.scores.points))
+        if small.any():
+            lines = line_levels(self.scores, self.positives, self.scale)
+            at = np.where(small[self.scores.points.group], lines, at)
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return Summary(self.scores.labels, join_points([points]))
 
@@ -76,9 +90,9 @@ class LabelledScores:
 
         A group's decisions depend only on its rate and the order of its scores, so that calibrating the scores
         group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates. A rule
-        then selects by the raw scores; where a rate falls inside a block of scores that the regression pooled,
-        that is a little less accurate on the fit rows (0.3 points of 200 rows, 0.03 of 20,000) than the best
-        threshold there, which follows their noise.
+        then selects by the raw scores; where a rate falls inside a block of scores that isotonic regression
+        pooled, that is a little less accurate on the fit rows (0.03 points of 20,000) than the best threshold
+        there, which follows their noise. So it is, on purpose, in small groups.
         """
         return criterion.solve(self.calibrated, Problem(band, Optimal(), 0.5, 0.0, 0.5)).rates
 

@@ -16,6 +16,12 @@ from fairramp.core.table import percentage
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
+#: What to know about a rule whose small groups borrowed.
+_BORROWED = (
+    "small groups borrowed from the others: rates on the fit rows are no longer exactly equal, and only limits "
+    "that hold for any threshold, such as DKW's, apply"
+)
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -125,7 +131,9 @@ class FitRecord:
         The gap that was to hold in the population, where `confidence` was given; the rule's `max_gap` is then the
         smaller one that the fit rows were held to.
     borrowed : tuple of float, or None
-        For ``small_groups="borrow"``, the share of each group's weight that pseudo-rows had.
+        For ``small_groups="borrow"``, which share of each group's weight was pseudo-rows when its ramp was
+        placed. Then rates of the fit rows need not lie in the band, and limits that rely on that do not hold.
+        None if every ramp rests on its group's own rows alone.
 
     Examples
     --------
@@ -173,19 +181,20 @@ class FitRecord:
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05, confidence=0.95)
-        >>> print(rule.record.notes(rule.max_gap)[0].partition(";")[0])
+        >>> print(rule.record.notes(rule.max_gap)[0])
         gap in the population: at most 5 points with 95% confidence (estimated limit)
         """
         asked = self.asked
-        return (
+        found = (
             [
                 f"gap in the population: at most {100 * asked.max_gap:.4g} points with "
-                f"{percentage(asked.confidence)} confidence ({asked.limit} limit); for that the fit rows were "
-                f"held to {100 * max_gap:.2f} points"
+                f"{percentage(asked.confidence)} confidence ({asked.limit} limit)",
+                f"gap that the fit rows were held to for that: {100 * max_gap:.2f} points",
             ]
             if asked
             else []
         )
+        return [*found, *([_BORROWED] if self.borrowed else [])]
 
     @property
     def gap_before(self) -> float:

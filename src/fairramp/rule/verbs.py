@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fairramp.deploy.torch import DecidingModule, RampModule
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
+    from fairramp.measure.monitor import Monitor
     from fairramp.show.report import Report
 
 
@@ -201,6 +202,21 @@ class Verbs(Drawn):
         from fairramp.measure.drift import check
 
         return check(self, scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
+
+    def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
+        """Watch rows that come in batches, or one by one, and look as often as you like; see `fairramp.Monitor`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
+        >>> rule.monitor().update(data.score, data.sex).has_drifted
+        False
+        """
+        from fairramp.measure.monitor import Monitor
+
+        return Monitor(self, confidence)
 
     def report(
         self: Any,

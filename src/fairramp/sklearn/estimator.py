@@ -1,9 +1,9 @@
 """RandomizedThresholdOptimizer: a rule and its classifier as one scikit-learn estimator.
 
-    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_rule  →  train it on all rows
-    a FrozenEstimator           →  its scores of the rows           →  fit_rule
+    a classifier to be trained  →  cross-fitted scores of the rows  →  fit_sample  →  train it on all rows
+    a FrozenEstimator           →  its scores of the rows           →  fit_sample
 
-All mathematics is in `fit_rule` and `Rule`; this shell brings scores, groups and labels to them.
+All mathematics is in `fit_sample` and `Rule`; this shell brings scores, groups and labels to them.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -24,9 +24,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 from fairramp.core.checks import check_length, check_number, check_option
 from fairramp.data.arrays import as_weights
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.data.sample import encode_strata
+from fairramp.data.sample import Sample, encode_strata
 from fairramp.errors import InputError, warn
-from fairramp.fit.fit import fit_rule
+from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.rule.draws import decide
@@ -54,6 +54,7 @@ _SETTINGS = (
     "target_rate",
     "unseen_group",
     "criterion",
+    "small_groups",
     "solver",
     "confidence",
     "confidence_limit",
@@ -72,7 +73,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
         already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
         trained on, and learns the rule alone.
-    max_gap, ramp_width, ramp, unseen_group, criterion
+    max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
         As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
@@ -140,6 +141,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
+    #: Whether scores say nothing but an order, so that they are never taken for nearly calibrated.
+    _ordered_only: ClassVar = False
 
     def __init__(
         self,
@@ -152,6 +155,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         cutoff: float = 0.5,
         solver: Any = "exact",
         criterion: str = "parity",
+        small_groups: str = "alone",
         confidence: float | None = None,
         confidence_limit: str = "estimated",
         strata: Any = None,
@@ -169,6 +173,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.cutoff = cutoff
         self.solver = solver
         self.criterion = criterion
+        self.small_groups = small_groups
         self.confidence = confidence
         self.confidence_limit = confidence_limit
         self.strata = strata
@@ -274,16 +279,20 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             needed="{y}, the true outcomes of all rows",
         )
         cutoff = float(self.cutoff)
-        rule = fit_rule(
+        settings = replace(
+            asked,
+            scale=scale,
+            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
+        )
+        sample = Sample.of_arrays(
             rows.scores,
             rows.codes,
             rows.labels if asked.needs_labels else None,
-            cutoff=cutoff if scale == "probability" else float(np.clip(logit(cutoff), -700, 700)),
-            scale=scale,
-            sample_weight=rows.weights,
+            scale=settings.meaning,
             strata=rows.strata,
-            **{name: getattr(self, name) for name in _SETTINGS},
+            sample_weight=rows.weights,
         )
+        rule = fit_sample(sample, settings, ordered_only=self._ordered_only)
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 

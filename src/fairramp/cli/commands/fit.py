@@ -53,6 +53,10 @@ def fit(
         Literal["error", "pooled", "original"],
         Parameter(help="A group that the fit never saw: refuse, common threshold, or classifier's decision."),
     ] = "error",
+    small_groups: Annotated[
+        Literal["alone", "borrow"],
+        Parameter(help="Whether a group with few rows goes by these alone, or also by the other groups' scores."),
+    ] = "alone",
     cutoff: Cutoff = None,
     scale: Scale = None,
     confidence: Annotated[
@@ -109,6 +113,7 @@ def fit(
                 unseen_group=unseen_group,
                 confidence=confidence,
                 confidence_limit=confidence_limit,
+                small_groups=small_groups,
                 date=date,
             )
         certificate = found.certificate(confidence or 0.95)

@@ -1,0 +1,455 @@
+"""Monitor: whether the gap of new rows exceeds its estimated limit, asked as often as one likes.
+
+Of each group only the rows and the sum of their chances are kept; `measure.evidence` says what they show. The
+alarm is raised when the evidence reaches 1/δ, and stays.
+"""
+
+import hashlib
+import os
+import textwrap
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from msgspec import Meta
+
+from fairramp.core.cells import cell_columns, largest_gap, widest
+from fairramp.core.checks import check_number
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.labels import Label, label_key, show_label
+from fairramp.core.table import Table, notebook_html, one_line, percentage
+from fairramp.data import documents
+from fairramp.data.files import write_text
+from fairramp.errors import InputError, MonitorFormatError
+from fairramp.measure.certificate import PLAIN
+from fairramp.measure.evidence import log_evidence, rate_limits
+from fairramp.measure.means import mean_chances
+from fairramp.measure.parts import Part, parts_of
+from fairramp.measure.verdict import Verdict
+from fairramp.rule.limits import certifiable
+from fairramp.rule.rule import Rule
+
+
+class GroupEntry(documents.Shape, frozen=True):
+    """What is kept of a group: its rate on the fit rows, its rows since, and the sum of their chances."""
+
+    label: documents.PlainLabel
+    fit_rate: documents.Share
+    rows: documents.Count
+    selected: documents.Nonnegative
+
+
+class PartEntry(documents.Shape, frozen=True):
+    """Groups that are compared, by their places, and the estimated limit of their gap."""
+
+    places: tuple[documents.Count, ...]
+    limit: documents.Share
+
+
+class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
+    """A monitor's state."""
+
+    words: ClassVar = {
+        "noun": "monitor",
+        "again": "begin again with a new file",
+        "mend": "begin again with a new file",
+    }
+    refused = MonitorFormatError
+
+    rule: str
+    confidence: Annotated[float, Meta(ge=0.5, lt=1.0)]
+    groups: tuple[GroupEntry, ...]
+    parts: tuple[PartEntry, ...]
+    looks: documents.Count
+    alarm: documents.Count | None
+    batches: tuple[str, ...]
+
+
+class Monitor:
+    """Whether the gap of new rows exceeds its estimated limit, looked at after every batch, or every row.
+
+    Made by `Rule.monitor`. While the gap is at most the limit, the alarm is ever raised with probability
+    1 − `confidence` at most, however often one looks. The limit itself, the estimated one of the rule's
+    certificate, holds with the same confidence. Each row counts once: there are no weights. The gap is that of
+    all rows since the monitor was made; a new one, once in a while, finds late drifts sooner.
+
+    Parameters
+    ----------
+    rule : Rule
+        With the record of its fit.
+    confidence : float, default 0.95
+        Of the estimated limit, and of the alarm.
+
+    Examples
+    --------
+    >>> import fairramp
+    >>> data = fairramp.datasets.load_adult_scores()
+    >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+    >>> monitor = rule.monitor()
+    >>> for night in range(12000, 24000, 2000):
+    ...     rows = slice(night, night + 2000)
+    ...     found = monitor.update(data.score[rows], data.sex[rows])
+    >>> found.has_drifted, found.looks
+    (False, 6)
+    """
+
+    def __init__(self, rule: Rule, confidence: float = 0.95) -> None:
+        if not isinstance(rule, Rule):
+            raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
+        self._rule = rule
+        self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
+        record = certifiable(rule)
+        self._fit_rates: Floats = np.array(record.rates["selection"].after)
+        self._parts = parts_of(rule, self._confidence)
+        self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
+        self._selected: Floats = np.zeros(len(rule.groups))
+        self._looks = 0
+        self._alarm: int | None = None
+        self._batches: tuple[str, ...] = ()
+
+    # Rows in, and files ------------------------------------------------------------------------------
+
+    def update(self, scores: Any, groups: Any, *, strata: Any = None, batch: str | None = None) -> Self:
+        """Add rows and look.
+
+        Parameters
+        ----------
+        scores, groups, strata
+            As for `Rule.probabilities`; rows of groups that the rule does not know are left out, as in
+            `Rule.check`. No row may be added twice.
+        batch : str, optional
+            A name for these rows, such as a date. A name that was used before is refused, so that a job that is
+            run again does not count its rows twice.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> monitor = fairramp.fit_rule(data.score[:12000], data.sex[:12000]).monitor()
+        >>> found = monitor.update(data.score[12000:], data.sex[12000:], batch="2026-01-31")
+        >>> found.rows
+        (4118, 8303)
+        """
+        if batch is not None:
+            self._check_batch(batch)
+        seen = mean_chances(self._rule, scores, groups, strata, None)
+        places = {label_key(label): k for k, label in enumerate(self._rule.groups)}
+        seats = [places[label_key(label)] for label in seen.groups]
+        self._rows[seats] += np.array(seen.rows, dtype=np.int64)
+        self._selected[seats] += seen.rates * np.array(seen.rows)
+        self._selected = np.minimum(self._selected, self._rows)  # rounding
+        self._looks += 1
+        if batch is not None:
+            self._batches += (batch,)
+        if self._alarm is None and self._log_evidence() >= -np.log1p(-self._confidence):
+            self._alarm = self._looks
+        return self
+
+    def _check_batch(self, batch: str) -> None:
+        if not isinstance(batch, str) or not batch:
+            raise InputError("must be a text", argument="batch", got=batch)
+        if batch in self._batches:
+            raise InputError(
+                "was added before, so nothing is added",
+                argument="batch",
+                got=batch,
+                remedy="if these are other rows, give them another name",
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to a small JSON file, which appears whole or not at all; it holds no rows.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rule.monitor().update(data.score[12000:], data.sex[12000:]).save(Path(folder) / "state.json")
+        ...     fairramp.Monitor.load(Path(folder) / "state.json", rule).looks
+        1
+        """
+        labels: tuple[Any, ...] = self._rule.groups
+        columns = (labels, self._fit_rates.tolist(), self._rows.tolist(), self._selected.tolist())
+        document = MonitorFile(
+            version=documents.VERSION,
+            sha256="",
+            rule=self._rule.fingerprint,
+            confidence=self._confidence,
+            groups=tuple(GroupEntry(*entry) for entry in zip(*columns, strict=True)),
+            parts=tuple(PartEntry(tuple(part.places.tolist()), part.limit) for part in self._parts),
+            looks=self._looks,
+            alarm=self._alarm,
+            batches=self._batches,
+        )
+        write_text(Path(path), documents.written(document, indent=1), "the monitor")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], rule: Rule, *, confidence: float | None = None) -> Self:
+        """Go on from a file.
+
+        Parameters
+        ----------
+        path : str or path
+            What `save` has written.
+        rule : Rule
+            The rule that the monitor was made for; another one is refused.
+        confidence : float, optional
+            Refused unless it is that of the file.
+
+        Raises
+        ------
+        MonitorFormatError
+            If the file is not a monitor of this rule, or not as it was written; the message says why.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> rule = fairramp.Rule.load("rule.json")  # doctest: +SKIP
+        >>> monitor = fairramp.Monitor.load("state.json", rule)  # doctest: +SKIP
+        """
+        return documents.load(path, MonitorFile, partial(cls._restored, rule, confidence))
+
+    @classmethod
+    def _restored(cls, rule: Rule, confidence: float | None, document: MonitorFile) -> Self:
+        if not isinstance(rule, Rule):
+            raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
+        entries = document.groups
+        if document.rule != rule.fingerprint or [label_key(entry.label) for entry in entries] != [
+            label_key(label) for label in rule.groups
+        ]:
+            raise InputError(
+                "The monitor is of another rule, with fingerprint {theirs:.12}…, not {ours:.12}…",
+                remedy="pass that rule, or begin again with a new file",
+                theirs=document.rule,
+                ours=rule.fingerprint,
+            )
+        if confidence not in (None, document.confidence):
+            raise InputError(
+                "The monitor has the confidence {theirs!r}, not {ours!r}, and an alarm keeps its confidence",
+                remedy="leave {confidence} out, or begin again with a new file",
+                theirs=document.confidence,
+                ours=confidence,
+            )
+        found = cls(rule, document.confidence)
+        wrong = {
+            '"parts" must be those of the rule': [entry.places for entry in document.parts]
+            != [tuple(part.places.tolist()) for part in found._parts],
+            '"selected" must not be larger than "rows"': any(entry.selected > entry.rows for entry in entries),
+            '"alarm" must be one of the looks': document.alarm is not None
+            and not 1 <= document.alarm <= document.looks,
+            '"batches" must be no more than the looks, and each once': len(document.batches) > document.looks
+            or len(set(document.batches)) < len(document.batches),
+        }
+        for sentence in [sentence for sentence, holds in wrong.items() if holds]:
+            raise InputError(sentence)
+        # A bet must not change while it runs: limits and priors are those it began with.
+        found._parts = [
+            replace(part, limit=entry.limit) for part, entry in zip(found._parts, document.parts, strict=True)
+        ]
+        found._fit_rates = np.array([entry.fit_rate for entry in entries])
+        found._rows = np.array([entry.rows for entry in entries], dtype=np.int64)
+        found._selected = np.array([entry.selected for entry in entries])
+        found._looks, found._alarm, found._batches = document.looks, document.alarm, document.batches
+        return found
+
+    # What the rows show ------------------------------------------------------------------------------
+
+    @property
+    def confidence(self) -> float:
+        """Of the estimated limit, and of the alarm."""
+        return self._confidence
+
+    @property
+    def looks(self) -> int:
+        """How often rows were added."""
+        return self._looks
+
+    @property
+    def batches(self) -> tuple[str, ...]:
+        """Names of the batches that had one."""
+        return self._batches
+
+    @property
+    def alarm(self) -> int | None:
+        """The look at which the alarm was raised; None if it was not."""
+        return self._alarm
+
+    @property
+    def groups(self) -> tuple[Label, ...]:
+        """The rule's groups."""
+        return self._rule.groups
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Rows of each group so far."""
+        return tuple(self._rows.tolist())
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Expected selection rate of each group so far; NaN where it has no rows."""
+        return tuple(np.where(self._rows > 0, self._means(), np.nan).tolist())
+
+    @property
+    def evidence(self) -> float:
+        """Evidence that the gap exceeds its limit: 1 before the first row, the alarm at 1/(1 − `confidence`)."""
+        return float(np.exp(min(self._log_evidence(), 700.0)))
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether the alarm was raised, at this look or an earlier one."""
+        return self._alarm is not None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Exceeded once the alarm was raised; within if the limits of all rates show it; otherwise undecided."""
+        if self.has_drifted:
+            return Verdict.EXCEEDED
+        seen = self._compared()
+        within = seen and all(self._interval(part.places)[1] <= part.limit for part in seen)
+        return Verdict.WITHIN if within else Verdict.UNDECIDED
+
+    @property
+    def limit(self) -> float:
+        """The estimated limit of `gap`."""
+        return self._furthest().limit
+
+    @property
+    def gap(self) -> float:
+        """Largest difference between two groups' rates so far.
+
+        For rules within strata, of the stratum furthest above its own limit. Where a few small groups make the
+        limit wide, of all groups or of the others, whichever is further above its limit.
+        """
+        return largest_gap(self._means()[self._furthest().places]) if self._compared() else 0.0
+
+    @property
+    def gap_interval(self) -> tuple[float, float]:
+        """Limits of `gap` that hold at all looks together."""
+        return self._interval(self._furthest().places) if self._compared() else (0.0, 1.0)
+
+    @property
+    def pair(self) -> tuple[Label, Label] | None:
+        """The groups with the highest and the lowest rate, whose difference is `gap`."""
+        if not self._compared():
+            return None
+        places = self._furthest().places
+        rates = self._means()[places]
+        return self.groups[places[int(rates.argmax())]], self.groups[places[int(rates.argmin())]]
+
+    def table(self) -> Table:
+        """One row per group: its rows so far, its rate on the fit rows and since, and limits of the latter.
+
+        The limits hold for all groups at all looks together, with the monitor's confidence.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> print(rule.monitor().update(data.score[12000:], data.sex[12000:]).table())
+        group       n    rate    rate     now     now
+                         then     now    from      to
+        ------  -----  ------  ------  ------  ------
+        Female  4,118  0.2000  0.2051  0.1846  0.2267
+        Male    8,303  0.2000  0.2075  0.1926  0.2231
+        """
+        lower, upper = self._ends()
+        return Table(
+            cell_columns(self.groups, stratified=self._rule.stratified)
+            | {
+                "n": self.rows,
+                "rate_then": self._fit_rates,
+                "rate_now": np.array(self.rates),
+                "now_from": lower,
+                "now_to": upper,
+            }
+        )
+
+    def sentence(self) -> str:
+        """The verdict with its numbers.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> print(rule.monitor().sentence())
+        Nothing to compare yet: the estimated limit of the gap is 1.6 points.
+        """
+        limit = PLAIN.limit(self.limit)
+        if not self._compared():
+            return f"Nothing to compare yet: the estimated limit of the gap is {limit}."
+        low, high = (f"{100 * end:.1f}" for end in self.gap_interval)
+        rows = f"{PLAIN.gap(self.gap)} [{low}, {high}] on {int(self._rows.sum()):,} rows"
+        if self._alarm is not None:
+            when = f"{self._alarm:,} of {self._looks:,}"
+            return f"Above the estimated limit of {limit} since look {when}: the gap is now {rows}."
+        if self.verdict is Verdict.WITHIN:
+            return f"The gap is within the estimated limit of {limit}: {rows}."
+        return f"No sign that the gap exceeds the estimated limit of {limit}: {rows}."
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(part, 80) for part in self._sentences())
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._sentences(), self.table())
+
+    def _sentences(self) -> list[str]:
+        first, error = self.sentence(), percentage(round(1 - self._confidence, 12))
+        if (pair := self.pair) is not None:
+            named = dict(zip(map(label_key, self.groups), self.rates, strict=True))
+            far = (f"{one_line(show_label(label))} {100 * named[label_key(label)]:.1f}%" for label in pair)
+            first += f" Furthest apart: {', '.join(far)}."
+        looks = f"{self._looks:,} look{'' if self._looks == 1 else 's'}"
+        return [
+            first,
+            f"Evidence of a larger gap: {self.evidence:.3g} after {looks}; the alarm is raised at "
+            f"{1 / (1 - self._confidence):.4g}. While the gap is within the limit, the chance that it is ever "
+            f"raised is at most {error}, however often you look. The limit itself holds with "
+            f"{percentage(self._confidence)} confidence.",
+        ]
+
+    # Numbers -----------------------------------------------------------------------------------------
+
+    def _means(self) -> Floats:
+        """Rates so far, those of the fit where there are no rows."""
+        return np.where(self._rows > 0, self._selected / np.maximum(self._rows, 1), self._fit_rates)
+
+    def _compared(self) -> list[Part]:
+        """The parts with two groups or more that have rows, and of each only these groups."""
+        seen = (replace(part, places=part.places[self._rows[part.places] > 0]) for part in self._parts)
+        return [part for part in seen if len(part.places) > 1]
+
+    def _furthest(self) -> Part:
+        """The part that is furthest above its limit; the first while nothing can be compared."""
+        means, found = self._means(), self._compared() or self._parts[:1]
+        return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
+
+    def _ends(self) -> tuple[Floats, Floats]:
+        return rate_limits(self._rows, self._selected, self._fit_rates, 1 - self._confidence)
+
+    def _interval(self, places: Integers) -> tuple[float, float]:
+        """Limits of a gap."""
+        lower, upper = self._ends()
+        # One group's lower limit less another's upper is `widest` with the limits exchanged.
+        return max(widest(upper[places], lower[places]), 0.0), widest(lower[places], upper[places])
+
+    def _log_evidence(self) -> float:
+        compared = [(part.places, part.limit) for part in self._parts]
+        return log_evidence(self._rows, self._selected, self._fit_rates, compared)
+
+
+def rows_fingerprint(rule: Rule, scores: Any, groups: Any, strata: Any = None) -> str:
+    """A name for rows by what they are, whatever their order: the same file has the same one."""
+    sample = rule.sample(scores, groups, strata=strata)
+    codes = sample.cells.block(0, len(sample))
+    order = np.lexsort((sample.scores, codes))
+    digest = hashlib.sha256(repr(list(map(show_label, sample.cells.labels))).encode())
+    digest.update(np.bincount(codes, minlength=len(sample.cells.labels)).astype("<i8").tobytes())
+    digest.update(np.ascontiguousarray(sample.scores[order], dtype="<f8").tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,103 @@
+"""`fairramp monitor`: a state file that grows batch by batch, and an exit code to act on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fairramp import Monitor
+from samples import quiet_fit
+from shell import Inside
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(["men", "women"], 2000)
+SCORES = RNG.random(4000).round(4)
+MONITOR = ("monitor", "rule.json", "new.csv", "--score", "p", "--state", "state.json")
+
+
+@pytest.fixture
+def inside(tmp_path):
+    shell = Inside(tmp_path)
+    rule = quiet_fit(SCORES, {"unit": GROUPS})
+    rule.save(tmp_path / "rule.json")
+    shell.rule = rule
+    return shell
+
+
+def batch(shell, seed, by=0.0, n=300):
+    """Fresh rows, the women's scores lower by so much; in the file and as arrays."""
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(["men", "women"], n)
+    scores = np.clip(rng.random(n) - by * (groups == "women"), 0, 1).round(4)
+    lines = [f"{p},{g}" for p, g in zip(scores, groups, strict=True)]
+    shell.write("new.csv", "\n".join(["p,unit", *lines]) + "\n")
+    return scores, groups
+
+
+def test_batch_by_batch_it_says_what_the_library_says(inside):
+    monitor, codes = inside.rule.monitor(), []
+    for seed in range(8):
+        monitor.update(*batch(inside, seed, by=0.2 if seed > 1 else 0.0))
+        done = inside(*MONITOR, code=int(monitor.has_drifted))
+        codes.append(int(monitor.has_drifted))
+        word = "FAILED" if monitor.has_drifted else "undecided"
+        assert f"Monitor {word}: {monitor.sentence()}" in " ".join(done.stdout.split())
+        assert repr(monitor) in done.stdout
+    assert codes[0] == 0
+    assert codes[-1] == 1
+    assert codes == sorted(codes)  # the alarm stays
+    saved = Monitor.load(inside.folder / "state.json", inside.rule)
+    assert (saved.rows, saved.alarm, saved.looks) == (monitor.rows, monitor.alarm, 8)
+    assert saved.evidence == pytest.approx(monitor.evidence, rel=1e-9)  # rows are summed up in another order
+
+
+def test_for_machines_and_quietly(inside):
+    batch(inside, 0, by=0.5, n=1000)
+    content = json.loads(inside(*MONITOR, "--json", code=1).stdout)
+    assert (content["command"], content["verdict"], content["alarm"]) == ("monitor", "exceeded", 1)
+    assert (content["looks"], content["confidence"]) == (1, 0.95)
+    assert [row["group"] for row in content["groups"]] == ["men", "women"]
+    batch(inside, 1)
+    done = inside(*MONITOR, "-q", code=1)
+    assert done.stdout == ""
+    assert done.stderr.startswith("warning: monitor failed: Above the estimated limit of ")
+
+
+def test_the_same_rows_are_not_counted_twice(inside):
+    scores, groups = batch(inside, 0)
+    inside(*MONITOR)
+    before = (inside.folder / "state.json").read_bytes()
+    refused = (
+        "These rows are already in state.json, and nothing was added; if these are other people, pass --batch"
+    )
+    assert inside.error(*MONITOR).startswith(refused)
+    lines = [f"{p},{g}" for p, g in zip(scores[::-1], groups[::-1], strict=True)]  # in another order
+    inside.write("new.csv", "\n".join(["p,unit", *lines]) + "\n")
+    assert inside.error(*MONITOR).startswith(refused)
+    assert (inside.folder / "state.json").read_bytes() == before
+    content = json.loads(inside(*MONITOR, "--batch", "tuesday", "--json").stdout)
+    assert (content["looks"], content["batch"]) == (2, "tuesday")
+    assert "The batch 'tuesday' is already in state.json" in inside.error(*MONITOR, "--batch", "tuesday")
+
+
+def test_a_state_of_something_else_is_refused(inside):
+    batch(inside, 0)
+    inside(*MONITOR)
+    batch(inside, 1)
+    assert "has the confidence 0.95, not 0.9" in inside.error(*MONITOR, "--confidence", "0.9")
+    quiet_fit(SCORES, {"unit": GROUPS}, max_gap=0.1).save(inside.folder / "other.json")
+    assert "is of another rule" in inside.error("monitor", "other.json", *MONITOR[2:])
+    assert "Not a monitor" in inside.error(*MONITOR[:-1], "rule.json")
+    path = inside.folder / "state.json"
+    path.write_text(path.read_text().replace('"looks": 1', '"looks": 2'))
+    assert "The checksum does not fit the content" in inside.error(*MONITOR)
+
+
+def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):
+    quiet_fit(SCORES, {"unit": GROUPS}, unseen_group="pooled").save(inside.folder / "rule.json")
+    batch(inside, 0)
+    with (inside.folder / "new.csv").open("a") as file:
+        file.write("0.5,others\n" * 40)
+    done = inside(*MONITOR)
+    assert done.stdout.startswith("300 rows of state.json, by unit\n")
+    assert "40 rows left out: of groups that the fit did not see." in done.stdout
