@@ -36,6 +36,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     keygen.keygen,
     apply.apply,
     check.check,
+    monitor.monitor,
     rows_needed.rows_needed,
     frontier.frontier,
     demo.demo,
