@@ -16,6 +16,7 @@ from fairramp.cli.commands import (
     fit,
     frontier,
     keygen,
+    monitor,
     report,
     rows_needed,
     show,
