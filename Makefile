@@ -21,7 +21,7 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
 help:  ## show what can be made
@@ -78,8 +78,11 @@ fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of ather
 fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
 	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
 
-nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, certificates
+nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, how often limits hold
 	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
+
+coverage-page: $(READY)  ## docs/coverage.md: how often limits hold, simulated (fifteen minutes)
+	$(BIN)/python -m scripts.coverage_study run
 
 nox: $(DEV)  ## every environment that is promised: oldest, bare and newest versions, packages (an hour)
 	$(BIN)/nox

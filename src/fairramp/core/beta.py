@@ -59,10 +59,8 @@ def _range_quantile(smallest: Floats, largest: Floats, confidence: float) -> flo
     if n_groups == 1:
         return 0.0
     for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
-        fixed = np.flatnonzero(law <= 0)
-        if len(fixed):
-            free = np.delete(other, fixed, axis=1) if len(fixed) == 1 else other
-            return _reach(free, end, confidence)
+        if (law <= 0).any():
+            return _reach(other, end, confidence)  # of any group, also of one that selects nobody here
     if n_groups > _MAX_EXACT_GROUPS:
         return _union(smallest, largest, confidence)
     tail = (1 - confidence) * 1e-5 / n_groups

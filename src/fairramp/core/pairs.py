@@ -20,6 +20,7 @@ its own to state.
 Reference: P. Massart, The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Ann. Prob. 1990.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,14 @@ def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
     >>> bool(pair_factor(np.array([1000.0, 1000.0]), None, 0.95) < 1.62)
     True
     """
+    return _pair_factor(tuple(rows.tolist()), None if strata is None else tuple(strata), confidence)
+
+
+@lru_cache(maxsize=64)  # a fit with `confidence` asks many times about the same sizes
+def _pair_factor(rows: tuple[float, ...], strata: tuple[int, ...] | None, confidence: float) -> float:
     shares: list[Floats] = []
     for part in strata_slices(strata, len(rows)):
-        n = rows[part]
+        n = np.array(rows[part])
         first, second = np.triu_indices(len(n), k=1)
         # The squared share of the larger half-width; S_k + D_l and S_l + D_k have the same law up to exchange.
         shares.append(np.maximum(n[first], n[second]) / (n[first] + n[second]))

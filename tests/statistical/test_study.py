@@ -1,0 +1,90 @@
+"""The coverage study: cells of every kind, a dozen quickly and all of them by `make nightly`."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import expit
+from scripts import coverage_study as study
+from scripts.coverage_study import Cell
+
+CELLS = study.cells()
+#: Cells of every kind that are quickly simulated.
+SMALL = [i for i, cell in enumerate(CELLS) if sum(cell.sizes) <= 1_500 and len(cell.sizes) <= 6]
+QUICK = SMALL[:: len(SMALL) // 12][:12]
+
+
+# The study itself ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("foot", "width"),
+    [(0.2, 0.3), (-0.1, 0.5), (0.9, 0.5), (0.01, 0.001), (0.5, 0.0), (-0.3, 0.2), (1.0, 0.1), (0.0, 1.0)],
+)
+@pytest.mark.parametrize(("mu", "sigma"), [(-1.0, 1.2), (-4.0, 0.5), (2.0, 2.5)])
+def test_true_rates_are_those_of_the_law(foot, width, mu, sigma):
+    def chance(z):
+        x = expit(mu + sigma * z)
+        return float(x > foot) if width == 0 else float(np.clip((x - foot) / width, 0, 1))
+
+    # Over the law of the scores, not over thresholds; kinks are named.
+    kinks = [(math.log(t / (1 - t)) - mu) / sigma for t in (foot, foot + width) if 0 < t < 1]
+    ends = [-12.0, *sorted(z for z in kinks if -12 < z < 12), 12.0]
+    parts = (
+        integrate.quad(lambda z: chance(z) * stats.norm.pdf(z), a, b, limit=200)[0]
+        for a, b in itertools.pairwise(ends)
+    )
+    assert study.true_rate(foot, width, mu, sigma) == pytest.approx(sum(parts), abs=1e-8)
+
+
+def test_cells_are_what_they_say():
+    assert len(CELLS) == len(set(CELLS)) > study.DRAWN
+    drawn = study.drawn_cells()
+    assert {cell.weights for cell in drawn} == set(study.WEIGHTS)
+    assert {cell.target for cell in drawn} == {"number", "optimal", "accuracy", "base_rate"}
+    assert {cell.max_gap for cell in drawn} == {0.0, 0.02, 0.05}
+    for values, low, high in (
+        ([cell.rate for cell in drawn], 0.01, 0.5),
+        ([len(cell.sizes) for cell in drawn], 2, 20),
+        ([max(cell.sizes) for cell in drawn], 30, 20_000),
+        ([cell.ramp_width for cell in drawn], 0.0, 0.5),
+    ):
+        assert low <= min(values) <= 1.1 * low + 1e-9
+        assert 0.9 * high <= max(values) <= high
+    # The middle group's own rate, and its base rate.
+    assert stats.norm.cdf(Cell((50,) * 3, 0.2, "optimal").middles[1] / 1.2) == pytest.approx(0.2)
+    middle = Cell((50,) * 3, 0.2, "base_rate").middles[1]
+    mean = integrate.quad(lambda z: expit(middle + 1.2 * z) * stats.norm.pdf(z), -12, 12)[0]
+    assert mean == pytest.approx(0.2, abs=1e-6)
+
+
+def test_limits_that_are_too_short_fail(monkeypatch):
+    # In the exact case the limit is the gap's quantile at 95 %: at 60 % of it the study must raise an alarm.
+    cell = Cell((300, 300), 0.2)
+    assert study.failures(cell, study.run_cell(cell, 150, 0)) == []
+    real = study.limits
+    monkeypatch.setattr(study, "limits", lambda rule: (0.6 * real(rule)[0], 0.6 * real(rule)[1]))
+    assert study.failures(cell, study.run_cell(cell, 150, 0)) == ["estimated", "proven"]
+    monkeypatch.setattr(study, "limits", lambda rule: (1.0, real(rule)[1]))
+    assert study.failures(cell, study.run_cell(cell, 20, 0)) == ["withheld"]
+    assert study.failures(replace(cell, rate=0.01), study.run_cell(cell, 20, 0)) == []
+
+
+# What it finds ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("i", QUICK)
+def test_limits_hold_in_a_dozen_cells(i):
+    found = study.run_cell(CELLS[i], 40, i)
+    assert study.failures(CELLS[i], found) == [], (CELLS[i], found)
+
+
+@pytest.mark.nightly
+def test_limits_hold_in_every_cell():
+    results = study.run(list(enumerate(CELLS)), study.REPLICATES)
+    failed = {i: (why, CELLS[i], r) for i, r in enumerate(results) if (why := study.failures(CELLS[i], r))}
+    print(f"{len(CELLS)} cells, {study.REPLICATES} fits each: {len(failed)} fail")
+    assert failed == {}

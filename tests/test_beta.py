@@ -1,0 +1,35 @@
+"""The range of Beta draws where a group selects nobody or everybody, against draws of the same law."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairramp.core.beta import range_quantiles
+
+
+def worst_range(rows, lower, upper, confidence, n_draws=200_000):
+    """The quantile of the largest difference between one group's upper and another's lower law, by simulation."""
+    u = np.random.default_rng(0).random((n_draws, len(rows)))
+    low, high = (
+        np.stack(
+            [
+                np.full(n_draws, float(m > n)) if m in (0, n + 1) else stats.beta.ppf(u[:, k], m, n + 1 - m)
+                for k, (n, m) in enumerate(zip(rows, law, strict=True))
+            ]
+        )
+        for law in (lower, upper)
+    )
+    apart = high[:, None] - low[None]
+    apart[np.arange(len(rows)), np.arange(len(rows))] = -1
+    return np.quantile(apart.max(axis=(0, 1)), confidence)
+
+
+@pytest.mark.parametrize("everybody", [False, True])
+@pytest.mark.parametrize(("rows", "m"), [((771, 42), (5, 0)), ((42, 771), (2, 0)), ((50, 50, 2_000), (0, 0, 9))])
+def test_a_group_that_selects_nobody_may_have_the_highest_rate_if_it_is_small(rows, m, everybody):
+    # 0 of 42 selected says less than 5 of 771.
+    n, m = np.array(rows, dtype=float), np.array(m, dtype=float)
+    lower, upper = (n - m, n - m + 1) if everybody else (m, m + 1)
+    [found] = range_quantiles(n, lower, upper, None, 0.95)
+    expected = worst_range(n, lower, upper, 0.95)
+    assert 0.99 * expected <= found <= 1.2 * expected
