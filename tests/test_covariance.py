@@ -276,8 +276,8 @@ def test_a_check_within_strata_looks_at_each_stratum():
     assert rule.check(drifted, sex, strata=stratum).has_drifted
 
 
-def test_each_stratum_is_checked_against_its_own_promise():
-    """A small stratum, of which little can be promised, does not hide drift in a large one."""
+def test_each_stratum_is_checked_against_its_own_limit():
+    """A small stratum, whose limit is wide, does not hide drift in a large one."""
     scores, sex, stratum = departments(60_000, 2, seed=8)
     stratum[:] = 0
     stratum[:60] = 1
@@ -285,8 +285,8 @@ def test_each_stratum_is_checked_against_its_own_promise():
     found = rule.check(np.clip(scores + 0.2 * sex * (stratum == 0), 0, 1), sex, strata=stratum)
     assert found.has_drifted
     assert found.stratum == 0
-    assert found.promised < 0.05
-    assert "It is that of stratum 0." in repr(found).replace("\n", " ")
+    assert found.limit < 0.05
+    assert "This is stratum 0." in repr(found).replace("\n", " ")
 
 
 def test_rows_of_unknown_strata_are_left_out_of_a_check():

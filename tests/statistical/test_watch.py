@@ -1,4 +1,4 @@
-"""Monitors, counted often: false alarms over whole runs, and rows until a drift is found; run by `make nightly`.
+"""Monitors and checks, counted often: false alarms, and what is found; run by `make nightly`.
 
 Counts are drawn from their law. A fit leaves each group's true rate at a Beta draw around the common one, as the
 rank of its threshold says.
@@ -11,6 +11,7 @@ from scipy import stats
 from fairramp.core.intervals import gap_interval
 from fairramp.measure.evidence import log_evidence
 from fairramp.rule.limits import FitSample, limits_of
+from samples import quiet_fit
 
 pytestmark = pytest.mark.nightly
 
@@ -84,3 +85,41 @@ def test_the_median_delay_is_at_most_half_more_than_a_fixed_sample_needs(rows, d
     delay = np.median(np.where(found > 0, found, np.inf)) * each.sum()
     print(f"{rows}, rate {rate}, drift {drift:+}: {delay:.0f} rows, fixed {high:.0f}: {delay / high:.2f}")
     assert delay <= 1.5 * high
+
+
+# Checks -------------------------------------------------------------------------------------------
+
+
+def rows_of(rng, sizes, rule=None, k=None, rate=None):
+    """Uniform scores; group k selected at a rate of its own."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    scores = rng.random(len(groups))
+    if k is not None:
+        threshold, mine = rule.thresholds[k], groups == k
+        yes = rng.random(sizes[k]) < rate
+        scores[mine] = np.where(yes, min(threshold + 0.02, 1), max(threshold - 0.02, 0))  # beside the ramp
+    return scores, groups
+
+
+CHECKED = [(1000, 1000), (1800, 200), (200, 200), (10_000, 1000), (1000,) * 5, (3000, 1000, 500, 200, 100)]
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.5])
+@pytest.mark.parametrize("sizes", CHECKED)
+def test_a_check_is_wrong_as_rarely_and_finds_as_often_as_it_says(sizes, rate):
+    """Fits and new rows of one size; then the smallest group drifts to the rates that are said to be found."""
+    rng, n, smallest = np.random.default_rng(2), 400, int(np.argmin(sizes))
+    alarms, found = 0, {"found_below": 0, "found_above": 0}
+    for _ in range(n):
+        rule = quiet_fit(*rows_of(rng, sizes), target_rate=rate)
+        check = rule.check(*rows_of(rng, sizes))
+        alarms += check.has_drifted
+        said = check.table()
+        for name in found:
+            drifted = rows_of(rng, sizes, rule, smallest, said[name][smallest])
+            found[name] += rule.check(*drifted).has_drifted
+    powers = {name: round(count / n, 3) for name, count in found.items()}
+    print(f"{sizes}, rate {rate}: {alarms / n:.3f} false alarms, {powers}, gap {check.detectable_gap:.3f}")
+    assert alarms <= stats.binom.ppf(1 - ERROR, n, check.false_alarm_rate)
+    for count in found.values():
+        assert stats.binom.ppf(ERROR, n, 0.85) <= count <= stats.binom.ppf(1 - ERROR, n, 0.95)

@@ -1,9 +1,9 @@
 """Drift: whether the gap of new rows exceeds the estimated limit.
 
 The rule's certificate has an estimated limit g of the population's gap, with confidence 1 − δ. New rows have
-Newcombe's limits of their gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the gap
-has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
-wrong (δ), or the new rows' limits (δ); it is much rarer, because both must be wrong in one direction.
+Newcombe's limits of their gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the
+gap has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
+wrong (δ), or the new rows' limits (δ). It is much rarer, because both must err in one direction.
 
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and those that are
 left without a few small ones. The new rows' δ is shared between the parts. Rows of groups that the rule does not
