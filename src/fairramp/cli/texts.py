@@ -22,6 +22,7 @@ from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE, Certificate, certify
 from fairramp.measure.drift import Check
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.rule.record import BORROWED_NOTE
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
@@ -149,6 +150,7 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
             f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
             "expectation",
             *([rare] if small else []),
+            *([f"{BORROWED_NOTE[0].upper()}{BORROWED_NOTE[1:]}."] if record.borrowed else []),
             "",
         )
     if isinstance(found, str) or len(rule.groups) == 1:

@@ -23,6 +23,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.rows import ArrayRows, Rows, refined, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import warn
+from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, check_borrowing, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
@@ -147,6 +148,8 @@ def fit_rows(
     `level` is that of the settings unless given; `labelled` brings the outcomes for the target "accuracy".
     """
     problem = settings.problem if level is None else replace(settings.problem, level=level)
+    if settings.borrows:
+        check_borrowing(stratified=stratified, weighted=weighted)
     summary = rows.summarize()
     fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
     criterion, strata = CRITERIA[settings.criterion], None
@@ -157,7 +160,7 @@ def fit_rows(
     rates = labelled.most_accurate_rates(criterion, problem.band) if labelled else None
     if rates is not None and isinstance(criterion, WithinStrata):
         rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalise: the cut-off stays
-    trace, pool = None, settings.unseen_group == "pooled"
+    trace, pool, borrowed = None, settings.unseen_group == "pooled", None
     if settings.sgd is None:
         summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
     else:
@@ -183,6 +186,10 @@ def fit_rows(
         )
         summary = resolved(rows, summary, cuts[None], 0.0, cuts[None])
         pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
+    elif settings.borrows:
+        summary, solution, pooled, borrowed = _borrow(
+            rows, summary, criterion, problem, settings, rates, solution.level, pool=pool
+        )
     _warn(summary, solution, settings, stratified)
     return Rule(
         groups=summary.labels,
@@ -209,6 +216,7 @@ def fit_rows(
             fingerprint=fingerprint,
             version=__version__,
             date=settings.date,
+            borrowed=borrowed.shares if borrowed else None,
         ),
     )
 
@@ -261,6 +269,38 @@ def _solve(
         if finer is summary:
             return summary, solution, pooled
         summary = finer
+
+
+def _borrow(
+    rows: Rows,
+    summary: Summary,
+    criterion: Criterion,
+    problem: Problem,
+    settings: Settings,
+    rates: Floats | None,
+    rate: float,
+    *,
+    pool: bool,
+) -> tuple[Summary, Solution, Ramp | None, Borrowed]:
+    """Solve again with pseudo-rows; what the ramps then do to the real rows, and what was borrowed.
+
+    Ramps alone are placed with pseudo-rows: rates that labels chose were chosen on the real rows, and the pooled
+    ramp is where those reach the band.
+    """
+    seen = looked_into(rows, summary)
+    borrowed = borrow(seen, rate)
+    more = RowsAndPseudoRows(rows, seen, borrowed)
+    _, solution, _ = _solve(more, more.summarize(), criterion, problem, settings, rates, pool=False)
+    feet, edges = solution.feet, np.full((1, len(seen.labels)), problem.cutoff)
+    summary = resolved(rows, seen, feet[None], solution.width, edges)
+    pooled = None
+    if pool:
+        at_level = replace(problem, level=Fixed(solution.level))
+        summary, _, pooled = _solve(rows, summary, criterion, at_level, settings, None, pool=True)
+        summary = resolved(rows, summary, feet[None], solution.width, edges)
+    p = summary.points
+    found = summary.total(p.weight * solution.as_arrays.at(p.place, p.group)) / summary.weights
+    return summary, replace(solution, rates=found), pooled, borrowed
 
 
 def _descend(

@@ -21,6 +21,8 @@ from fairramp.rule.file import OPTIONS
 
 #: Targets that a word asks for.
 TARGETS = ("optimal", "accuracy", "base_rate")
+#: What groups with few rows go by.
+SMALL_GROUPS = ("alone", "borrow")
 #: Other words that people use for some options.
 _ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
 
@@ -36,6 +38,7 @@ class Keywords(TypedDict, total=False):
     scale: str
     unseen_group: str
     criterion: str
+    small_groups: str
     solver: str | SGD
     date: str | None
 
@@ -68,6 +71,10 @@ class Settings:
         fit rows together reach the band; or keep the classifier's own decision.
     criterion : {"parity"}, default "parity"
         Which rate is made equal: the selection rate.
+    small_groups : {"alone", "borrow"}, default "alone"
+        Whether each group's threshold comes from its own rows alone, or also from what the other groups' scores
+        say about it, the more the fewer rows it has. "borrow" makes rates more equal on new rows and no longer
+        exactly equal on the fit rows. For scores that are probabilities, without weights and strata.
     solver : "exact", "sgd" or SGD, default "exact"
         "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
         comparison. See `fairramp.SGD`.
@@ -83,12 +90,14 @@ class Settings:
     scale: str = "probability"
     unseen_group: str = "error"
     criterion: str = "parity"
+    small_groups: str = "alone"
     solver: str | SGD = "exact"
     date: str | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in OPTIONS.items():
             check_option(name, getattr(self, name), allowed, _ALSO.get(name))
+        check_option("small_groups", self.small_groups, SMALL_GROUPS)
         checked = {
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
             "target_rate": _checked_target(self.target_rate),
@@ -114,6 +123,15 @@ class Settings:
             raise InputError(
                 "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
             )
+
+        if self.borrows and self.scale == "signed":
+            raise InputError(
+                "{small_groups:borrow} needs scores that are probabilities, percentages or logits, got "
+                "{scale:signed}",
+                remedy="pass (score + 1) / 2 if those are probabilities",
+            )
+        if self.borrows and self.sgd is not None:
+            raise InputError("{small_groups:borrow} needs the exact solver", remedy="leave {solver} out")
 
     @classmethod
     def of(
@@ -153,6 +171,11 @@ class Settings:
     def needs_labels(self) -> bool:
         """Whether the target depends on the true outcomes."""
         return self.target_rate in ("accuracy", "base_rate")
+
+    @property
+    def borrows(self) -> bool:
+        """Whether small groups borrow from the others."""
+        return self.small_groups == "borrow"
 
     @property
     def meaning(self) -> Scale:

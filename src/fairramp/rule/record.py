@@ -15,6 +15,12 @@ from fairramp.core.cells import largest_gap, widest, worst_stratum
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
+#: What to know about a rule whose small groups borrowed.
+BORROWED_NOTE = (
+    "small groups borrowed from the others: rates on the fit rows are no longer exactly equal, and only limits "
+    "that hold for any threshold, such as DKW's, apply"
+)
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -94,6 +100,10 @@ class FitRecord:
         Version of the library.
     date : str or None
         As given by the caller.
+    borrowed : tuple of float, or None
+        For ``small_groups="borrow"``, which share of each group's weight was pseudo-rows when its ramp was
+        placed. Then rates of the fit rows need not lie in the band, and limits that rely on that do not hold.
+        None if every ramp rests on its group's own rows alone.
 
     Examples
     --------
@@ -114,9 +124,14 @@ class FitRecord:
     fingerprint: str
     version: str
     date: str | None
+    borrowed: tuple[Share, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name, found in (("strata", [self.strata]), ("trace", self.trace or [])):
+        for name, found in (
+            ("strata", [self.strata]),
+            ("trace", self.trace or []),
+            ("borrowed", [self.borrowed]),
+        ):
             if any(values is not None and len(values) != len(self.rows) for values in found):
                 raise InputError('"{name}" of the record must have one entry per group', name=name)
         if (self.trace is None) != (self.solver == "exact"):

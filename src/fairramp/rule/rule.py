@@ -31,7 +31,7 @@ from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
-from fairramp.rule.record import FitRecord
+from fairramp.rule.record import BORROWED_NOTE, FitRecord
 from fairramp.rule.unseen import unseen_groups
 from fairramp.rule.verbs import Verbs
 
@@ -391,7 +391,8 @@ class Rule(Stored, Verbs):
     def table(self) -> Table:
         """One row per group: rows, threshold, ramp from–to, selection rate before and after.
 
-        Thresholds and ramps of percentages are shown in percent, like the scores.
+        Thresholds and ramps of percentages are shown in percent, like the scores. Where small groups borrowed, a
+        column says which share of each group's weight was not its own rows.
 
         Examples
         --------
@@ -419,6 +420,7 @@ class Rule(Stored, Verbs):
             "rate_before": rates and rates.before,
             "rate_after": rates and rates.after,
             "rate_error": rates.error if rates and not rates.is_exact else None,
+            "borrowed": self.record and self.record.borrowed,
         }
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
@@ -428,15 +430,15 @@ class Rule(Stored, Verbs):
     @property
     def heading(self) -> str:
         """How many groups it has and what it aims at, in a line."""
-        n = len(self.groups)
+        n, about = len(self.groups), "about " if self.record and self.record.borrowed else ""
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
             goal += f" within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata"
         elif self.max_gap == 0:
-            goal = f"a selection rate of {self.target_rate:.4f} in each"
+            goal = f"a selection rate of {about}{self.target_rate:.4f} in each"
         else:
             low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
-            goal = f"selection rates from {max(low, 0):.4f} to {min(high, 1):.4f}"
+            goal = f"selection rates from {about}{max(low, 0):.4f} to {min(high, 1):.4f}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
             goal = "the classifier's own decisions already comply"
         return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
@@ -446,7 +448,8 @@ class Rule(Stored, Verbs):
         """What to know about the thresholds in its table, in lines."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
         unseen = [f"groups not seen in the fit: threshold {threshold:.4f}"] if self.pooled else []
-        return [*unseen, *_SCALE_NOTES.get(self.scale, [])]
+        borrowed = [BORROWED_NOTE] if self.record and self.record.borrowed else []
+        return [*unseen, *borrowed, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""

@@ -47,7 +47,16 @@ from fairramp.sklearn.rows import (
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
 #: Settings that a fit gets as they are.
-_SETTINGS = ("max_gap", "ramp_width", "ramp", "target_rate", "unseen_group", "criterion", "solver")
+_SETTINGS = (
+    "max_gap",
+    "ramp_width",
+    "ramp",
+    "target_rate",
+    "unseen_group",
+    "criterion",
+    "small_groups",
+    "solver",
+)
 
 
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,7 +71,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
         already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
         trained on, and learns the rule alone.
-    max_gap, ramp_width, ramp, unseen_group, criterion
+    max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
         As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
@@ -141,6 +150,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         cutoff: float = 0.5,
         solver: Any = "exact",
         criterion: str = "parity",
+        small_groups: str = "alone",
         strata: Any = None,
         cv: Any = 5,
         predict_method: str = "auto",
@@ -156,6 +166,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.cutoff = cutoff
         self.solver = solver
         self.criterion = criterion
+        self.small_groups = small_groups
         self.strata = strata
         self.cv = cv
         self.predict_method = predict_method

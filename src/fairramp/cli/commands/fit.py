@@ -53,6 +53,10 @@ def fit(
         Literal["error", "pooled", "original"],
         Parameter(help="A group that the fit never saw: refuse, common threshold, or classifier's decision."),
     ] = "error",
+    small_groups: Annotated[
+        Literal["alone", "borrow"],
+        Parameter(help="Whether a group with few rows goes by these alone, or also by the other groups' scores."),
+    ] = "alone",
     cutoff: Cutoff = None,
     scale: Scale = None,
     confidence: Confidence = 0.95,
@@ -98,6 +102,7 @@ def fit(
                 cutoff=cutoff,
                 scale=scale or "probability",
                 unseen_group=unseen_group,
+                small_groups=small_groups,
                 date=date,
             )
         certificate = found.certificate(confidence)

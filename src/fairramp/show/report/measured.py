@@ -18,6 +18,7 @@ from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample
+from fairramp.fit.borrow import can_borrow
 from fairramp.fit.settings import Settings
 from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
@@ -44,7 +45,10 @@ class KnownRows:
         occurring, values = codes.occurring(), codes.block(0, len(codes))
         there, keep = known & occurring, known[values]
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)
-        settings, note = _settings(rule, sample.outcomes is not None)
+        cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
+        sample = sample.take(keep)
+        sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
+        settings, note = _settings(rule, sample)
         gone, others, n = int((~keep).sum()), int((occurring & ~known).sum()), len(rule.groups)
         notes = {
             f"{gone:,} row{'s' if gone > 1 else ''} of {others:,} group{'s' if others > 1 else ''} that the rule "
@@ -52,24 +56,28 @@ class KnownRows:
             f"{n - len(present):,} of the rule's {n:,} groups have no row here.": len(present) < n,
             note: note != "",
         }
-        cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
-        sample = sample.take(keep)
-        sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
 
 
-def _settings(rule: Rule, labelled: bool) -> tuple[Settings, str]:
-    """What was asked of the rule's fit, and what had to be changed about it."""
+def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
+    """What was asked of the rule's fit, and what had to be changed about it for these rows."""
     record, note = rule.record, ""
     target: str | float | None = record.target if record else None
     if target is None or target == "base_rate" or (record and record.solver == "sgd"):
         target = rule.target_rate
-    if target == "accuracy" and not labelled:
+    if target == "accuracy" and sample.outcomes is None:
         target = None if rule.stratified else rule.target_rate
         note = (
             "The rule aims at the most accurate rates, which needs labels. None are given here, so the other "
             "positions of the slider keep its "
             + ("strata and aim at the scores' own optimum." if rule.stratified else "target rate.")
+        )
+    borrows = record is not None and record.borrowed is not None
+    if borrows and not can_borrow(sample):
+        borrows = False
+        note += (" " if note else "") + (
+            "The rule's small groups borrowed from the others. They cannot with these rows, so the other "
+            "positions of the slider go by each group's own rows."
         )
     settings = Settings(
         max_gap=rule.max_gap,
@@ -79,6 +87,7 @@ def _settings(rule: Rule, labelled: bool) -> tuple[Settings, str]:
         cutoff=rule.cutoff,
         scale=rule.scale,
         criterion=rule.criterion,
+        small_groups="borrow" if borrows else "alone",
     )
     return settings, note
 
