@@ -146,11 +146,23 @@ class Settings:
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(
-        self, *, labelled: bool, stratified: bool, needed: str = "{labels}, the true outcomes of the rows"
+        self,
+        *,
+        labelled: bool,
+        stratified: bool,
+        weighted: bool,
+        needed: str = "{labels}, the true outcomes of the rows",
     ) -> None:
-        """Refuse a target that needs true outcomes where there are none, and what strata have no use for."""
+        """Refuse a target that needs true outcomes where there are none, and what strata or weights rule out."""
         if self.needs_labels and not labelled:
             raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
+        for present, word in ((stratified, "strata"), (weighted, "weights")):
+            if self.borrows and present:
+                raise InputError(
+                    "{small_groups:borrow} is for rows without {word}",
+                    remedy="leave one of the two out",
+                    word=word,
+                )
         if stratified and self.sgd is not None:
             raise InputError(
                 "{solver:sgd} is for parity over all rows", remedy="leave it out to fit within strata"

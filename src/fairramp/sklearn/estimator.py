@@ -190,7 +190,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sample_weight : numbers of shape (n,), optional
             Weights of the rows, for the rule, and for the classifier if it takes them.
         """
-        asked = self._checked_settings()
+        asked = self._checked_settings(weighted=sample_weight is not None)
         method = method_of(self.estimator, self.predict_method, _SCALES)
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
@@ -240,7 +240,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_is_fitted(self)
-        asked = self._checked_settings()
+        asked = self._checked_settings(weighted=sample_weight is not None)
         scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
@@ -267,6 +267,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         asked.check_rows(
             labelled=rows.labels is not None,
             stratified=rows.strata is not None,
+            weighted=rows.weights is not None,
             needed="{y}, the true outcomes of all rows",
         )
         cutoff = float(self.cutoff)
@@ -287,12 +288,12 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
-    def _checked_settings(self) -> Settings:
+    def _checked_settings(self, *, weighted: bool) -> Settings:
         """Refuse bad settings before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
-        asked.check_rows(labelled=True, stratified=self.strata is not None)
+        asked.check_rows(labelled=True, stratified=self.strata is not None, weighted=weighted)
         return asked
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
