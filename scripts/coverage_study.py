@@ -5,7 +5,7 @@
 
 A replicate draws fit rows from a known law, fits a rule and computes its true rates from the law, without drawing
 new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), one μ_k per group; labels are 1 with
-probability x; weights do not depend on either. A ramp with foot s and width γ has the true rate
+probability x; weights do not depend on either, unless a cell says so. A ramp with foot s and width γ has the true rate
 
     1/γ ∫ P(x > t) dt from s to s + γ,    P(x > t) = Φ((μ_k − logit t) / σ),
 
@@ -76,6 +76,8 @@ class Cell:
         Spread of the logits.
     apart : float
         Logits of the highest and the lowest group differ by this many sigmas.
+    heavier : float
+        Scores of at least 0.5 have so many times the weight.
     name : str
         Where the cell comes from, if it was not drawn.
     """
@@ -88,6 +90,7 @@ class Cell:
     weights: str = "none"
     sigma: float = 1.2
     apart: float = 0.8
+    heavier: float = 1.0
     name: str = ""
 
     @property
@@ -184,9 +187,21 @@ def named_cells() -> list[Cell]:
     return [*heavy, *wide, *few, *sizes, *gaps]
 
 
+def dependent_cells() -> list[Cell]:
+    """Weights that depend on the scores."""
+    return [
+        Cell(
+            (rows, rows), rate, "number", 0.01, weights=weights, heavier=heavier, name="weights depend on scores"
+        )
+        for heavier in (2.0, 5.0)
+        for weights in ("lognormal 1.5", "a tenth at 20")
+        for rows, rate in ((200, 0.05), (1000, 0.05), (1000, 0.2), (5000, 0.2))
+    ]
+
+
 def cells() -> list[Cell]:
     """Every cell."""
-    return [*named_cells(), *drawn_cells()]
+    return [*named_cells(), *drawn_cells(), *dependent_cells()]
 
 
 # Replicates -----------------------------------------------------------------------------------
@@ -212,6 +227,19 @@ def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
     return (everybody + between) / width
 
 
+def weighted_rate(foot: float, width: float, mu: float, sigma: float, heavier: float) -> float:
+    """The same where scores of at least 0.5 have so many times the weight: E[w h] / E[w]."""
+    if heavier == 1:
+        return true_rate(foot, width, mu, sigma)
+    above = true_rate(0.5, 0.0, mu, sigma)
+    # Of those above: the chance at 0.5, and what the ramp rises by from there on.
+    cut = min(max(foot, 0.5), foot + width)
+    at = float(foot < 0.5) if width == 0 else (cut - foot) / width
+    rest = true_rate(cut, foot + width - cut, mu, sigma)
+    selected_above = at * above + (1 - at) * rest
+    return (true_rate(foot, width, mu, sigma) + (heavier - 1) * selected_above) / (1 + (heavier - 1) * above)
+
+
 def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
     """The estimated and the proven limit of a rule; the estimated one is 1 where it is withheld."""
     sample = rule_limits.FitSample.of(rule)
@@ -235,7 +263,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     n_groups = len(cell.sizes)
     groups = np.repeat(np.arange(n_groups), cell.sizes)
     mu, sigma = cell.middles, cell.sigma
-    own = ndtr((mu - 0.0) / sigma)  # the classifier says yes from 0.5 on
+    own = np.array([weighted_rate(0.5, 0.0, m, sigma, cell.heavier) for m in mu.tolist()])  # yes from 0.5 on
     own_gap = float(own.max() - own.min())
     draw_weights = WEIGHTS[cell.weights]
     known: dict[Any, tuple[float, float | None]] = {}
@@ -244,6 +272,8 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
         scores = expit(mu[groups] + sigma * rng.standard_normal(len(groups)))
         labels = rng.random(len(groups)) < scores
         weights = None if draw_weights is None else draw_weights(rng, len(groups))
+        if weights is not None and cell.heavier != 1:
+            weights *= np.where(scores >= 0.5, cell.heavier, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fairramp.FairrampWarning)
             rule = fairramp.fit_rule(
@@ -255,7 +285,10 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
                 max_gap=cell.max_gap,
                 sample_weight=weights,
             )
-        rates = [true_rate(r.foot, r.width, m, sigma) for r, m in zip(rule.ramps, mu.tolist(), strict=True)]
+        rates = [
+            weighted_rate(r.foot, r.width, m, sigma, cell.heavier)
+            for r, m in zip(rule.ramps, mu.tolist(), strict=True)
+        ]
         # Without weights, limits depend on these numbers alone, which are often the same.
         seen = rule.record.rates["selection"]
         key = (
@@ -368,7 +401,7 @@ def _described(cell: Cell) -> list[str]:
         cell.target,
         f"{cell.ramp_width:g}",
         f"{cell.max_gap:g}",
-        cell.weights,
+        cell.weights + (f", × {cell.heavier:g} from 0.5 on" if cell.heavier != 1 else ""),
     ]
 
 
@@ -426,8 +459,8 @@ cells are drawn by a fixed Latin hypercube. The others are cases in which an ear
 which the documentation gives figures.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with another mean in each group), labels
-are drawn so that the scores are calibrated, and weights are independent of both. A rule is fitted, and its gap
-in the population is computed from the distribution, without error. The limit holds if that gap is not larger.
+are drawn so that the scores are calibrated, and weights are independent of both, except in the cells named
+*weights depend on scores*. A rule is fitted, and its gap in the population is computed from the distribution, without error. The limit holds if that gap is not larger.
 In the same fit, `audit` measures the classifier's own decisions, and its 95% interval of the gap is compared
 with their true gap.
 
