@@ -246,7 +246,7 @@ def test_rows_of_weight_0_are_left_out():
     expected = audit(SCORES[keep], GROUPS[keep], LABELS[keep], rule=RULE)
     assert found.groups == expected.groups == ("A", "C")
     assert found.rows == expected.rows
-    assert found.to_dict() == expected.to_dict()
+    assert found.to_dict() == expected.to_dict() | {"weighted": True}
 
 
 def test_a_common_factor_of_all_weights_changes_nothing():

@@ -850,6 +850,7 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "cutoff": 0.5,
         "solver": "exact",
         "criterion": "parity",
+        "small_groups": "alone",
         "strata": None,
         "cv": 5,
         "predict_method": "auto",

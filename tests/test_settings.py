@@ -121,6 +121,7 @@ def test_the_default_of_every_setting_can_be_passed(name):
         ("cutoff", 7.0),
         ("unseen_group", "guess"),
         ("criterion", "justice"),
+        ("small_groups", "merge"),
         ("date", 2024),
     ],
 )

@@ -176,3 +176,22 @@ def test_bad_arguments_get_a_sentence(inside):
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
     assert inside("show", "rule.json", "--quiet").stdout == ""
+
+
+def test_a_rule_whose_small_groups_borrowed_says_so(inside):
+    rng = np.random.default_rng(3)
+    groups = np.repeat(["a", "b", "c"], (300, 40, 35))
+    z = rng.normal(-0.5 + 0.4 * (groups == "b"), 1.2)
+    lines = [f"{1 / (1 + np.exp(-x)):.6f},{g}" for x, g in zip(z, groups, strict=True)]
+    (inside.folder / "rows.csv").write_text("\n".join(["p,g", *lines]) + "\n")
+    options = ("--score", "p", "--group", "g", "--small-groups", "borrow", "-o", "rule.json")
+    fitted = inside("fit", "rows.csv", *options).stdout
+    rule = Rule.load(inside.folder / "rule.json")
+    assert rule.record.borrowed is not None
+    for text in (fitted, inside("show", "rule.json").stdout):
+        assert "rates on the fit rows are no longer exactly equal" in " ".join(text.split())
+        assert "borrowed" in text
+    content = json.loads(inside("show", "rule.json", "--json").stdout)
+    assert [row["borrowed"] for row in content["groups"]] == list(rule.record.borrowed)
+    refused = inside("fit", "rows.csv", *options, "--weight", "p", code=2).stderr
+    assert "--small-groups borrow is for rows without weights; leave one of the two out." in refused

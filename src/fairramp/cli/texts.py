@@ -74,7 +74,7 @@ def show_audit(
         if chosen:
             screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
     drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
-    screen.text(f"\nlimits at {percentage(found.confidence)} confidence{drawn}")
+    screen.text(f"\n{found.footing}{drawn}")
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
@@ -246,8 +246,8 @@ def certified(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _small_groups(found: Certificate | Check) -> dict[str, Any]:
-    """The groups that make a promise wide, and their rows."""
+def _small_groups(found: Certificate) -> dict[str, Any]:
+    """The groups that make a limit wide, and their rows."""
     pairs = (found.widest_for, *found.left_out)
     widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
     return {"widest_for": widest, "left_out": left_out}
@@ -258,17 +258,15 @@ def checked(found: Check) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
         "has_drifted": found.has_drifted,
-        "is_kept": found.is_kept,
         "gap": found.gap,
         "gap_interval": found.gap_interval,
-        "promised": found.promised,
+        "limit": found.limit,
         "groups": list(found.table().rows()),
         "pair": found.pair,
         "stratum": found.stratum,
         "false_alarm_rate": found.false_alarm_rate,
         "detectable_gap": found.detectable_gap,
-        **_small_groups(found),
-        "rest": checked(found.rest) if found.rest else None,
+        "left_out": [{"group": label, "rows": n} for label, n in found.left_out],
     }
 
 

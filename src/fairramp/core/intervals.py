@@ -22,6 +22,8 @@ smallest of all pairs' lower limits, its upper limit the smallest of the M pairs
 strata, pairs are those within strata, and M counts them all.
 """
 
+from typing import Any
+
 import numpy as np
 
 from fairramp.core.cells import strata_slices
@@ -135,17 +137,26 @@ def _extremes(
     """Each stratum's groups, those that can have its highest and its lowest rate, and the confidence per pair."""
     every = np.arange(len(rates))
     parts = [every[part] for part in strata_slices(strata, len(rates))]
-    delta = 1 - confidence
     if sum(len(part) * (len(part) - 1) // 2 for part in parts) <= 1:
         return [(part, part, part) for part in parts], confidence
-    lower, upper = wilson_interval(rates, rows, 1 - _TO_FIND_EXTREMES * delta / len(rates))
+    lower, upper = wilson_interval(rates, rows, extremes_confidence(len(rates), confidence))
     found, pairs = [], 0
     for part in parts:
         top, bottom = part[upper[part] >= lower[part].max()], part[lower[part] <= upper[part].min()]
         both = len(np.intersect1d(top, bottom))
         pairs += len(top) * len(bottom) - both * (both + 1) // 2  # none with itself, none twice
         found.append((part, top, bottom))
-    return found, 1 - (1 - _TO_FIND_EXTREMES) * delta / pairs
+    return found, shared_confidence(pairs, confidence)
+
+
+def extremes_confidence(n_groups: int, confidence: float) -> float:
+    """Confidence of the limits of each of so many groups that tell which can be the extremes."""
+    return 1 - _TO_FIND_EXTREMES * (1 - confidence) / n_groups
+
+
+def shared_confidence(pairs: Any, confidence: float) -> Any:
+    """Confidence of the lower limits of each of so many pairs, which were found to be the extremes."""
+    return 1 - (1 - _TO_FIND_EXTREMES) * (1 - confidence) / pairs
 
 
 def normal_quantile(confidence: float) -> float:

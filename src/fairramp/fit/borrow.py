@@ -46,18 +46,8 @@ _USUAL_MISFIT = 0.05
 LOOKED_INTO = 1 << 20
 
 
-def check_borrowing(*, stratified: bool, weighted: bool) -> None:
-    """Refuse to borrow where it has not been tested."""
-    for name, given in (("strata", stratified), ("sample_weight", weighted)):
-        if given:
-            raise InputError(
-                "{small_groups:borrow} cannot be combined with {" + name + "}",
-                remedy="leave one of the two out",
-            )
-
-
 def can_borrow(sample: Sample) -> bool:
-    """Whether groups of these rows can borrow: several, without weights, and of different scores in some group."""
+    """Whether groups of these rows can borrow: several, without weights, with scores that differ in one."""
     if sample.weights is not None or sample.stratified or len(sample.cells.labels) == 1:
         return False
     group, positions = sample.cells.block(0, len(sample)), np.clip(sample.positions, NEAREST, 1 - NEAREST)
@@ -91,8 +81,6 @@ class Borrowed:
 
 def borrow(summary: Summary, rate: float) -> Borrowed:
     """Pseudo-rows for the groups of unweighted rows that were looked into, of which a fit selects `rate`."""
-    if len(summary.labels) == 1:
-        raise InputError("{small_groups:borrow} needs several groups, got one", remedy="leave it out")
     scores = _pseudo_scores(summary)
     b = _how_many(summary, scores, rate)
     kept = summary.rows / (summary.rows + b)

@@ -23,8 +23,8 @@ from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.rows import ArrayRows, Rows, refined, resolved
 from fairramp.data.sample import Sample
-from fairramp.errors import warn
-from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, check_borrowing, looked_into
+from fairramp.errors import InputError, warn
+from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
@@ -106,7 +106,9 @@ def fit_rule(
     array([1., 0.])
     """
     asked = Settings.of(fit_rule, settings)
-    asked.check_rows(labelled=labels is not None, stratified=strata is not None)
+    asked.check_rows(
+        labelled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
+    )
     return fit_sample(
         Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
         asked,
@@ -167,7 +169,7 @@ def fit_rows(
 
     if settings.confidence is None:
         return fit(rows, settings, quiet=False)
-    return kept_in_population(fit, rows, settings, weighted=weighted)
+    return kept_in_population(fit, rows, settings)
 
 
 def _fit(
@@ -184,9 +186,9 @@ def _fit(
 ) -> Rule:
     """The same on the fit rows alone; `quiet` warns of nothing."""
     problem = settings.problem if level is None else replace(settings.problem, level=level)
-    if settings.borrows:
-        check_borrowing(stratified=stratified, weighted=weighted)
     summary = rows.summarize()
+    if settings.borrows and len(summary.labels) == 1:
+        raise InputError("{small_groups:borrow} needs several groups, got one", remedy="leave it out")
     fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
     criterion, strata = CRITERIA[settings.criterion], None
     if stratified:

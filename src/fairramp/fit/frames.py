@@ -77,6 +77,7 @@ def fit_frame(
     asked.check_rows(
         labelled=label is not None,
         stratified=columns.strata is not None,
+        weighted=weight is not None,
         needed="{label}, the column of the true outcomes",
     )
     if is_lazy(table) and asked.sgd is not None:

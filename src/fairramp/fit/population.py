@@ -31,15 +31,10 @@ class Fit(Protocol):
         """The rule; `quiet` warns of nothing."""
 
 
-def kept_in_population(fit: Fit, rows: Rows, settings: Settings, *, weighted: bool) -> Rule:
+def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     """The rule of the largest gap whose limit is at most the one that was asked for."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
-    if weighted and which == "proven":
-        raise InputError(
-            "{confidence_limit:proven} needs rows without weights, for which nothing is proven",
-            remedy="leave it out to keep the estimated limit",
-        )
 
     def at(rows: Rows, gap: float, *, quiet: bool = True) -> Rule:
         return fit(

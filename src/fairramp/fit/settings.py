@@ -61,8 +61,8 @@ class Settings:
         Whether the ramp is centered on the threshold or starts there, as published.
     target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
         Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
-        with the labels, which is better if scores are not calibrated; around the share of positive labels; or
-        around a number.
+        with the labels, which gains with many rows if scores are not calibrated; around the share of positive
+        labels; or around a number.
     cutoff : float, optional
         Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
         percentages and 0 for signed scores and logits unless given.
@@ -174,11 +174,28 @@ class Settings:
         return cls(**{**given, **(fixed or {})})
 
     def check_rows(
-        self, *, labelled: bool, stratified: bool, needed: str = "{labels}, the true outcomes of the rows"
+        self,
+        *,
+        labelled: bool,
+        stratified: bool,
+        weighted: bool,
+        needed: str = "{labels}, the true outcomes of the rows",
     ) -> None:
         """Refuse a target that needs true outcomes where there are none, and what rows like these rule out."""
         if self.needs_labels and not labelled:
             raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
+        for present, word in ((stratified, "strata"), (weighted, "weights")):
+            if self.borrows and present:
+                raise InputError(
+                    "{small_groups:borrow} is for rows without {word}",
+                    remedy="leave one of the two out",
+                    word=word,
+                )
+        if weighted and self.confidence_limit == "proven":
+            raise InputError(
+                "{confidence_limit:proven} needs rows without weights, for which nothing is proven",
+                remedy="leave it out to keep the estimated limit",
+            )
         if stratified and self.sgd is not None:
             raise InputError(
                 "{solver:sgd} is for parity over all rows", remedy="leave it out to fit within strata"

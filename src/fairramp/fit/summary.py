@@ -72,6 +72,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     asked.check_rows(
         labelled=False,
         stratified=summary.stratified,
+        weighted=summary.weighted,
         needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
     )
     if not summary.grid.has_edge(asked.problem.cutoff):

@@ -97,6 +97,8 @@ class Audit(Drawn):
         Of every interval.
     within_strata : bool
         Whether groups were compared within strata; then `groups` are (stratum, group).
+    weighted : bool
+        Whether rows had weights; then intervals rest on effective rows and are more approximate.
     cutoff : float
         The classifier's own decision is yes from this score on.
 
@@ -120,7 +122,23 @@ class Audit(Drawn):
     calibration_error: tuple[float, ...] | None = None
     confidence: float = 0.95
     within_strata: bool = False
+    weighted: bool = False
     cutoff: float = 0.5
+
+    @property
+    def footing(self) -> str:
+        """What the intervals rest on, in a few words.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).footing
+        'limits at 95% confidence'
+        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], sample_weight=[1, 2, 3, 4]).footing
+        'rows are weighted; limits at about 95% confidence'
+        """
+        sure = f"{percentage(self.confidence)} confidence"
+        return f"rows are weighted; limits at about {sure}" if self.weighted else f"limits at {sure}"
 
     @property
     def selection(self) -> Selection:
@@ -235,7 +253,7 @@ class Audit(Drawn):
         if self.selection.accuracy is not None:
             parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
         drawn = "" if self.randomised is None else f"; {self.randomised:.2%} of the decisions are drawn"
-        last = f"before: yes from {self.cutoff:g} on\nlimits at {percentage(self.confidence)} confidence{drawn}"
+        last = f"before: yes from {self.cutoff:g} on\n{self.footing}{drawn}"
         return [*parts, self.gaps(), last]
 
 
@@ -334,6 +352,7 @@ def audit(
         before=selection(sums, own, sample.outcomes, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
+        weighted=sample.weights is not None,
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         **more,
     )

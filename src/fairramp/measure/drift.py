@@ -1,77 +1,67 @@
-"""Drift: whether a rule still keeps its promise on new rows.
+"""Drift: whether the gap of new rows exceeds the estimated limit.
 
-The rule was certified: with confidence 1 − δ the population's gap is at most g. On new rows, whose mean chance
-in group k is r_k from n_k rows, KL–Chernoff limits l_k and u_k miss the true rate with probability δ/(2K) per
-side. So the true gap is, with probability 1 − δ, at least
+The rule's certificate has an estimated limit g of the population's gap, with confidence 1 − δ. New rows have
+Newcombe's limits of their own gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the
+gap has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
+wrong (δ), or the new rows' limits (δ); it is much rarer, because both must be wrong in one direction.
 
-    lower = max_{k ≠ l} (l_k − u_l)
-
-and if lower > g, the gap has left what was promised. While nothing has changed, that happens with probability
-2δ at most: the certificate may be wrong (δ), or the new limits (δ). Within strata each gap is compared with its
-own stratum's promise, at the same δ for all together. Rows of groups that the rule does not know are left out.
-
-Where a few small groups make the promise wide, the others are held to what is promised between them, too.
+Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and those that are
+left without a few small ones. The new rows' δ is shared between the parts. Rows of groups that the rule does not
+know are left out. What such rows can find is computed in `measure.power`.
 """
 
 import textwrap
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import cell_columns, largest_gap, strata_slices, stratum_index, widest
-from fairramp.core.curve import Floats
-from fairramp.core.intervals import kl_interval
+from fairramp.core.cells import cell_columns, largest_gap
+from fairramp.core.checks import check_number
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, one_line, percentage, with_rows
-from fairramp.measure.certificate import PLAIN, Spelling, certify, without
-from fairramp.measure.means import MeanChances, mean_chances
-from fairramp.measure.verdict import Verdict, verdict_on, worst
-from fairramp.rule.limits import certifiable, stratum_limits
+from fairramp.core.table import Table, one_line, percentage
+from fairramp.measure.certificate import PLAIN, Spelling
+from fairramp.measure.means import mean_chances
+from fairramp.measure.parts import Part, parts_of
+from fairramp.measure.power import Compared, detectable_gap, detectable_rates
+from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
-
-_SAID = {
-    Verdict.WITHIN: "is within",
-    Verdict.EXCEEDED: "has left",
-    Verdict.UNDECIDED: "is not shown to have left",
-}
 
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What new rows say about a rule's promise.
+    """What new rows say about a rule's estimated limit.
 
     Attributes
     ----------
-    shown : Verdict
-        What the rows show about all groups: the gap is within what was promised, has exceeded it, or neither.
+    verdict : Verdict
+        Whether the gap is shown to be within the limit, to exceed it, or neither.
     gap : float
-        Gap on the new rows, in expectation over draws.
+        Gap on the new rows, in expectation over random decisions.
     gap_interval : tuple of float
-        Its limits at the given confidence.
-    promised : float
-        The certified gap: the smallest proven one, or the approximate one where weights leave nothing proven.
+        Its confidence limits.
+    limit : float
+        The estimated limit of the gap, as in `fairramp.Certificate`.
     groups, rows, rates, lower, upper : tuple
-        What the new rows show, group by group: rows, expected rates and the rates' limits, which hold together.
+        What the new rows show, group by group: rows, expected rates and confidence limits of each rate.
     rates_then : tuple
         The rates on the fit rows.
     pair : tuple of label, or None
         The groups with the highest and the lowest rate, whose difference is `gap`.
     stratum : label or None
-        For rules that equalise within strata, the one that is furthest from its promise: `gap`, `gap_interval`,
-        `promised` and `detectable_gap` are those of it.
+        For rules that equalize within strata, the one whose gap it is: that furthest above its limit.
+    left_out : tuple of tuples of label and int
+        Small groups with their fit rows, if the gap is that between the other groups: they make the limit of all
+        groups wide, and the others are further above a limit of their own.
     within_strata : bool
-        Whether the rule does.
+        Whether the rule equalizes within strata.
     false_alarm_rate : float
         Probability at most of `has_drifted` while nothing has changed.
-    detectable_gap : float
-        True gap from which rows as many as these raise the alarm nine times in ten.
-    widest_for : tuple of label and int, or None
-        The group that makes the promise wide, and its fit rows, as in `fairramp.Certificate`.
-    left_out, rest : tuple of tuples of label and int, and Check or None
-        Groups with so few fit rows that they hide a drift, and the check of the others alone, whose promise is
-        that of the certificate's `rest`. It may raise the alarm where the whole does not, and has false alarms
-        of its own.
 
     Examples
     --------
@@ -82,47 +72,48 @@ class Check:
     False
     """
 
-    shown: Verdict
+    verdict: Verdict
     gap: float
     gap_interval: tuple[float, float]
-    promised: float
+    limit: float
     groups: tuple[Label, ...]
     rows: tuple[int, ...]
     rates: tuple[float, ...]
-    false_alarm_rate: float
-    detectable_gap: float
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     rates_then: tuple[float, ...]
     pair: tuple[Label, Label] | None
-    stratum: Label = None
-    within_strata: bool = False
-    widest_for: tuple[Label, int] | None = None
-    left_out: tuple[tuple[Label, int], ...] = ()
-    rest: "Check | None" = None
+    stratum: Label
+    left_out: tuple[tuple[Label, int], ...]
+    within_strata: bool
+    false_alarm_rate: float
+    _compared: Compared
 
     @property
     def has_drifted(self) -> bool:
-        """Whether the gap has left what was promised."""
-        return self.shown is Verdict.EXCEEDED
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the rows show about all groups and about the `rest`: exceeded if one is, within if both are."""
-        return worst([self.shown] if self.rest is None else [self.shown, self.rest.shown])
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether nothing that was promised is left, neither of all groups nor of the `rest`."""
-        return self.verdict is not Verdict.EXCEEDED
+        """Whether the gap is shown to exceed the estimated limit."""
+        return self.verdict is Verdict.EXCEEDED
 
     @property
     def is_sound(self) -> bool:
         """Whether all limits are numbers; nothing is decided otherwise."""
-        return bool(np.isfinite([*self.gap_interval, *self.lower, *self.upper]).all())
+        return is_sound(self.gap, self.gap_interval) and bool(np.isfinite([*self.lower, *self.upper]).all())
+
+    @cached_property
+    def _detectable(self) -> tuple[Floats, Floats]:
+        return detectable_rates(self._compared)
+
+    @cached_property
+    def detectable_gap(self) -> float:
+        """Gap that these numbers of rows find nine times in ten, if one group drifts: that hardest to find."""
+        return detectable_gap(self._compared, *self._detectable)
 
     def table(self) -> Table:
-        """One row per group: its rows, and its expected rate on the fit rows and on these.
+        """One row per group: its rows, its expected rate on the fit rows and on these, and what would be found.
+
+        `now_from` and `now_to` are confidence limits of each rate. If a group alone drifts to a rate of at most
+        `found_below` or at least `found_above`, and the others stay as in the fit, this many rows find it nine times
+        in ten; NaN where even 0 or 1 is missed more often. Simulated with a fixed seed.
 
         Examples
         --------
@@ -130,12 +121,8 @@ class Check:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).table())
-        group       n    rate    rate     now     now
-                         then     now    from      to
-        ------  -----  ------  ------  ------  ------
-        Female  4,118  0.2000  0.2051  0.1869  0.2242
-        Male    8,303  0.2000  0.2075  0.1945  0.2208
         """
+        below, above = self._detectable
         return Table(
             cell_columns(self.groups, stratified=self.within_strata)
             | {
@@ -144,11 +131,13 @@ class Check:
                 "rate_now": self.rates,
                 "now_from": self.lower,
                 "now_to": self.upper,
+                "found_below": below,
+                "found_above": above,
             }
         )
 
     def sentence(self, spelled: Spelling = PLAIN) -> str:
-        """The verdict with its numbers: of all groups, or of the others where only theirs says so.
+        """The verdict with its numbers.
 
         Examples
         --------
@@ -156,47 +145,49 @@ class Check:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).sentence().partition(": ")[0])
-        Nothing shows that the gap has left what was promised
+        The gap is within the estimated limit of 1.6 points
         """
-        if self.is_kept and not self.is_sound:
-            return "The limits of the gap are no numbers, so nothing is decided."
-        if self.is_kept:
-            return f"Nothing shows that the gap has left what was promised: {self._numbers(spelled)}"
-        if self.has_drifted or self.rest is None:
-            return f"The gap has left what was promised: {self._numbers(spelled)}"
-        return (
-            f"Without {spelled.groups(self.left_out)}, the gap has left what was promised: "
-            f"{self.rest._numbers(spelled)}"
-        )
+        if not self.has_drifted and not self.is_sound:
+            return "The limits of the gap are not numbers, so nothing is decided."
+        whose = f"Without {spelled.groups(self.left_out)}: " if self.left_out else ""
+        said = {
+            Verdict.WITHIN: "The gap is within the estimated limit of {}: {}",
+            Verdict.EXCEEDED: "Above the estimated limit of {}: the gap is {}",
+            Verdict.UNDECIDED: "No sign that the gap exceeds the estimated limit of {}: {}",
+        }[self.verdict]
+        low, high = map(spelled.gap, self.gap_interval)
+        on = f"{spelled.gap(self.gap)} ({low} to {high}) on the new rows."
+        said = said.format(spelled.limit(self.limit), on)
+        return whose + (f"{said[0].lower()}{said[1:]}" if whose else said)
 
     def __repr__(self) -> str:
-        parts, rest, each, others = [f"The {self._finding()}"], self.rest, "", ""
-        if self.widest_for is not None:
-            parts.append(f"The promise is widest for group {with_rows([self.widest_for])} in the fit.")
-        if rest is not None:
-            parts[-1] += f" {without(self.left_out)}, between the others, the {rest._finding()}"
-            each, others = " each", f", and one of {rest.detectable_gap:.3f} between the others"
-        parts.append(
-            f"False alarms: at most {percentage(self.false_alarm_rate)}{each}. Rows as many as these find a gap "
-            f"of {self.detectable_gap:.3f} nine times in ten{others}."
-        )
-        return "\n".join(textwrap.fill(part, 80) for part in parts)
-
-    def _numbers(self, spelled: Spelling = PLAIN) -> str:
-        """The gap beside what was promised."""
-        gap, low, high, promised = map(spelled.gap, (self.gap, *self.gap_interval, self.promised))
-        return f"{gap} ({low} to {high}) on the new rows, promised {promised}."
-
-    def _finding(self) -> str:
-        """The same in a sentence, and whose gap it is."""
-        text = f"gap {_SAID[self.shown]} what was promised: {self._numbers()}"
+        first = self.sentence()
         if self.within_strata:
-            text += f" It is that of stratum {one_line(show_label(self.stratum))}."
-        if self.pair is None:
-            return text
-        sizes = dict(zip(map(label_key, self.groups), self.rows, strict=True))
-        one, other = (with_rows([(label, sizes[label_key(label)])]) for label in self.pair)
-        return f"{text} Furthest apart are {one} and {other}."
+            first += f" This is stratum {one_line(show_label(self.stratum))}."
+        if self.pair is not None:
+            now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
+            far = ((label, *now[label_key(label)]) for label in self.pair)
+            said = (f"{one_line(show_label(label))} {100 * rate:.1f}% of {n:,} rows" for label, rate, n in far)
+            first += f" Furthest apart: {', '.join(said)}."
+        second = (
+            f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks. This many rows "
+            f"find a gap of {PLAIN.limit(self.detectable_gap)} nine times in ten, whichever group drifts."
+        )
+        return "\n".join(textwrap.fill(part, 80) for part in (first, second))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the new rows show of one part."""
+
+    part: Part
+    gap: float
+    interval: tuple[float, float]
+
+    @property
+    def above(self) -> float:
+        """How far the lower limit is above the estimated limit."""
+        return self.interval[0] - self.part.limit
 
 
 def check(
@@ -208,63 +199,66 @@ def check(
     sample_weight: Any = None,
     confidence: float = 0.95,
 ) -> Check:
-    """Compare a rule's gap on new rows with its certificate."""
-    certificate = certify(rule, confidence)
+    """Compare a rule's gap on new rows with its estimated limit."""
+    delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    rates = certifiable(rule).rates["selection"]
+    every = parts_of(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
-    whole = _compared(rule, seen, stratum_limits(rule, confidence), confidence)
-    found = replace(whole, widest_for=certificate.widest_for)
-    small = {label_key(label) for label, _ in certificate.left_out}
-    others = seen.of([k for k, label in enumerate(seen.groups) if label_key(label) not in small])
-    if certificate.rest is None or len(others.groups) < 2:
-        return found
-    promised = [certificate.rest.estimated]
-    return replace(found, left_out=certificate.left_out, rest=_compared(rule, others, promised, confidence))
-
-
-def _compared(rule: Rule, seen: MeanChances, promises: list[float], confidence: float) -> Check:
-    """The gap of the groups that were seen, beside what was promised of it."""
-    delta, record, stratified = 1 - confidence, certifiable(rule), rule.stratified
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
-    seats = [places[label_key(label)] for label in seen.groups]
-    both = kl_interval(seen.rates, seen.effective_rows, delta / (2 * len(seen.rates)))
+    seats = np.array([places[label_key(label)] for label in seen.groups])
+    parts = _seen(every, seats)
+    several = sum(len(part.places) > 1 for part in parts)
+    each = 1 - delta / max(several, 1)
+    rows = seen.effective_rows
     # Rows that no number counts show nothing.
-    lower, upper = np.where(np.isfinite(seen.effective_rows), both, np.nan)
-    # Each stratum that was seen beside its own promise; all groups at once for parity.
-    strata = stratum_index(rule.groups)[seats] if stratified else np.zeros(len(seats), dtype=np.intp)
-    # One group's lower limit less another's upper is `widest` with the limits exchanged.
+    lower, upper = np.where(np.isfinite(rows), wilson_interval(seen.rates, rows, confidence), np.nan)
     found = [
-        (p, promises[strata[p.start]], (max(widest(upper[p], lower[p]), 0.0), widest(lower[p], upper[p])))
-        for p in strata_slices(strata, len(seats))
+        _Found(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
+        for part in parts
     ]
-    part, promised, ends = max(found, key=lambda one: one[2][0] - one[1])
-    rates, groups = seen.rates[part], seen.groups[part]
+    # Strata that hold one group have nothing to compare.
+    counted = [one for one in found if len(one.part.places) > 1] or found[:1]
+    worst_one = max(counted, key=lambda one: one.above if np.isfinite(one.above) else np.inf)
+    verdict = worst(verdict_on(one.gap, one.interval, one.part.limit) for one in counted)
+    part, known = worst_one.part, seen.groups
+    inside = seen.rates[part.places]
+    pair = (known[part.places[int(inside.argmax())]], known[part.places[int(inside.argmin())]])
+    first = known[part.places[0]]
+    fit_rows = np.array(rates.effective_rows)[seats]
     return Check(
-        shown=worst(verdict_on(largest_gap(seen.rates[p]), limits, most) for p, most, limits in found),
-        gap=largest_gap(rates),
-        gap_interval=ends,
-        promised=promised,
-        groups=seen.groups,
+        verdict=verdict,
+        gap=worst_one.gap,
+        gap_interval=worst_one.interval,
+        limit=part.limit,
+        groups=known,
         rows=seen.rows,
         rates=tuple(seen.rates.tolist()),
-        false_alarm_rate=2 * delta,
-        detectable_gap=_detectable(seen.effective_rows[part], promised, delta / len(seats)),
         lower=tuple(lower.tolist()),
         upper=tuple(upper.tolist()),
-        rates_then=tuple(record.rates["selection"].after[k] for k in seats),
-        pair=(groups[int(rates.argmax())], groups[int(rates.argmin())]) if len(rates) > 1 else None,
-        stratum=groups[0][0] if stratified and isinstance(groups[0], tuple) else None,
-        within_strata=stratified,
+        rates_then=tuple(rates.after[k] for k in seats),
+        pair=pair if len(part.places) > 1 else None,
+        stratum=first[0] if rule.stratified and isinstance(first, tuple) else None,
+        left_out=part.left_out,
+        within_strata=rule.stratified,
+        # Limits of strata hold together; that of the groups without a few small ones is a second limit.
+        false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
+        _compared=Compared(
+            np.array(rates.after)[seats],
+            fit_rows,
+            rows,
+            [(part.places, part.limit) for part in parts if len(part.places) > 1],
+            each,
+        ),
     )
 
 
-def _detectable(rows: Floats, promised: float, delta: float) -> float:
-    """Gap between the two largest groups, around a rate of ½, that is found nine times in ten.
+def _seen(parts: Sequence[Part], seats: Integers) -> list[Part]:
+    """The parts that have rows, by the places of their groups among those that do."""
+    found = [Part(np.flatnonzero(np.isin(seats, part.places)), part.limit, part.left_out) for part in parts]
+    return [part for part in found if len(part.places)]
 
-    Limits miss on either side with probability δ/2.
-    """
-    if len(rows) == 1:
-        return 1.0
-    n = np.sort(rows)[-2:]
-    # Limits are about √(ln(1/δ') r (1 − r) 2/n) wide; nine times in ten the gap is seen 1.28 s.e. lower.
-    limits = np.sqrt(np.log(2 / delta) / (2 * n)).sum()
-    return float(min(promised + limits + 1.2816 * np.sqrt((0.25 / n).sum()), 1.0))
+
+def _interval(rates: Floats, rows: Floats, places: Integers, confidence: float) -> tuple[float, float]:
+    if not np.isfinite(rows[places]).all():
+        return np.nan, np.nan
+    return gap_interval(rates[places], rows[places], confidence)

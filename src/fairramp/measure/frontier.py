@@ -1,9 +1,9 @@
 """Accuracy against gap: what each tolerance costs.
 
-For every max_gap the most accurate rule with that gap (`target_rate="accuracy"`) is placed on the fit rows, all
-from one summary, and its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured: on validation rows if there are
-any, otherwise on the fit rows themselves, which flatters it. The band around an accuracy a is
-a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
+For every max_gap the rule whose rates agree best with the fit rows' labels (`target_rate="accuracy"`) is placed
+on the fit rows, all from one summary, and its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured: on
+validation rows if there are any, otherwise on the fit rows themselves, which flatters it. The band around an
+accuracy a is a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
 """
 
 from dataclasses import dataclass
@@ -122,7 +122,7 @@ def frontier(
     sample_weight: Any = None,
     confidence: float = 0.95,
 ) -> Frontier:
-    """Trace the best accuracy for many gaps.
+    """Trace accuracy against the gap, with rates chosen for the labels at each of many gaps.
 
     Parameters
     ----------

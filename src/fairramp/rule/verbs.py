@@ -189,14 +189,16 @@ class Verbs(Drawn):
         sample_weight: Any = None,
         confidence: float = 0.95,
     ) -> "Check":
-        """Ask of new rows whether the gap has left what the certificate promised; see `fairramp.Check`.
+        """Ask new rows, once, whether the gap exceeds its estimated limit; see `fairramp.Check`.
+
+        To ask again and again as rows come in, use `monitor`.
 
         Examples
         --------
         >>> import fairramp
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
-        >>> rule.check(data.score, data.sex).promised == rule.certificate().estimated
+        >>> rule.check(data.score, data.sex).limit == rule.certificate().estimated
         True
         """
         from fairramp.measure.drift import check

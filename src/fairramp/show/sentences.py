@@ -127,8 +127,8 @@ def promise(rule: Rule, confidence: float) -> Promise:
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:
-    """Whether these rows keep the promise; None where that is no question, on the rows of the fit."""
-    no_question = found.is_kept and (in_sample or len(found.groups) == 1)
+    """Whether these rows exceed the estimated limit; None where that is no question, on the rows of the fit."""
+    no_question = not found.has_drifted and (in_sample or len(found.groups) == 1)
     return None if no_question else found.sentence(_PAGE)
 
 

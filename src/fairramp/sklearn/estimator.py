@@ -76,7 +76,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
-        As in `fit_rule`; here the default is the most accurate rule, because `fit` has labels.
+        As in `fit_rule`; here the default chooses rates by the labels, because `fit` has them.
     cutoff : float, default 0.5
         Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
         logit(cutoff), so that 0.5 means 0.
@@ -199,7 +199,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sample_weight : numbers of shape (n,), optional
             Weights of the rows, for the rule, and for the classifier if it takes them.
         """
-        asked = self._checked_settings()
+        asked = self._checked_settings(weighted=sample_weight is not None)
         method = method_of(self.estimator, self.predict_method, _SCALES)
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
@@ -249,7 +249,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         check_is_fitted(self)
-        asked = self._checked_settings()
+        asked = self._checked_settings(weighted=sample_weight is not None)
         scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
         codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
         labels = None if y is None else zero_one(y, self.classes_)
@@ -276,6 +276,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         asked.check_rows(
             labelled=rows.labels is not None,
             stratified=rows.strata is not None,
+            weighted=rows.weights is not None,
             needed="{y}, the true outcomes of all rows",
         )
         cutoff = float(self.cutoff)
@@ -296,12 +297,12 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         assert rule.record is not None  # as in every fitted rule
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
-    def _checked_settings(self) -> Settings:
+    def _checked_settings(self, *, weighted: bool) -> Settings:
         """Refuse bad settings before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
-        asked.check_rows(labelled=True, stratified=self.strata is not None)
+        asked.check_rows(labelled=True, stratified=self.strata is not None, weighted=weighted)
         if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError(
                 "{confidence} needs a trained classifier: the rule is learned on cross-fitted scores otherwise",

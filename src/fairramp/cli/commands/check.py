@@ -1,4 +1,4 @@
-"""`fairramp check`: whether new rows keep what a rule promises."""
+"""`fairramp check`: whether the gap of new rows exceeds the estimated limit."""
 
 from fairramp.cli.options import (
     Confidence,
@@ -33,9 +33,10 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Ask new rows whether the gap has left what a rule's certificate promised.
+    """Ask new rows, once, whether the gap exceeds the estimated limit of the rule's certificate.
 
-    The exit code is 1 if it has, and 0 if it has not or if the rows do not tell. Labels are not needed.
+    The exit code is 1 if it does, and 0 if it does not or if the rows do not tell. Labels are not needed. To ask
+    after every batch, use fairramp monitor.
 
     For example:
 

@@ -112,7 +112,7 @@ def frontier(
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
         f"\n{curve.own}",
-        "each point has the most accurate rates (fit with --target-rate accuracy)",
+        "each point has the rates that agree best with the labels (fit with --target-rate accuracy)",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(

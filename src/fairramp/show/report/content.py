@@ -272,7 +272,7 @@ def make_content(
         sentence=sentences.comparison(before.rate, names, measured.strata),
         outcomes=outcomes,
         own=own,
-        is_kept=None if checked is None else checked.is_kept,
+        is_kept=None if checked is None else not checked.has_drifted,
         drift=None if checked is None else sentences.drift(checked, in_sample),
         notes=(*known.notes, *sentences.notes(rule, cells, rows, in_sample)),
         limits=sentences.LIMITS,
