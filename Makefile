@@ -82,7 +82,7 @@ nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps o
 	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
 
 coverage-page: $(READY)  ## docs/coverage.md: how often limits hold, simulated (fifteen minutes)
-	$(BIN)/python -m scripts.coverage_study run
+	$(BIN)/python -m scripts.coverage_page run
 
 nox: $(DEV)  ## every environment that is promised: oldest, bare and newest versions, packages (an hour)
 	$(BIN)/nox

@@ -1,27 +1,20 @@
-"""How often limits hold: simulated in 300 cells and more, stored, and written as docs/coverage.md.
-
-    python -m scripts.coverage_study run [--replicates 400] [--processes 2]    simulate, store and write the page
-    python -m scripts.coverage_study page                                      write the page from the store
+"""How often limits hold, simulated in 300 cells and more; `scripts.coverage_page` runs all and writes the page.
 
 A replicate draws fit rows from a known law, fits a rule and computes its true rates from the law, without drawing
 new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), one μ_k per group; labels are 1 with
-probability x; weights do not depend on either. A ramp with foot s and width γ has the true rate
+probability x; weights do not depend on either, unless a cell says so. A ramp with foot s and width γ has the
+true rate
 
     1/γ ∫ P(x > t) dt from s to s + γ,    P(x > t) = Φ((μ_k − logit t) / σ),
 
 by Gauss-Legendre quadrature over logit t.
 """
 
-import argparse
-import hashlib
-import json
 import math
-import os
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,10 +22,6 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 import fairramp
 from fairramp.rule import limits as rule_limits
-
-HERE = Path(__file__).parent
-STORE = HERE.parent / "docs" / "coverage.json"
-PAGE = HERE.parent / "docs" / "coverage.md"
 
 CONFIDENCE = 0.95
 #: What the estimated and the proven limit must cover, each less three standard errors.
@@ -76,6 +65,8 @@ class Cell:
         Spread of the logits.
     apart : float
         Logits of the highest and the lowest group differ by this many sigmas.
+    heavier : float
+        Scores of at least 0.5 have so many times the weight.
     name : str
         Where the cell comes from, if it was not drawn.
     """
@@ -88,6 +79,7 @@ class Cell:
     weights: str = "none"
     sigma: float = 1.2
     apart: float = 0.8
+    heavier: float = 1.0
     name: str = ""
 
     @property
@@ -184,9 +176,21 @@ def named_cells() -> list[Cell]:
     return [*heavy, *wide, *few, *sizes, *gaps]
 
 
+def dependent_cells() -> list[Cell]:
+    """Weights that depend on the scores."""
+    return [
+        Cell(
+            (rows, rows), rate, "number", 0.01, weights=weights, heavier=heavier, name="weights depend on scores"
+        )
+        for heavier in (2.0, 5.0)
+        for weights in ("lognormal 1.5", "a tenth at 20")
+        for rows, rate in ((200, 0.05), (1000, 0.05), (1000, 0.2), (5000, 0.2))
+    ]
+
+
 def cells() -> list[Cell]:
     """Every cell."""
-    return [*named_cells(), *drawn_cells()]
+    return [*named_cells(), *drawn_cells(), *dependent_cells()]
 
 
 # Replicates -----------------------------------------------------------------------------------
@@ -212,6 +216,19 @@ def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
     return (everybody + between) / width
 
 
+def weighted_rate(foot: float, width: float, mu: float, sigma: float, heavier: float) -> float:
+    """The same where scores of at least 0.5 have so many times the weight: E[w h] / E[w]."""
+    if heavier == 1:
+        return true_rate(foot, width, mu, sigma)
+    above = true_rate(0.5, 0.0, mu, sigma)
+    # Of those above: the chance at 0.5, and what the ramp rises by from there on.
+    cut = min(max(foot, 0.5), foot + width)
+    at = float(foot < 0.5) if width == 0 else (cut - foot) / width
+    rest = true_rate(cut, foot + width - cut, mu, sigma)
+    selected_above = at * above + (1 - at) * rest
+    return (true_rate(foot, width, mu, sigma) + (heavier - 1) * selected_above) / (1 + (heavier - 1) * above)
+
+
 def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
     """The estimated and the proven limit of a rule; the estimated one is 1 where it is withheld."""
     sample = rule_limits.FitSample.of(rule)
@@ -235,7 +252,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     n_groups = len(cell.sizes)
     groups = np.repeat(np.arange(n_groups), cell.sizes)
     mu, sigma = cell.middles, cell.sigma
-    own = ndtr((mu - 0.0) / sigma)  # the classifier says yes from 0.5 on
+    own = np.array([weighted_rate(0.5, 0.0, m, sigma, cell.heavier) for m in mu.tolist()])  # yes from 0.5 on
     own_gap = float(own.max() - own.min())
     draw_weights = WEIGHTS[cell.weights]
     known: dict[Any, tuple[float, float | None]] = {}
@@ -244,6 +261,8 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
         scores = expit(mu[groups] + sigma * rng.standard_normal(len(groups)))
         labels = rng.random(len(groups)) < scores
         weights = None if draw_weights is None else draw_weights(rng, len(groups))
+        if weights is not None and cell.heavier != 1:
+            weights *= np.where(scores >= 0.5, cell.heavier, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fairramp.FairrampWarning)
             rule = fairramp.fit_rule(
@@ -255,7 +274,10 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
                 max_gap=cell.max_gap,
                 sample_weight=weights,
             )
-        rates = [true_rate(r.foot, r.width, m, sigma) for r, m in zip(rule.ramps, mu.tolist(), strict=True)]
+        rates = [
+            weighted_rate(r.foot, r.width, m, sigma, cell.heavier)
+            for r, m in zip(rule.ramps, mu.tolist(), strict=True)
+        ]
         # Without weights, limits depend on these numbers alone, which are often the same.
         seen = rule.record.rates["selection"]
         key = (
@@ -318,156 +340,3 @@ def failures(cell: Cell, result: dict[str, Any]) -> list[str]:
     if result["withheld"] > 0 and not cell.may_be_withheld:
         found.append("withheld")
     return found
-
-
-# Store and page -------------------------------------------------------------------------------
-
-COLUMNS = ("estimated", "proven", "audit", "withheld", "gap", "limit", "proven_limit")
-
-
-def fingerprint(every: Sequence[Cell]) -> str:
-    """Of the cells that results belong to."""
-    return hashlib.sha256(json.dumps([asdict(cell) for cell in every]).encode()).hexdigest()[:16]
-
-
-def save(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
-    """Store the results of all cells, a line each."""
-    rounded = [[None if r[c] is None else round(r[c], 5) for c in COLUMNS] for r in results]
-    content = {
-        "cells": fingerprint(every),
-        "replicates": results[0]["replicates"],
-        "columns": COLUMNS,
-        "results": ["ROWS"],
-    }
-    rows = ",\n    ".join(json.dumps(row) for row in rounded)
-    STORE.write_text(json.dumps(content, indent=2).replace('"ROWS"', rows) + "\n", encoding="utf-8")
-
-
-def load(every: Sequence[Cell]) -> list[dict[str, Any]]:
-    """The stored results of these cells."""
-    content = json.loads(STORE.read_text(encoding="utf-8"))
-    if content["cells"] != fingerprint(every):
-        raise SystemExit(f"{STORE.name} belongs to other cells: run the study again")
-    return [
-        {"replicates": content["replicates"], **dict(zip(COLUMNS, row, strict=True))}
-        for row in content["results"]
-    ]
-
-
-def _percent(value: float | None, digits: int = 1) -> str:
-    return "" if value is None else f"{100 * value:.{digits}f}%"
-
-
-def _described(cell: Cell) -> list[str]:
-    first, last = max(cell.sizes), min(cell.sizes)
-    rows = f"{first:,}" if first == last else f"{first:,} to {last:,}"
-    return [
-        f"{len(cell.sizes)}",
-        rows,
-        _percent(cell.rate),
-        cell.target,
-        f"{cell.ramp_width:g}",
-        f"{cell.max_gap:g}",
-        cell.weights,
-    ]
-
-
-def _counted(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> list[str]:
-    """One line per limit: in how many cells it holds as often as it should."""
-    lines = []
-    for limit, title in (
-        ("estimated", "Estimated limit"),
-        ("proven", "Proven limit"),
-        ("audit", "Gap interval of audits"),
-    ):
-        found = [r[limit] for r in results if r[limit] is not None]
-        failed = sum(limit in failures(c, r) for c, r in zip(every, results, strict=True))
-        bar = BARS.get(limit)
-        lines.append(
-            f"| {title} | {len(found)} | {'' if bar is None else f'{bar:.0%}'} | {'' if bar is None else failed} "
-            f"| {sum(f < CONFIDENCE for f in found)} | {sum(f > WIDE for f in found)} | {_percent(min(found))} |"
-        )
-    return lines
-
-
-def write_page(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
-    """docs/coverage.md: the worst cells first."""
-    replicates = results[0]["replicates"]
-    both = list(zip(every, results, strict=True))
-    failed = [bool(failures(cell, result)) for cell, result in both]
-    withheld = sum(result["withheld"] > 0 for result in results)
-    error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / replicates):.1f} points"
-    order = sorted(
-        range(len(both)),
-        key=lambda i: (not failed[i], min(r for r in (results[i]["estimated"], 1.0) if r is not None)),
-    )
-    header = (
-        "groups", "rows per group", "rate", "target", "ramp width", "max_gap", "weights",
-        "estimated", "proven", "audit", "withheld", "gap", "estimated limit", "proven limit", "",
-    )  # fmt: skip
-    table = [
-        "| " + " | ".join(header) + " |",
-        "| --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 7 + " --- |",
-    ]
-    for i in order:
-        cell, r = both[i]
-        shares = [_percent(r[name]) for name in ("estimated", "proven", "audit", "withheld")]
-        points = [_percent(r[name], 2) for name in ("gap", "limit", "proven_limit")]
-        note = ", ".join([*(f"**{limit}**" for limit in failures(cell, r)), *([cell.name] if cell.name else [])])
-        table.append("| " + " | ".join([*_described(cell), *shares, *points, note]) + " |")
-    text = f"""# How often the limits hold
-
-Written by `make coverage-page` from `docs/coverage.json`; never change this page by hand.
-
-A rule's certificate has an estimated limit and a proven limit of the gap in the population, both at 95%
-confidence. Both are tested here in {len(both)} *cells*, with {replicates} simulated fits in each. A cell is one
-way to fit: number and size of groups, selection rate, target, ramp width, allowed gap and weights. {DRAWN}
-cells are drawn by a fixed Latin hypercube. The others are cases in which an earlier version failed, or for
-which the documentation gives figures.
-
-In each fit, scores are drawn from a known distribution (logit-normal, with another mean in each group), labels
-are drawn so that the scores are calibrated, and weights are independent of both. A rule is fitted, and its gap
-in the population is computed from the distribution, without error. The limit holds if that gap is not larger.
-In the same fit, `audit` measures the classifier's own decisions, and its 95% interval of the gap is compared
-with their true gap.
-
-| | cells | must hold in | cells that fail | below 95% | above 99% | lowest |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_counted(every, results))}
-
-A cell fails if a limit holds in less than the required share of the fits, less three standard errors (of
-{error} for the estimated limit). A limit that holds in more than 99% is wider than necessary: that is reported,
-but is no failure. The estimated limit may be withheld where the smallest group expects fewer than
-five yes or no decisions, or with Pareto weights. It was withheld in {withheld} cells, and is counted only where
-it was given.
-
-To run the study again, about 15 minutes on two cores: `make coverage-page`. `make nightly` also runs it, and
-fails if a cell does.
-
-## Every cell
-
-Failed cells come first, then those in which the estimated limit holds least often. *Rate* is the target rate,
-or the rate of the classifier's own decisions, or the base rate; *withheld* is the share of fits without an
-estimated limit; *gap* is what 95% of the fits stay below in the population. Limits are means, in percentage
-points.
-
-{chr(10).join(table)}
-"""
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def main() -> None:
-    """Run the study, or write its page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "page"))
-    parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--processes", type=int, default=min(os.cpu_count() or 1, 2))
-    asked = parser.parse_args()
-    every = cells()
-    if asked.what == "run":
-        save(every, run(list(enumerate(every)), asked.replicates, asked.processes))
-    write_page(every, load(every))
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairramp.core.intervals import gap_interval, kl_interval, ratio_interval, wilson_interval
+from fairramp.core.intervals import effective_rows, gap_interval, kl_interval, ratio_interval, wilson_interval
 
 COUNTS = [(0, 10), (1, 10), (5, 10), (10, 10), (3, 1_000), (481, 1_000), (999, 1_000), (7, 7)]
 
@@ -38,6 +38,26 @@ def test_wilson_limits_of_rates_0_and_1_touch_the_border_exactly():
     assert upper[1] == 1
     assert 0 < upper[0] < 0.2
     assert upper[0] == pytest.approx(1 - lower[1])
+
+
+WEIGHTS = {
+    "a tenth at 20": lambda rng, shape: np.where(rng.random(shape) < 0.1, 20.0, 1.0),
+    "lognormal": lambda rng, shape: rng.lognormal(0.0, 2.0, shape),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(("rate", "n"), [(0.05, 200), (0.01, 200), (0.2, 50), (0.5, 50)])
+def test_limits_of_weighted_rates_cover(weights, rate, n):
+    # By the variance alone they would cover 0.59 to 0.88: heavy rows are on one side by chance.
+    rng = np.random.default_rng(3)
+    h = (rng.random((2_000, n)) < rate).astype(float)
+    v = WEIGHTS[weights](rng, h.shape)
+    v /= v.sum(axis=1, keepdims=True)
+    r = (v * h).sum(axis=1)
+    spread = (v**2 * (h - r[:, None]) ** 2).sum(axis=1)
+    lower, upper = wilson_interval(r, effective_rows(r, (v**2).sum(axis=1), spread), 0.95)
+    assert 0.93 <= np.mean((lower <= rate) & (rate <= upper)) <= 0.99
 
 
 def divergence(r, u):

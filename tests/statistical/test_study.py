@@ -25,19 +25,27 @@ QUICK = SMALL[:: len(SMALL) // 12][:12]
     [(0.2, 0.3), (-0.1, 0.5), (0.9, 0.5), (0.01, 0.001), (0.5, 0.0), (-0.3, 0.2), (1.0, 0.1), (0.0, 1.0)],
 )
 @pytest.mark.parametrize(("mu", "sigma"), [(-1.0, 1.2), (-4.0, 0.5), (2.0, 2.5)])
-def test_true_rates_are_those_of_the_law(foot, width, mu, sigma):
+@pytest.mark.parametrize("heavier", [1.0, 5.0])
+def test_true_rates_are_those_of_the_law(foot, width, mu, sigma, heavier):
     def chance(z):
         x = expit(mu + sigma * z)
         return float(x > foot) if width == 0 else float(np.clip((x - foot) / width, 0, 1))
 
-    # Over the law of the scores, not over thresholds; kinks are named.
-    kinks = [(math.log(t / (1 - t)) - mu) / sigma for t in (foot, foot + width) if 0 < t < 1]
+    def weight(z):
+        return heavier if mu + sigma * z >= 0 else 1.0
+
+    # Over the law of the scores, not over thresholds; kinks and jumps are named.
+    kinks = [(math.log(t / (1 - t)) - mu) / sigma for t in (foot, 0.5, foot + width) if 0 < t < 1]
     ends = [-12.0, *sorted(z for z in kinks if -12 < z < 12), 12.0]
-    parts = (
-        integrate.quad(lambda z: chance(z) * stats.norm.pdf(z), a, b, limit=200)[0]
-        for a, b in itertools.pairwise(ends)
+    selected, everybody = (
+        sum(
+            integrate.quad(lambda z, f=f: f(z) * weight(z) * stats.norm.pdf(z), a, b, limit=200)[0]
+            for a, b in itertools.pairwise(ends)
+        )
+        for f in (chance, lambda _: 1.0)
     )
-    assert study.true_rate(foot, width, mu, sigma) == pytest.approx(sum(parts), abs=1e-8)
+    found = study.weighted_rate(foot, width, mu, sigma, heavier)
+    assert found == pytest.approx(selected / everybody, abs=1e-8)
 
 
 def test_cells_are_what_they_say():

@@ -38,12 +38,12 @@ SMALLEST_LENDER, FEWEST_LENT = 10, 50
 _SMALLEST_BETWEEN = 1e-6
 #: Rates at which pseudo-rows are compared with real ones: r and this far on both sides, within limits.
 _BESIDE, _LOWEST_RATE = 0.1, 0.02
-#: c, at least, as a part of r(1 − r), which it nearly reaches where estimating the mean removes little.
+#: c, at least, as a part of r(1 − r): a floor against rounding.
 _SMALLEST_SPREAD = 0.05
 #: Misfit of a rate that is usual: keeps large groups from deciding alone how much is borrowed.
 _USUAL_MISFIT = 0.05
 #: Up to this many rows all scores are looked at; of more, the means of bins stand for them.
-LOOKED_INTO = 1 << 20
+LOOKED_INTO = 1 << 16
 
 
 def can_borrow(sample: Sample) -> bool:
