@@ -12,7 +12,7 @@ know are left out. What such rows can find is computed in `measure.power`.
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -87,7 +87,7 @@ class Check:
     left_out: tuple[tuple[Label, int], ...]
     within_strata: bool
     false_alarm_rate: float
-    _compared: Compared
+    _compared: Compared = field(compare=False)
 
     @property
     def has_drifted(self) -> bool:
@@ -251,7 +251,7 @@ def check(
             np.array(rates.after)[seats],
             fit_rows,
             rows,
-            [(part.places, part.limit) for part in parts if len(part.places) > 1],
+            [(p.places, p.limit) for p in parts if len(p.places) > 1 and np.isfinite(rows[p.places]).all()],
             each,
         ),
     )
