@@ -81,7 +81,7 @@ fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
 nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, how often limits hold
 	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
 
-coverage-page: $(READY)  ## docs/coverage.md: how often limits hold, simulated (fifteen minutes)
+coverage-page: $(READY)  ## docs/coverage.md: how often limits hold, simulated (twenty minutes)
 	$(BIN)/python -m scripts.coverage_page run
 
 nox: $(DEV)  ## every environment that is promised: oldest, bare and newest versions, packages (an hour)

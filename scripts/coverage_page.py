@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 STORE = HERE.parent / "docs" / "coverage.json"
 PAGE = HERE.parent / "docs" / "coverage.md"
 
-COLUMNS = ("estimated", "proven", "audit", "withheld", "gap", "limit", "proven_limit")
+COLUMNS = ("replicates", "estimated", "proven", "audit", "withheld", "gap", "limit", "proven_limit")
 
 
 def fingerprint(every: Sequence[Cell]) -> str:
@@ -33,7 +33,6 @@ def save(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
     rounded = [[None if r[c] is None else round(r[c], 5) for c in COLUMNS] for r in results]
     content = {
         "cells": fingerprint(every),
-        "replicates": results[0]["replicates"],
         "columns": COLUMNS,
         "results": ["ROWS"],
     }
@@ -46,10 +45,7 @@ def load(every: Sequence[Cell]) -> list[dict[str, Any]]:
     content = json.loads(STORE.read_text(encoding="utf-8"))
     if content["cells"] != fingerprint(every):
         raise SystemExit(f"{STORE.name} belongs to other cells: run the study again")
-    return [
-        {"replicates": content["replicates"], **dict(zip(COLUMNS, row, strict=True))}
-        for row in content["results"]
-    ]
+    return [dict(zip(COLUMNS, row, strict=True)) for row in content["results"]]
 
 
 def _percent(value: float | None, digits: int = 1) -> str:
@@ -90,29 +86,30 @@ def _counted(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> list[s
 
 def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     """docs/coverage.md: the worst cells first."""
-    replicates = results[0]["replicates"]
+    fewest, most = (end(r["replicates"] for r in results) for end in (min, max))
+    replicates = f"{most}" if fewest == most else f"{fewest} to {most}"
     both = list(zip(every, results, strict=True))
     failed = [bool(failures(cell, result)) for cell, result in both]
     withheld = sum(result["withheld"] > 0 for result in results)
-    error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / replicates):.1f} points"
+    error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / fewest):.1f} points"
     order = sorted(
         range(len(both)),
         key=lambda i: (not failed[i], min(r for r in (results[i]["estimated"], 1.0) if r is not None)),
     )
     header = (
         "groups", "rows per group", "rate", "target", "ramp width", "max_gap", "weights",
-        "estimated", "proven", "audit", "withheld", "gap", "estimated limit", "proven limit", "",
+        "fits", "estimated", "proven", "audit", "withheld", "gap", "estimated limit", "proven limit", "",
     )  # fmt: skip
     table = [
         "| " + " | ".join(header) + " |",
-        "| --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 7 + " --- |",
+        "| --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 8 + " --- |",
     ]
     for i in order:
         cell, r = both[i]
         shares = [_percent(r[name]) for name in ("estimated", "proven", "audit", "withheld")]
         points = [_percent(r[name], 2) for name in ("gap", "limit", "proven_limit")]
         note = ", ".join([*(f"**{limit}**" for limit in failures(cell, r)), *([cell.name] if cell.name else [])])
-        table.append("| " + " | ".join([*_described(cell), *shares, *points, note]) + " |")
+        table.append("| " + " | ".join([*_described(cell), str(r["replicates"]), *shares, *points, note]) + " |")
     return f"""# How often the limits hold
 
 Written by `make coverage-page` from `docs/coverage.json`; never change this page by hand.
@@ -134,12 +131,12 @@ decisions, and its 95% interval of the gap is compared with their true gap.
 {chr(10).join(_counted(every, results))}
 
 A cell fails if a limit holds in less than the required share of the fits, less three standard errors (of
-{error} for the estimated limit). A limit that holds in more than 99% is wider than necessary: that is reported,
-but is no failure. The estimated limit may be withheld where the smallest group expects fewer than
-five yes or no decisions, or with Pareto weights. It was withheld in {withheld} cells, and is counted only where
-it was given.
+{error} each for the estimated limit, or less). A limit that holds in more than 99% is wider than necessary:
+that is reported, but is no failure. The estimated limit may be withheld where the smallest group expects fewer
+than five yes or no decisions, or with Pareto weights. It was withheld in {withheld} cells, and is counted only
+where it was given.
 
-To run the study again, about 15 minutes on two cores: `make coverage-page`. `make nightly` also runs it, and
+To run the study again, about 20 minutes on two cores: `make coverage-page`. `make nightly` also runs it, and
 fails if a cell does.
 
 ## Every cell

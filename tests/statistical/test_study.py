@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 from scipy.special import expit
+from scripts import coverage_page as page
 from scripts import coverage_study as study
 from scripts.coverage_study import Cell
 
@@ -88,6 +89,12 @@ def test_limits_that_are_too_short_fail(monkeypatch):
 def test_limits_hold_in_a_dozen_cells(i):
     found = study.run_cell(CELLS[i], 40, i)
     assert study.failures(CELLS[i], found) == [], (CELLS[i], found)
+
+
+def test_the_page_shows_a_run_of_these_cells_in_which_every_limit_held():
+    stored = page.load(CELLS)
+    assert page.PAGE.read_text(encoding="utf-8") == page.page_text(CELLS, stored)
+    assert [c for c, r in zip(CELLS, stored, strict=True) if study.failures(c, r)] == []
 
 
 @pytest.mark.nightly
