@@ -190,7 +190,8 @@ def dependent_cells() -> list[Cell]:
 
 def cells() -> list[Cell]:
     """Every cell; new ones come last, because a cell's place is its seed."""
-    nobody = Cell((771, 42), 0.0121, "optimal", 0.0438, 0.05, sigma=1.82, apart=0.45, name="a group selects nobody")
+    rows, name = (771, 42), "a group selects nobody"
+    nobody = Cell(rows, 0.0121, "optimal", 0.0438, 0.05, sigma=1.82, apart=0.45, name=name)
     return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody]
 
 
