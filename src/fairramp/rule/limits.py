@@ -178,7 +178,9 @@ def certifiable(rule: Rule) -> FitRecord:
 def limits_of(sample: FitSample, confidence: float) -> Limits:
     """The estimated and the proven limit of what a fit saw."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    every = [pairs(sample, confidence), dkw(sample, confidence)]
+    every = [dkw(sample, confidence)]
+    if sample.plain:  # with weights it is no theorem, and never the smallest
+        every.append(pairs(sample, confidence))
     if sample.met:
         every += [beta(sample, confidence), kl(sample, confidence)]
     bounds = tuple(sorted(every, key=lambda bound: bound.limit))
@@ -242,23 +244,19 @@ def pairs(s: FitSample, confidence: float) -> Bound:
         return float(apart.max())
 
     gap = 1.0 if not np.isfinite(factor) else worst_stratum(furthest, s.strata, *s.ends(), half)
-    return Bound("pairs", min(gap, 1.0), s.plain, _unless_plain(s))
+    return Bound("pairs", min(gap, 1.0), is_theorem=True)
 
 
 def dkw(s: FitSample, confidence: float) -> Bound:
     """Dvoretzky, Kiefer and Wolfowitz's bound per group."""
     gap = worst_stratum(widest, s.strata, *_dkw_ends(s, confidence))
-    return Bound("dkw", min(gap, 1.0), s.plain, _unless_plain(s))
+    return Bound("dkw", min(gap, 1.0), s.plain, () if s.plain else (_WEIGHTS,))
 
 
 def _dkw_ends(s: FitSample, confidence: float) -> tuple[Floats, Floats]:
     half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
     least, most = s.ends()
     return least - half, most + half
-
-
-def _unless_plain(s: FitSample) -> tuple[str, ...]:
-    return () if s.plain else (_WEIGHTS,)
 
 
 def listed(reasons: Sequence[str]) -> str:
