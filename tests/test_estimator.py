@@ -851,6 +851,8 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "solver": "exact",
         "criterion": "parity",
         "small_groups": "alone",
+        "confidence": None,
+        "confidence_limit": "estimated",
         "strata": None,
         "cv": 5,
         "predict_method": "auto",

@@ -87,7 +87,7 @@ def test_fit_without_labels_says_that_none_were_needed(shell):
     shell.write("s.csv", rows())
     text = shell("fit", "s.csv", "--score", "p", "--group", "g", "-o", "rule.json").stdout
     assert "needed no labels" in text
-    assert "With 95% confidence" in text
+    assert "Gap in the population: estimated limit" in text
     assert "fairramp apply rule.json s.csv -o decisions.csv" in text
 
 

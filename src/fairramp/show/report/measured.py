@@ -22,7 +22,6 @@ from fairramp.fit.borrow import can_borrow
 from fairramp.fit.settings import Settings
 from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
-from fairramp.rule.record import BORROWED_NOTE
 from fairramp.rule.rule import Rule
 
 #: Parts of the score range in a histogram; a power of two, so that bins of a summary fall into one each.
@@ -73,9 +72,9 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
             "positions of the slider keep its "
             + ("strata and aim at the scores' own optimum." if rule.stratified else "target rate.")
         )
+    for said in record.notes(rule.max_gap) if record else []:
+        note = f"{note} {said[0].upper()}{said[1:]}.".lstrip()
     borrows = record is not None and record.borrowed is not None
-    if borrows:
-        note = f"{note} {BORROWED_NOTE[0].upper()}{BORROWED_NOTE[1:]}.".lstrip()
     if borrows and not can_borrow(sample):
         borrows = False
         note += " They cannot with these rows, so the other positions of the slider go by each group's own rows."
