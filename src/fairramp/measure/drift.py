@@ -124,8 +124,8 @@ class Check:
         group       n    rate    rate     now     now   found   found
                          then     now    from      to   below   above
         ------  -----  ------  ------  ------  ------  ------  ------
-        Female  4,118  0.2000  0.2051  0.1931  0.2177  0.1596  0.2430
-        Male    8,303  0.2000  0.2075  0.1989  0.2163  0.1576  0.2445
+        Female  4,118  0.2000  0.2051  0.1931  0.2177  0.1594  0.2430
+        Male    8,303  0.2000  0.2075  0.1989  0.2163  0.1576  0.2430
         """
         below, above = self._detectable
         return Table(
