@@ -64,7 +64,7 @@ plt.show()
 # %%
 # What ten groups cost
 # --------------------
-# On the fit rows the gap is 0.02 for both rules. What is certified for new people is decided by the smallest
+# On the fit rows the gap is 0.02 for both rules. The limits for new people are decided by the smallest
 # group, of 68 rows.
 
 for title, rule in (("by sex", by_sex), ("by sex and race", by_both)):

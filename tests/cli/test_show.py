@@ -40,8 +40,8 @@ def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
         f"gap on the fit rows: {rule.record.gap_before:.4f} before, {rule.record.gap_after:.4f} after",
         " ".join(repr(rule.certificate()).split()),
         "about 95% keep their estimated limit and at least 95% their proven one",
-        "Not promised are equal error rates",
-        "ask new rows now and then, with fairramp check.",
+        "The limits do not cover error rates",
+        "ask new rows now and then, with fairramp check or fairramp monitor.",
     ):
         assert part in text, part
     assert rule.table().text(80) in fitted("show", "rule.json").stdout

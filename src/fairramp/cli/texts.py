@@ -42,10 +42,10 @@ _UNSEEN = {
 #: What gates and checks say of each verdict.
 WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "FAILED", Verdict.UNDECIDED: "undecided"}
 #: What no certificate is about.
-_NOT_PROMISED = (
-    "Not promised are equal error rates, equal rates in parts of these groups or in groups that the rule does "
-    "not know, and anything about a population that has changed: ask new rows now and then, with fairramp check. "
-    "Decisions that are drawn scatter a little around their rates."
+_NOT_COVERED = (
+    "The limits do not cover error rates, parts of these groups, groups that the rule does not know, or a "
+    "population that has changed: ask new rows now and then, with fairramp check or fairramp monitor. Decisions "
+    "made at random scatter a little around their rates."
 )
 
 
@@ -161,7 +161,7 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
     screen.say(
         f"\nConfidence: of rules fitted to fresh rows again and again, about {sure} keep their estimated limit "
         f"and at least {sure} their proven one.\n",
-        _NOT_PROMISED,
+        _NOT_COVERED,
     )
 
 

@@ -19,7 +19,7 @@ def show(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show a saved rule: columns, thresholds, rates before and after, and what is certified.
+    """Show a saved rule: columns, thresholds, rates before and after, and the limits of its gap.
 
     For example:
 

@@ -89,7 +89,7 @@ class Outcome:
     changed, drawn : float
         Share of all decisions that change, and that are drawn.
     promise : Promise
-        What is certified.
+        The limits of the gap in the population, in words and in numbers.
     sentence : str
         What it does, in words.
     """
@@ -146,7 +146,8 @@ class Content:
     own : int
         Which of them is the reported rule.
     is_kept : bool or None
-        Whether these rows leave what was promised standing, as `Rule.check` says; None without a certificate.
+        Whether these rows give no sign that the gap exceeds its estimated limit, as `Rule.check` says; None without
+        a certificate.
     drift : str or None
         The same in words; None where it is no question, on the rows of the fit.
     notes, limits : tuple of str
