@@ -509,7 +509,7 @@ def test_a_gap_on_the_fit_rows_needs_more_rows():
     by_gap = [rows_needed(0.05, 2, fit_gap=gap) for gap in (0.0, 0.01, 0.03)]
     assert by_gap == sorted(by_gap)
     assert by_gap[-1] > 2 * by_gap[0]
-    with pytest.raises(InputError, match=r"`fit_gap` must be a number in \[0, 0\.05\], got 0\.05"):
+    with pytest.raises(InputError, match=r"`fit_gap` must be below `max_gap`, which is 0\.05, got 0\.05"):
         rows_needed(0.05, 2, fit_gap=0.05)
 
 
@@ -542,9 +542,9 @@ def test_rows_needed_to_select_nobody_or_everybody_are_few(rate):
     [
         ({"max_gap": 0}, "`max_gap` must be a number"),
         ({"max_gap": 2}, "`max_gap` must be a number"),
-        ({"n_groups": 0}, "`n_groups` must be a whole number from 1 on, got 0"),
-        ({"n_groups": 2.5}, "`n_groups` must be a whole number from 1 on, got 2.5"),
-        ({"n_groups": True}, "`n_groups` must be a whole number from 1 on, got True"),
+        ({"n_groups": 0}, "`n_groups` must be a whole number from 2 on, got 0"),
+        ({"n_groups": 2.5}, "`n_groups` must be a whole number from 2 on, got 2.5"),
+        ({"n_groups": True}, "`n_groups` must be a whole number from 2 on, got True"),
         ({"rate": 1.5}, "`rate` must be a number"),
         ({"confidence": 0.1}, "`confidence` must be a number"),
         ({"limit": "hoeffding"}, "`limit` must be one of 'estimated', 'proven', got 'hoeffding'"),
@@ -868,9 +868,9 @@ def test_the_worst_of_many_strata_is_that_of_each_alone():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"n_groups": 0}, "`n_groups` must be a whole number from 1 on, got 0"),
-        ({"n_groups": 2.0}, "`n_groups` must be a whole number from 1 on, got 2.0"),
-        ({"n_groups": True}, "`n_groups` must be a whole number from 1 on, got True"),
+        ({"n_groups": 0}, "`n_groups` must be a whole number from 2 on, got 0"),
+        ({"n_groups": 2.0}, "`n_groups` must be a whole number from 2 on, got 2.0"),
+        ({"n_groups": True}, "`n_groups` must be a whole number from 2 on, got True"),
         ({"max_gap": 0}, "`max_gap`"),
         ({"rate": 1.5}, "`rate`"),
     ],

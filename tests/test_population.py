@@ -158,7 +158,10 @@ def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
     ("options", "sentence"),
     [
         ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` needs a `max_gap` above 0"),
-        ({"confidence": 95, "max_gap": 0.1}, "`confidence` must be a number in [0.5, 0.999999999], got 95"),
+        (
+            {"confidence": 95, "max_gap": 0.1},
+            "`confidence` must be a number in [0.5, 0.999999999], got 95; for 95% write 0.95",
+        ),
         ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be a number"),
         ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` needs `confidence`"),
         ({"confidence_limit": "sure", "max_gap": 0.1}, "`confidence_limit` must be one of 'estimated', 'proven'"),

@@ -23,6 +23,7 @@ from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE, Certificate, certify
 from fairramp.measure.drift import Check
 from fairramp.measure.monitor import Monitor
+from fairramp.measure.parts import Comparison
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
@@ -74,7 +75,7 @@ def show_audit(
         if chosen:
             screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
     drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
-    screen.text(f"\n{found.footing}{drawn}")
+    screen.say(f"\n{found.footing}{drawn}")
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
@@ -158,9 +159,10 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         return
     show_certificate(screen, rule, found)
     sure = percentage(found.confidence)
+    proven = f" and at least {sure} their proven one" if found.proven is not None else ""
     screen.say(
-        f"\nConfidence: of rules fitted to fresh rows again and again, about {sure} keep their estimated limit "
-        f"and at least {sure} their proven one.\n",
+        f"\nConfidence: of rules fitted to fresh rows again and again, about {sure} keep their estimated limit"
+        f"{proven}. Limits in points are rounded up.\n",
         _NOT_COVERED,
     )
 
@@ -171,9 +173,10 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     record = rule.record
     if record is not None and record.asked is not None:
         return
+    kind = "proven" if found.estimated == found.proven else "estimated"
     if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
-            f"The estimated limit is above the --max-gap of {rule.max_gap:g}, which holds on the fit rows alone. "
+            f"The {kind} limit is above the --max-gap of {rule.max_gap:g}, which holds on the fit rows alone. "
             f"To keep it in the population, fit with --confidence {found.confidence:g}; fairramp rows-needed "
             "says how many rows that takes."
         )
@@ -191,7 +194,9 @@ def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
 def _facts(rule: Rule) -> list[tuple[str, str]]:
     record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
-    goal = f"selection rates at most {rule.max_gap:g} apart" if rule.max_gap else "equal selection rates"
+    goal = f"selection rates at most {rule.max_gap:.4g} apart" if rule.max_gap else "equal selection rates"
+    if record and record.asked:
+        goal += " on the fit rows"
     if record:
         goal += f", target rate {record.target if isinstance(record.target, str) else format(record.target, 'g')}"
     place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
@@ -267,6 +272,8 @@ def checked(found: Check) -> dict[str, Any]:
         "false_alarm_rate": found.false_alarm_rate,
         "detectable_gap": found.detectable_gap,
         "left_out": [{"group": label, "rows": n} for label, n in found.left_out],
+        "missing": found.missing,
+        "comparisons": _compared(found.comparisons),
     }
 
 
@@ -284,7 +291,22 @@ def monitored(found: Monitor) -> dict[str, Any]:
         "confidence": found.confidence,
         "groups": list(found.table().rows()),
         "pair": found.pair,
+        "comparisons": _compared(found.comparisons),
     }
+
+
+def _compared(comparisons: tuple[Comparison, ...]) -> list[dict[str, Any]]:
+    """Gaps beside their limits, for machines."""
+    return [
+        {
+            "left_out": [{"group": label, "rows": n} for label, n in one.left_out],
+            "gap": one.gap,
+            "gap_interval": one.interval,
+            "limit": one.limit,
+            "verdict": one.verdict,
+        }
+        for one in comparisons
+    ]
 
 
 def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
@@ -301,7 +323,8 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
         "groups": list(rule.table().rows()),
         "criterion": rule.criterion,
         "stratified": rule.stratified,
-        "max_gap": rule.max_gap,
+        "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
+        "fit_gap": rule.max_gap,
         "target_rate": rule.target_rate,
         "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has each
         "ramp": rule.ramp,

@@ -34,11 +34,19 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
             "must be a number in [{low:.10g}, {high:.10g}]",
             argument=name,
             got=value,
-            remedy="2 percentage points are 0.02" if name in _GAPS else None,
+            remedy=_slip(name, value),
             low=low,
             high=high,
         )
     return float(value)
+
+
+def _slip(name: str, value: Any) -> str | None:
+    """What to write instead of a percentage."""
+    percent = float(value) if is_real(value) and 1 < value <= 100 else None
+    if name in _GAPS:
+        return f"{percent or 2:g} percentage points are {(percent or 2) / 100:g}"
+    return f"for {percent:g}% write {percent / 100:g}" if name == "confidence" and percent else None
 
 
 def checked_whole(name: str, value: Any, lowest: int = 1) -> int:

@@ -163,4 +163,5 @@ def normal_quantile(confidence: float) -> float:
     """Two-sided quantile: 1.96 for 0.95."""
     from scipy.special import ndtri
 
-    return float(ndtri((1 + confidence) / 2))
+    # By the tail, which does not round to 0 where the confidence rounds to 1.
+    return float(-ndtri(max((1 - confidence) / 2, 1e-300)))

@@ -34,6 +34,7 @@ _FROM = float(np.sqrt(np.log(2) / 2))
 _CELLS, _TO = 1000, 5.0
 #: Distinct pairs of sizes, at most; DKW costs nothing and is nearly as good for more.
 _MOST_PAIRS = 1000
+_TOO_MANY = (np.empty(0, dtype=np.intp),) * 2
 
 
 def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
@@ -47,17 +48,22 @@ def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
 
 @lru_cache(maxsize=64)  # a fit with `confidence` asks many times about the same sizes
 def _pair_factor(rows: tuple[float, ...], strata: tuple[int, ...] | None, confidence: float) -> float:
-    shares: list[Floats] = []
+    found: dict[float, int] = {}
     for part in strata_slices(strata, len(rows)):
-        n = np.array(rows[part])
-        first, second = np.triu_indices(len(n), k=1)
+        sizes, groups = np.unique(np.array(rows[part]), return_counts=True)
+        first, second = np.triu_indices(len(sizes)) if len(sizes) ** 2 <= 2 * _MOST_PAIRS else _TOO_MANY
+        pairs = np.where(
+            first == second, groups[first] * (groups[first] - 1) // 2, groups[first] * groups[second]
+        )
         # The squared share of the larger half-width; S_k + D_l and S_l + D_k have the same law up to exchange.
-        shares.append(np.maximum(n[first], n[second]) / (n[first] + n[second]))
-    distinct, counts = np.unique(np.concatenate(shares), return_counts=True)
-    if not len(distinct):
+        shares = sizes[second] / (sizes[first] + sizes[second])
+        for share, n in zip(shares.tolist(), pairs.tolist(), strict=True):
+            found[share] = found.get(share, 0) + n
+        if not len(first) or len(found) > _MOST_PAIRS:
+            return float("inf")
+    distinct, counts = (np.array(column) for column in (list(found), list(found.values())))
+    if not counts.any():
         return 0.0
-    if len(distinct) > _MOST_PAIRS:
-        return float("inf")
     log_wanted = np.log((1 - confidence) / 2)  # each pair counts twice: either group may be the higher one
     edges = np.linspace(_FROM, _TO, _CELLS + 1)
     tails = np.exp(-2 * edges**2)

@@ -3,18 +3,19 @@
 With a gap of ε on the fit rows the population's exceeds ε half the time for two groups, and more often for more.
 So the rows are held to a smaller gap g, the largest with limit(g) ≤ ε (see `rule.limits`). The limit rises with
 g, but for the rounding of counts; g is searched for by halving, on bins where there are many rows, and is then
-checked, and lowered if need be, on the rows themselves. It is right to a thousandth of ε.
+checked, and lowered if need be, on the rows themselves. It is right to a thousandth of ε, or to a few where it
+had to be lowered.
 """
 
 from dataclasses import replace
 from math import ceil
 from typing import Protocol
 
-from fairramp.core.labels import show_label
+from fairramp.core.table import with_rows
 from fairramp.data.rows import BinnedRows, Rows
 from fairramp.errors import InputError
 from fairramp.fit.settings import Settings
-from fairramp.rule.limits import FitSample, limits, limits_of
+from fairramp.rule.limits import FitSample, Limits, limits, limits_of
 from fairramp.rule.record import Asked
 from fairramp.rule.rule import Rule
 
@@ -37,9 +38,12 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     assert confidence is not None
 
     def at(rows: Rows, gap: float, *, quiet: bool = True) -> Rule:
-        return fit(
+        fitted = fit(
             rows, replace(settings, max_gap=gap, confidence=None, confidence_limit="estimated"), quiet=quiet
         )
+        assert fitted.record is not None
+        # Which bounds are theorems depends on it: this gap is chosen by the rows.
+        return replace(fitted, record=replace(fitted.record, asked=Asked(most, confidence, which)))
 
     def excess(rule: Rule) -> float:
         return float(getattr(limits(rule, confidence), which)) - most
@@ -51,47 +55,53 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     for _ in range(_HALVINGS if low < high else 0):
         middle = (low + high) / 2
         low, high = (middle, high) if excess(at(binned, middle)) <= 0 else (low, middle)
-    for _ in range(_LOWERED):
-        if low == 0 or (over := excess(at(rows, low))) <= 0:
-            break
-        low = max(low - 1.1 * over - most / 2**_HALVINGS, 0.0)
-    else:
-        low = 0.0
     rule = at(rows, low, quiet=False)
-    if excess(rule) > 0:
+    for last in range(_LOWERED):
+        if (over := excess(rule)) <= 0 or low == 0:
+            break
+        low = 0.0 if last == _LOWERED - 1 else max(low - 1.1 * over - most / 2**_HALVINGS, 0.0)
+        rule = at(rows, low)
+    found = limits(rule, confidence)
+    if getattr(found, which) > most:
         raise _too_few_rows(rule, settings)
-    assert rule.record is not None
-    return replace(rule, record=replace(rule.record, asked=Asked(most, confidence, which)))
+    asked = Asked(most, confidence, _kind(found, which))
+    return replace(rule, record=replace(rule.record, asked=asked))  # type: ignore[type-var]
 
 
 def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
-    """What can be had from these rows, and how many more it takes."""
+    """What can be had from these rows, and how many each group needs."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
     sample = FitSample.of(rule)
-    found = getattr(limits_of(sample, confidence), which)
-    low, high = 1.0, 2.0
-    while getattr(limits_of(sample.scaled(high), confidence), which) > most and high < 1e6:
+    found = limits_of(sample, confidence)
+    limit = float(getattr(found, which))
+    low, high = 1, 2
+    while (never := getattr(limits_of(sample.at_least(high), confidence), which) > most) and high < 2**40:
         low, high = high, 2 * high
-    for _ in range(8):
-        middle = (low + high) / 2
-        enough = getattr(limits_of(sample.scaled(middle), confidence), which) <= most
+    while high - low > max(low // 100, 1) and not never:
+        middle = (low + high) // 2
+        enough = getattr(limits_of(sample.at_least(middle), confidence), which) <= most
         low, high = (low, middle) if enough else (middle, high)
-    smallest = int(sample.rows.argmin())
+    named = sorted(zip(sample.rows, rule.groups, strict=True), key=lambda pair: pair[0])
+    few = [(label, round(rows)) for rows, label in named if rows < high]
+    kind = _kind(found, which)
     return InputError(
-        "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even equal rates on "
-        "these rows have {article} {which} limit of {found:.4f}",
+        "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even the smallest "
+        "gap on these rows has {article} {kind} limit of {limit:.4f}",
         argument="max_gap",
-        remedy="allow {allowed:g}, or fit about {factor:.2g} times as many rows (group {group}: {needed:,} "
-        "instead of {has:,})",
+        remedy="allow {allowed:g}"
+        + ("" if never else ", or fit about {needed:,} rows of each group, where these have fewer: {few}"),
         most=most,
         confidence=100 * confidence,
-        which=which,
-        article={"estimated": "an", "proven": "a"}[which],
-        found=found,
-        allowed=ceil(found * 1000) / 1000,
-        factor=high,
-        group=show_label(rule.groups[smallest]),
-        needed=round(sample.rows[smallest] * high),
-        has=round(sample.rows[smallest]),
+        article={"estimated": "an", "proven": "a"}[kind],
+        kind=kind,
+        limit=limit,
+        allowed=ceil(limit * 1000) / 1000,
+        needed=high,
+        few=with_rows(few, form="{} ({})"),
     )
+
+
+def _kind(found: Limits, which: str) -> str:
+    """The name of a limit: what was asked for as estimated is proven where nothing is sharper."""
+    return "proven" if found.estimated == found.proven else which

@@ -150,9 +150,9 @@ class Settings:
         check_option("confidence_limit", self.confidence_limit, ("estimated", "proven"))
         if self.confidence is None:
             if self.confidence_limit != "estimated":
-                raise InputError("{confidence_limit} needs {confidence}", remedy="for example confidence=0.95")
+                raise InputError("{confidence_limit} needs {confidence}", remedy="pass one, such as 0.95")
             return
-        check_number("confidence", self.confidence, 0.5, 1 - 1e-9)
+        object.__setattr__(self, "confidence", check_number("confidence", self.confidence, 0.5, 1 - 1e-9))
         if self.max_gap == 0:
             raise InputError(
                 "{confidence} needs a {max_gap} above 0",

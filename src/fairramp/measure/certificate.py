@@ -26,6 +26,7 @@ from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, percentage, with_rows
+from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed
 from fairramp.rule.rule import Rule
@@ -318,8 +319,12 @@ def rows_needed(
     check_number("max_gap", max_gap, 1e-6, 1.0)
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     check_number("rate", rate, 0.0, 1.0)
-    check_number("fit_gap", fit_gap, 0.0, np.nextafter(max_gap, 0.0))
-    checked_whole("n_groups", n_groups)
+    check_number("fit_gap", fit_gap, 0.0, 1.0)
+    if fit_gap >= max_gap:
+        raise InputError(
+            "must be below {max_gap}, which is {most:g}", argument="fit_gap", got=fit_gap, most=max_gap
+        )
+    checked_whole("n_groups", n_groups, lowest=2)
     check_option("limit", limit, ("estimated", "proven"))
 
     def suffices(n: int) -> bool:

@@ -1,9 +1,10 @@
 """Drift: whether the gap of new rows exceeds the estimated limit.
 
 The rule's certificate has an estimated limit g of the population's gap, with confidence 1 − δ. New rows have
-Newcombe's limits of their gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the
-gap has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
-wrong (δ), or the new rows' limits (δ). It is much rarer, because both must err in one direction.
+Newcombe's lower and upper limit of their gap (`core.intervals`), each with confidence 1 − δ, too: one-sided,
+because each verdict rests on one of them. If the lower one is above g, the gap has changed. While nothing has
+changed, that happens with probability 2δ at most: the estimated limit may be wrong (δ), or the new rows' lower
+limit (δ). It is much rarer, because both must err in one direction.
 
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and those that are
 left without a few small ones. The new rows' δ is shared between the parts. Rows of groups that the rule does not
@@ -12,7 +13,7 @@ know are left out. What such rows can find is computed in `measure.power`.
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,12 +24,13 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, one_line, percentage
+from fairramp.core.table import Table, notebook_html, one_line, percentage
+from fairramp.errors import warn
 from fairramp.measure.certificate import PLAIN, Spelling
 from fairramp.measure.means import mean_chances
-from fairramp.measure.parts import Part, parts_of
+from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.power import Compared, detectable_gap, detectable_rates
-from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.measure.verdict import Verdict, is_sound, worst
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
 
@@ -44,7 +46,7 @@ class Check:
     gap : float
         Gap on the new rows, in expectation over random decisions.
     gap_interval : tuple of float
-        Its confidence limits.
+        Its lower and its upper limit, each with the given confidence by itself.
     limit : float
         The estimated limit of the gap, as in `fairramp.Certificate`.
     groups, rows, rates, lower, upper : tuple
@@ -58,6 +60,10 @@ class Check:
     left_out : tuple of tuples of label and int
         Small groups with their fit rows, if the gap is that between the other groups: they make the limit of all
         groups wide, and the others are further above a limit of their own.
+    missing : tuple of label
+        Groups of the rule that have no new row; nothing is said about them.
+    comparisons : tuple of Comparison
+        What the sentence says: of all groups, and of those without a few small ones; with strata, of the one.
     within_strata : bool
         Whether the rule equalizes within strata.
     false_alarm_rate : float
@@ -85,6 +91,8 @@ class Check:
     pair: tuple[Label, Label] | None
     stratum: Label
     left_out: tuple[tuple[Label, int], ...]
+    missing: tuple[Label, ...]
+    comparisons: tuple[Comparison, ...]
     within_strata: bool
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
@@ -105,7 +113,10 @@ class Check:
 
     @cached_property
     def detectable_gap(self) -> float:
-        """Gap that these numbers of rows find nine times in ten, if one group drifts: that hardest to find."""
+        """Gap that these numbers of rows find nine times in ten, if one group drifts: that hardest to find.
+
+        NaN where the rows are too few to find even the largest drift of some group that often.
+        """
         return detectable_gap(self._compared, *self._detectable)
 
     def table(self) -> Table:
@@ -154,45 +165,47 @@ class Check:
         """
         if not self.has_drifted and not self.is_sound:
             return "The limits of the gap are not numbers, so nothing is decided."
-        whose = f"Without {spelled.groups(self.left_out)}: " if self.left_out else ""
-        said = {
-            Verdict.WITHIN: "The gap is within the estimated limit of {}: {}",
-            Verdict.EXCEEDED: "Above the estimated limit of {}: the gap is {}",
-            Verdict.UNDECIDED: "No sign that the gap exceeds the estimated limit of {}: {}",
-        }[self.verdict]
-        low, high = map(spelled.gap, self.gap_interval)
-        on = f"{spelled.gap(self.gap)} ({low} to {high}) on the new rows."
-        said = said.format(spelled.limit(self.limit), on)
-        return whose + (f"{said[0].lower()}{said[1:]}" if whose else said)
+        if len(self.groups) == 1:
+            return f"Only {one_line(show_label(self.groups[0]))} has rows, so there is no gap to compare."
+        return said(self.comparisons, "on the new rows", spelled)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self.sentences(), self.table())
 
     def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(part, 80) for part in self.sentences())
+
+    def sentences(self) -> list[str]:
+        """What its text consists of: the verdict with its numbers, and how often that is wrong.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> len(rule.check(data.score[12000:], data.sex[12000:]).sentences())
+        2
+        """
         first = self.sentence()
         if self.within_strata:
             first += f" This is stratum {one_line(show_label(self.stratum))}."
         if self.pair is not None:
             now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
             far = ((label, *now[label_key(label)]) for label in self.pair)
-            said = (f"{one_line(show_label(label))} {100 * rate:.1f}% of {n:,} rows" for label, rate, n in far)
-            first += f" Furthest apart: {', '.join(said)}."
-        second = (
-            f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks. This many "
-            f"rows find a gap of {PLAIN.limit(self.detectable_gap)} nine times in ten, whichever group drifts."
-        )
-        return "\n".join(textwrap.fill(part, 80) for part in (first, second))
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What the new rows show of one part."""
-
-    part: Part
-    gap: float
-    interval: tuple[float, float]
-
-    @property
-    def above(self) -> float:
-        """How far the lower limit is above the estimated limit."""
-        return self.interval[0] - self.part.limit
+            shown = (f"{one_line(show_label(label))} {100 * rate:.1f}% of {n:,} rows" for label, rate, n in far)
+            first += f" Furthest apart: {', '.join(shown)}."
+        if self.missing:
+            none = ", ".join(one_line(show_label(label)) for label in self.missing[:5])
+            first += f" No rows of {none}{', …' if len(self.missing) > 5 else ''}: nothing is said about them."
+        second = f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks."
+        if len(self.groups) > 1:
+            gap = self.detectable_gap
+            second += (
+                f" This many rows find a gap of {PLAIN.limit(gap)} nine times in ten, whichever group drifts."
+                if np.isfinite(gap)
+                else " These rows are too few to find a drift of every group nine times in ten."
+            )
+        return [first, second]
 
 
 def check(
@@ -206,34 +219,40 @@ def check(
 ) -> Check:
     """Compare a rule's gap on new rows with its estimated limit."""
     delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    rates = certifiable(rule).rates["selection"]
-    every = parts_of(rule, confidence)
+    record = certifiable(rule)
+    if record.weighted and sample_weight is None:
+        warn("The rule was fitted with weights: pass {sample_weight}, or rates then and now are not comparable")
+    rates, every = record.rates["selection"], parts_of(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = np.array([places[label_key(label)] for label in seen.groups])
     parts = _seen(every, seats)
     several = sum(len(part.places) > 1 for part in parts)
-    each = 1 - delta / max(several, 1)
+    # Either limit alone may fail with δ, both together with 2δ.
+    each = 1 - 2 * delta / max(several, 1)
     rows = seen.effective_rows
     # Rows that no number counts show nothing.
     lower, upper = np.where(np.isfinite(rows), wilson_interval(seen.rates, rows, confidence), np.nan)
-    found = [
-        _Found(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
-        for part in parts
-    ]
     # Strata that hold one group have nothing to compare.
-    counted = [one for one in found if len(one.part.places) > 1] or found[:1]
-    worst_one = max(counted, key=lambda one: one.above if np.isfinite(one.above) else np.inf)
-    verdict = worst(verdict_on(one.gap, one.interval, one.part.limit) for one in counted)
-    part, known = worst_one.part, seen.groups
+    counted = [part for part in parts if len(part.places) > 1] or parts[:1]
+    found = [
+        compared(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
+        for part in counted
+    ]
+    place = max(range(len(found)), key=lambda i: found[i].above if np.isfinite(found[i].above) else np.inf)
+    part, decided, known = counted[place], found[place], seen.groups
+    missing = tuple(label for k, label in enumerate(rule.groups) if k not in set(seats.tolist()))
+    verdict = worst(one.verdict for one in found)
+    if verdict is Verdict.WITHIN and (missing or len(part.places) == 1):
+        verdict = Verdict.UNDECIDED  # of a group without rows nothing is known
     inside = seen.rates[part.places]
     pair = (known[part.places[int(inside.argmax())]], known[part.places[int(inside.argmin())]])
     first = known[part.places[0]]
     fit_rows = np.array(rates.effective_rows)[seats]
     return Check(
         verdict=verdict,
-        gap=worst_one.gap,
-        gap_interval=worst_one.interval,
+        gap=decided.gap,
+        gap_interval=decided.interval,
         limit=part.limit,
         groups=known,
         rows=seen.rows,
@@ -241,9 +260,11 @@ def check(
         lower=tuple(lower.tolist()),
         upper=tuple(upper.tolist()),
         rates_then=tuple(rates.after[k] for k in seats),
-        pair=pair if len(part.places) > 1 else None,
+        pair=pair if decided.gap > 0 else None,
         stratum=first[0] if rule.stratified and isinstance(first, tuple) else None,
         left_out=part.left_out,
+        missing=missing,
+        comparisons=(decided,) if rule.stratified else tuple(found),
         within_strata=rule.stratified,
         # Limits of strata hold together; that of the groups without a few small ones is a second limit.
         false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
@@ -259,7 +280,7 @@ def check(
 
 def _seen(parts: Sequence[Part], seats: Integers) -> list[Part]:
     """The parts that have rows, by the places of their groups among those that do."""
-    found = [Part(np.flatnonzero(np.isin(seats, part.places)), part.limit, part.left_out) for part in parts]
+    found = [replace(part, places=np.flatnonzero(np.isin(seats, part.places))) for part in parts]
     return [part for part in found if len(part.places)]
 
 

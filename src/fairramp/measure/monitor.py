@@ -1,7 +1,9 @@
 """Monitor: whether the gap of new rows exceeds its estimated limit, asked as often as one likes.
 
 Of each group only the rows and the sum of their chances are kept; `measure.evidence` says what they show. The
-alarm is raised when the evidence reaches 1/δ, and stays.
+alarm is raised when the evidence reaches 1/(0.9 δ), or when limits of all rates at 0.1 δ show it, and stays. The
+evidence is sooner nearly always; the limits are where a large group has moved far from its fit rate, which the
+bets on it did not expect. Both together are wrong with probability δ at most.
 """
 
 import hashlib
@@ -19,17 +21,20 @@ from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, one_line, percentage
+from fairramp.core.table import Table, notebook_html, percentage
 from fairramp.data import documents
 from fairramp.data.files import write_text
-from fairramp.errors import InputError, MonitorFormatError
+from fairramp.errors import InputError, MonitorFormatError, warn
 from fairramp.measure.certificate import PLAIN
 from fairramp.measure.evidence import log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
-from fairramp.measure.parts import Part, parts_of
+from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.verdict import Verdict
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
+
+#: The evidence's share of δ; the rest is for the limits of all rates.
+_BETS = 0.9
 
 
 class GroupEntry(documents.Shape, frozen=True):
@@ -101,6 +106,10 @@ class Monitor:
         self._rule = rule
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
+        if record.weighted:
+            warn(
+                "The rule was fitted with weights, and a monitor counts each row once: its rates may not compare"
+            )
         self._fit_rates: Floats = np.array(record.rates["selection"].after)
         self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
@@ -143,7 +152,7 @@ class Monitor:
         self._looks += 1
         if batch is not None:
             self._batches += (batch,)
-        if self._alarm is None and self._log_evidence() >= -np.log1p(-self._confidence):
+        if self._alarm is None and self._shows():
             self._alarm = self._looks
         return self
 
@@ -296,7 +305,7 @@ class Monitor:
 
     @property
     def evidence(self) -> float:
-        """Evidence that the gap exceeds its limit: 1 before the first row, the alarm at 1/(1 − `confidence`)."""
+        """Evidence of a gap above its limit: 1 before the first row, the alarm at 1/(0.9 (1 − `confidence`))."""
         return float(np.exp(min(self._log_evidence(), 700.0)))
 
     @property
@@ -309,9 +318,8 @@ class Monitor:
         """Exceeded once the alarm was raised; within if the limits of all rates show it; otherwise undecided."""
         if self.has_drifted:
             return Verdict.EXCEEDED
-        seen = self._compared()
-        within = seen and all(self._interval(part.places)[1] <= part.limit for part in seen)
-        return Verdict.WITHIN if within else Verdict.UNDECIDED
+        within = all(one.verdict is Verdict.WITHIN for one in self.comparisons) and bool(self._rows.all())
+        return Verdict.WITHIN if within and self._compared() else Verdict.UNDECIDED
 
     @property
     def limit(self) -> float:
@@ -339,12 +347,23 @@ class Monitor:
             return None
         places = self._furthest().places
         rates = self._means()[places]
+        if np.ptp(rates) == 0:
+            return None
         return self.groups[places[int(rates.argmax())]], self.groups[places[int(rates.argmin())]]
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Gaps beside their limits: of all groups and of those without a few small ones; with strata, of one."""
+        parts = [self._furthest()] if self._rule.stratified else self._compared()
+        means = self._means()
+        return tuple(
+            compared(part, largest_gap(means[part.places]), self._interval(part.places)) for part in parts
+        )
 
     def table(self) -> Table:
         """One row per group: its rows so far, its rate on the fit rows and since, and limits of the latter.
 
-        The limits hold for all groups at all looks together, with the monitor's confidence.
+        The limits hold for all groups at all looks together, with more than the monitor's confidence.
 
         Examples
         --------
@@ -384,33 +403,41 @@ class Monitor:
         limit = PLAIN.limit(self.limit)
         if not self._compared():
             return f"Nothing to compare yet: the estimated limit of the gap is {limit}."
+        rows = f"on {int(self._rows.sum()):,} rows"
+        if self._alarm is None:
+            return said(self.comparisons, rows, PLAIN)
         low, high = (f"{100 * end:.1f}" for end in self.gap_interval)
-        rows = f"{PLAIN.gap(self.gap)} [{low}, {high}] on {int(self._rows.sum()):,} rows"
-        if self._alarm is not None:
-            when = f"{self._alarm:,} of {self._looks:,}"
-            return f"Above the estimated limit of {limit} since look {when}: the gap is now {rows}."
-        if self.verdict is Verdict.WITHIN:
-            return f"The gap is within the estimated limit of {limit}: {rows}."
-        return f"No sign that the gap exceeds the estimated limit of {limit}: {rows}."
+        left_out = self._furthest().left_out
+        others = f", without {PLAIN.groups(left_out)} in the fit" if left_out else ""
+        return (
+            f"Above the {self._furthest().kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
+            f"the gap is now {PLAIN.gap(self.gap)} [{low}, {high}] {rows}{others}."
+        )
 
     def __repr__(self) -> str:
-        return "\n".join(textwrap.fill(part, 80) for part in self._sentences())
+        return "\n".join(textwrap.fill(part, 80) for part in self.sentences())
 
     def _repr_html_(self) -> str:
-        return notebook_html(*self._sentences(), self.table())
+        return notebook_html(*self.sentences(), self.table())
 
-    def _sentences(self) -> list[str]:
+    def sentences(self) -> list[str]:
+        """What its text consists of: the verdict with its numbers, and how often that is wrong.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> len(rule.monitor().sentences())
+        2
+        """
         first, error = self.sentence(), percentage(round(1 - self._confidence, 12))
-        if (pair := self.pair) is not None:
-            named = dict(zip(map(label_key, self.groups), self.rates, strict=True))
-            far = (f"{one_line(show_label(label))} {100 * named[label_key(label)]:.1f}%" for label in pair)
-            first += f" Furthest apart: {', '.join(far)}."
         looks = f"{self._looks:,} look{'' if self._looks == 1 else 's'}"
         return [
             first,
-            f"Evidence of a larger gap: {self.evidence:.3g} after {looks}; the alarm is raised at "
-            f"{1 / (1 - self._confidence):.4g}. While the gap is within the limit, the chance that it is ever "
-            f"raised is at most {error}, however often you look. The limit itself holds with "
+            f"Evidence of a larger gap: {_evidence(self.evidence)} after {looks}; the alarm is raised at "
+            f"{self._alarm_at:.3g}. While the gap is within the limit, the chance that it is ever "
+            f"raised is at most {error}, however often you look. Each limit holds with "
             f"{percentage(self._confidence)} confidence.",
         ]
 
@@ -430,8 +457,19 @@ class Monitor:
         means, found = self._means(), self._compared() or self._parts[:1]
         return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
 
+    def _shows(self) -> bool:
+        """Whether the rows so far show a gap above its limit."""
+        if np.exp(self._log_evidence()) >= self._alarm_at:
+            return True
+        return any(self._interval(part.places)[0] > part.limit for part in self._compared())
+
+    @property
+    def _alarm_at(self) -> float:
+        return 1 / (_BETS * (1 - self._confidence))
+
     def _ends(self) -> tuple[Floats, Floats]:
-        return rate_limits(self._rows, self._selected, self._fit_rates, 1 - self._confidence)
+        delta = (1 - _BETS) * (1 - self._confidence)
+        return rate_limits(self._rows, self._selected, self._fit_rates, delta)
 
     def _interval(self, places: Integers) -> tuple[float, float]:
         """Limits of a gap."""
@@ -442,6 +480,11 @@ class Monitor:
     def _log_evidence(self) -> float:
         compared = [(part.places, part.limit) for part in self._parts]
         return log_evidence(self._rows, self._selected, self._fit_rates, compared)
+
+
+def _evidence(value: float) -> str:
+    """Evidence in words that need no exponent."""
+    return "above 1,000" if value > 1000 else f"{value:.2g}"
 
 
 def rows_fingerprint(rule: Rule, scores: Any, groups: Any, strata: Any = None) -> str:

@@ -37,7 +37,7 @@ class Compared:
     parts : list of tuple of integers and float
         Groups that are compared, two or more, and the limit of their gap.
     confidence : float
-        Of the limits of one part's gap.
+        Of both limits of one part's gap together.
     """
 
     rates: Floats
@@ -59,18 +59,20 @@ def detectable_rates(compared: Compared) -> tuple[Floats, Floats]:
 
 
 def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
-    """The gap from which a drift of any one group is found nine times in ten; 1 where nothing is compared."""
-    if not compared.parts:
-        return 1.0
-    worst = 0.0
-    for places, _ in compared.parts:
+    """The gap from which a drift of any one group is found nine times in ten; NaN where some never is."""
+    worst = 0.0 if compared.parts else np.nan
+    for places, limit in compared.parts:
         rates = compared.rates[places]
         for k, (low, high) in enumerate(zip(below[places], above[places], strict=True)):
             others = np.delete(rates, k)
-            # Where not even the furthest rate is found, the gap that it makes is not.
-            gaps = (others.max() - np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0) - others.min())
-            worst = max(worst, *gaps)
-    return float(min(worst, 1.0))
+            for found, furthest, gap in (
+                (low, others.max(), others.max() - low),
+                (high, 1 - others.min(), high - others.min()),
+            ):
+                # A direction in which no rate leads above the limit does not count.
+                if np.isfinite(found) or furthest > limit:
+                    worst = np.maximum(worst, gap)  # NaN stays
+    return float(np.minimum(worst, 1.0))
 
 
 def _found(compared: Compared, places: Integers, limit: float, *, up: bool) -> Floats:

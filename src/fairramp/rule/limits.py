@@ -10,9 +10,10 @@ Group k has n_k fit rows, K groups, sample rate r_k, and G*_k is its true rate a
     pairs  max (r_k − r_l) + c √(1/n_k + 1/n_l): holds for every threshold and ramp at once (see `core.pairs`)
     dkw    x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l): so does this
 
-The *estimated* limit is the smallest of beta and the theorems, the *proven* one the smallest theorem. Beta is
-exact for a numeric target, no slack, no ramp, no ties and no weights, and an approximation otherwise, whose
-coverage is simulated (`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
+The *estimated* limit is the smaller of beta and the proven one. The *proven* limit is that of the theorem which
+is smallest at rates known beforehand: a choice by the rows themselves would cost confidence. Beta is exact for a
+numeric target, no slack, no ramp, no ties and no weights, and an approximation otherwise, whose coverage is
+simulated (`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
 
 A rule fitted to bins knows its sample rates only up to e_k: each bound then takes r_k − e_k for its lower and
 r_k + e_k for its upper limit. pairs and dkw hold for all thresholds at once, hence also then; beta and kl fix the
@@ -37,6 +38,7 @@ from fairramp.rule.rule import Rule
 
 #: Why something is not a theorem.
 _LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the rows' weights", "scores in bins"
+_CHOSEN = "a gap on the fit rows that was chosen by them"
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,7 @@ class FitSample:
     plain: bool = True  # unit weights
     met: bool = True  # whether thresholds meet the target on the rows
     inexact: tuple[str, ...] = ()  # why the Beta law is not exact
+    target: float | None = None  # the target rate, if it was fixed beforehand
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
 
     @classmethod
@@ -109,6 +112,7 @@ class FitSample:
             "the ramp": not rule.is_hard,
             "the allowed gap": rule.max_gap > 0,
             _LEARNED: isinstance(record.target, str),
+            _CHOSEN: record.asked is not None,
             _WEIGHTS: weighted,
             _BINS: errors.any(),
             "a threshold that is not the score of exactly one row": hard and bool(np.any(inside != 1)),
@@ -123,6 +127,7 @@ class FitSample:
             plain=not weighted,
             met=record.solver == "exact" and record.borrowed is None,
             inexact=tuple(reason for reason, holds in reasons.items() if holds),
+            target=None if isinstance(record.target, str) else float(record.target),
             strata=record.strata,
         )
 
@@ -151,9 +156,9 @@ class FitSample:
         """Between which the sample rates lie."""
         return np.maximum(self.rates - self.errors, 0.0), np.minimum(self.rates + self.errors, 1.0)
 
-    def scaled(self, factor: float) -> "FitSample":
-        """The same rates from so many times the rows."""
-        rows = np.maximum(np.round(self.rows * factor), 1.0)
+    def at_least(self, n_rows: int) -> "FitSample":
+        """The same rates, with this many rows at least in each group."""
+        rows = np.maximum(self.rows, float(n_rows))
         m = np.clip(np.ceil(self.rates * rows - 1e-9), 0.0, rows)
         return replace(self, rows=rows, from_threshold=m, on_a_score=np.zeros_like(self.on_a_score))
 
@@ -184,9 +189,23 @@ def limits_of(sample: FitSample, confidence: float) -> Limits:
     if sample.met:
         every += [beta(sample, confidence), kl(sample, confidence)]
     bounds = tuple(sorted(every, key=lambda bound: bound.limit))
-    proven = min((b.limit for b in bounds if b.is_theorem), default=None)
-    estimates = [b.limit for b in bounds if b.is_theorem or b.name == "beta" or not sample.met]
-    return Limits(min(estimates), proven, bounds)
+    proven = _proven(sample, confidence, [bound for bound in bounds if bound.is_theorem])
+    estimates = [b.limit for b in bounds if b.name == "beta" or not sample.met]
+    return Limits(min([*estimates, *([] if proven is None else [proven])]), proven, bounds)
+
+
+def _proven(s: FitSample, confidence: float, theorems: Sequence[Bound]) -> float | None:
+    """The limit of one of the theorems, chosen without looking at the rows: the smallest of several may not hold.
+
+    So they are compared at rates that are known beforehand, the target or else ½, and only then read.
+    """
+    if len(theorems) < 2:
+        return theorems[0].limit if theorems else None
+    if beta_bound := next((bound for bound in theorems if bound.name == "beta"), None):
+        return beta_bound.limit  # exact, so none is smaller
+    fixed = np.full(len(s.rates), 0.5 if s.target is None else s.target)
+    nominal = replace(s, rates=fixed, errors=np.zeros(len(fixed)))
+    return min(theorems, key=lambda bound: _BOUNDS[bound.name](nominal, confidence).limit).limit
 
 
 def limits(rule: Rule, confidence: float) -> Limits:
@@ -201,8 +220,6 @@ def stratum_limits(rule: Rule, confidence: float) -> list[float]:
         return [limits_of(sample, confidence).estimated]
     lower, upper = _dkw_ends(sample, confidence)
     uniform = [min(widest(lower[p], upper[p]), 1.0) for p in strata_slices(sample.strata, len(lower))]
-    if not sample.met:
-        return uniform
     return [min(pair) for pair in zip(_beta_quantiles(sample, confidence), uniform, strict=True)]
 
 
@@ -226,7 +243,7 @@ def kl(s: FitSample, confidence: float) -> Bound:
     least, most = s.ends()
     lower, upper = kl_interval(least, s.rows, tail)
     upper = kl_interval(most, s.rows, tail)[1] if s.errors.any() else upper
-    reasons = tuple(reason for reason in (_LEARNED, _WEIGHTS, _BINS) if reason in s.inexact)
+    reasons = tuple(reason for reason in (_LEARNED, _CHOSEN, _WEIGHTS, _BINS) if reason in s.inexact)
     return Bound("kl", min(worst_stratum(widest, s.strata, lower, upper), 1.0), not reasons, reasons)
 
 
@@ -237,11 +254,12 @@ def pairs(s: FitSample, confidence: float) -> Bound:
     factor, half = pair_factor(s.rows, s.strata, confidence), 1 / s.rows
 
     def furthest(lower: Floats, upper: Floats, half: Floats) -> float:
-        if len(lower) == 1:
-            return 0.0
-        apart = upper[:, None] - lower + factor * np.sqrt(half[:, None] + half)
-        np.fill_diagonal(apart, 0.0)
-        return float(apart.max())
+        worst = 0.0
+        for k in range(len(lower)):  # a group at a time, so that thousands fit into memory
+            apart = upper[k] - lower + factor * np.sqrt(half[k] + half)
+            apart[k] = 0.0
+            worst = max(worst, float(apart.max()))
+        return worst
 
     gap = 1.0 if not np.isfinite(factor) else worst_stratum(furthest, s.strata, *s.ends(), half)
     return Bound("pairs", min(gap, 1.0), is_theorem=True)
@@ -257,6 +275,9 @@ def _dkw_ends(s: FitSample, confidence: float) -> tuple[Floats, Floats]:
     half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
     least, most = s.ends()
     return least - half, most + half
+
+
+_BOUNDS = {"beta": beta, "kl": kl, "pairs": pairs, "dkw": dkw}
 
 
 def listed(reasons: Sequence[str]) -> str:

@@ -75,11 +75,14 @@ def check(
     screen.table(found.table())
     if left_out := job.rows - sum(found.rows):
         screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
-    screen.text(f"\n{found!r}\n")
-    word = texts.WORDS[found.verdict]
+    word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and code:  # the reason for the exit code
-        screen.warn(f"check {word.lower()}: {found.sentence()}")
+        screen.warn(f"check {word.lower()}: {first}")
     else:
-        screen.say(f"Check {word}: {found.sentence()}")
+        screen.say(
+            "\nfound below, found above: rates of that group alone that this many rows find nine times in ten",
+            f"\nCheck {word}: {first}",
+            *more,
+        )
     screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
     return code

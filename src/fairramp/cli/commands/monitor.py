@@ -34,7 +34,7 @@ def monitor(
     """Add a batch of new rows and say whether the gap exceeds its estimated limit, as often as you like.
 
     The exit code is 1 from the batch on that raises the alarm, and 0 before. Labels are not needed, and there are
-    no weights: each row counts once. A batch that was added before is refused.
+    no weights: each row counts once. Rows or a batch name that were added before are not counted again.
 
     For example:
 
@@ -65,33 +65,40 @@ def monitor(
         rule=known,
     )
     rows = {name: arrays[name] for name in ("scores", "groups", "strata")}
-    name = batch or f"rows {rows_fingerprint(known, **rows)}"
+    mark = rows_fingerprint(known, **rows)
+    # Every batch is remembered by its rows and by its name, so that neither comes twice.
+    name = f"{batch} · {mark}" if batch else mark
+    earlier = [one.rpartition(" · ")[::2] for one in found.batches]
     refuse_if(
-        name in found.batches,
-        "{what} already in {state}, and nothing was added",
-        remedy="if these are other people, pass --batch with a new name",
-        what=f"The batch {batch!r} is" if batch else "These rows are",
+        any(batch and batch == known_as and mark != theirs for known_as, theirs in earlier),
+        "A batch named {batch!r} with other rows is already in {state}, and nothing was added",
+        remedy="give these rows another name",
+        batch=batch,
         state=state,
     )
+    is_new = all(mark != theirs for _, theirs in earlier)
     before = sum(found.rows)
-    found.update(**rows, batch=name)
-    found.save(state)
-    texts.show_heading(screen, found.rows, columns, state)
-    screen.table(found.table())
-    if left_out := job.rows - (sum(found.rows) - before):
-        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see.")
-    screen.text(f"\n{found!r}\n")
-    word = texts.WORDS[found.verdict]
-    if quiet and found.has_drifted:  # the reason for the exit code
-        screen.warn(f"monitor {word.lower()}: {found.sentence()}")
+    if is_new:
+        found.update(**rows, batch=name)
+        found.save(state)
     else:
-        screen.say(f"Monitor {word}: {found.sentence()}")
+        screen.warn(f"these rows are already in {state} and are not counted again.")
+    screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
+    screen.table(found.table())
+    if is_new and (left_out := job.rows - (sum(found.rows) - before)):
+        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see.")
+    word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
+    if quiet and found.has_drifted:  # the reason for the exit code
+        screen.warn(f"monitor {word.lower()}: {first}")
+    else:
+        screen.say(f"\nMonitor {word}: {first}", *more)
     screen.result(
         "monitor",
         rule=rule,
         data=data,
         state=state,
         batch=name,
+        added=is_new,
         **library.named(columns),
         **texts.monitored(found),
     )

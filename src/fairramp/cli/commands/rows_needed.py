@@ -1,6 +1,6 @@
 """`fairramp rows-needed`: how many rows a gap in the population takes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -11,7 +11,7 @@ from fairramp.cli.render import Screen
 def rows_needed(
     *,
     max_gap: Annotated[float, Parameter(help="The gap that the population may have; 0.02 is 2 points.")],
-    groups: Annotated[int, Parameter(help="How many groups there are, or intersections of several columns.")],
+    groups: Annotated[float, Parameter(help="How many groups there are, or intersections of several columns.")],
     confidence: Annotated[float, Parameter(help="With which confidence.")] = 0.95,
     rate: Annotated[float, Parameter(help="The common selection rate; 0.5 needs the most rows.")] = 0.5,
     fit_gap: Annotated[
@@ -31,12 +31,13 @@ def rows_needed(
     from fairramp.measure.certificate import rows_needed as needed
 
     screen = Screen(json=json)
+    n_groups: Any = int(groups) if groups.is_integer() else groups  # the library refuses what is not whole
     found = {
-        limit: needed(max_gap, groups, confidence, rate=rate, fit_gap=fit_gap, limit=limit)
+        limit: needed(max_gap, n_groups, confidence, rate=rate, fit_gap=fit_gap, limit=limit)
         for limit in ("estimated", "proven")
     }
     screen.say(
-        f"To keep the gap between {groups:,} groups at {100 * max_gap:.4g} points or less in the population, "
+        f"To keep the gap between {n_groups:,} groups at {100 * max_gap:.4g} points or less in the population, "
         f"with {percentage(confidence)} confidence, each group needs"
     )
     screen.text("")
@@ -49,7 +50,7 @@ def rows_needed(
     screen.result(
         "rows-needed",
         max_gap=max_gap,
-        groups=groups,
+        groups=n_groups,
         confidence=confidence,
         rate=rate,
         fit_gap=fit_gap,

@@ -146,8 +146,8 @@ class Content:
     own : int
         Which of them is the reported rule.
     is_kept : bool or None
-        Whether these rows give no sign that the gap exceeds its estimated limit, as `Rule.check` says; None without
-        a certificate.
+        Whether these rows give no sign that the gap exceeds its estimated limit, as `Rule.check` says; None
+        without a certificate.
     drift : str or None
         The same in words; None where it is no question, on the rows of the fit.
     notes, limits : tuple of str
@@ -254,6 +254,7 @@ def make_content(
         cutoff=known.settings.problem.cutoff if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
+            "asked": None if record is None or record.asked is None else asdict(record.asked),
             "target_rate": record.target if record else rule.target_rate,
             "ramp_width": known.settings.ramp_width * units,
             "ramp": rule.ramp,

@@ -72,6 +72,7 @@ def render(content: Content) -> str:
         before=_sentence(content.sentence),
         say=said[content.own],
         own_gap=points(content.chosen.max_gap),
+        asked=_asked(content),
         figures=_figures(content),
         charts=[entry for entry in _CHARTS if entry[0] in payload["charts"]],
         drawn=(
@@ -332,13 +333,23 @@ def _decimals(content: Content) -> int:
     return max(4, 2 - floor(log10(content.settings["ramp_width"] or 1.0)))
 
 
+def _asked(content: Content) -> str:
+    """What the population was to keep, where that was asked for."""
+    asked = content.settings["asked"]
+    if asked is None:
+        return ""
+    sure = f"{level(asked['confidence'])} confidence"
+    return f"at most {points(asked['max_gap'])}, with {sure} ({asked['limit']} limit)"
+
+
 def _origin(content: Content) -> list[tuple[str, str]]:
     s, target = content.settings, content.settings["target_rate"]
     return [
         ("Rule (fingerprint)", content.rule_fingerprint),
         ("These rows (fingerprint)", content.data_fingerprint),
         ("Fit rows (fingerprint)", content.fit_fingerprint or "not on record"),
-        ("Largest allowed gap", full(s["max_gap"])),
+        *([("Gap asked for in the population", _asked(content))] if s["asked"] else []),
+        ("Largest allowed gap on the fit rows", full(s["max_gap"])),
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
