@@ -581,7 +581,8 @@ def test_fresh_rows_of_the_same_law_show_no_drift(options, seed):
     low, high = check.gap_interval
     assert 0 <= low <= check.gap <= high <= 1
     said = {"within": "The gap is within", "undecided": "No sign that the gap exceeds"}[check.verdict]
-    assert str(check).startswith(f"{said} the estimated limit of ")
+    kind = "estimated" if options else "proven"  # where the law of the rank is exact
+    assert str(check).startswith(f"{said} the {kind} limit of ")
 
 
 @pytest.mark.parametrize("options", [{}, {"target_rate": "optimal"}, {"ramp_width": 0.05, "max_gap": 0.03}])
@@ -591,13 +592,13 @@ def test_a_shift_of_one_groups_scores_is_found(options):
     check = fitted((2_000, 1_000), **options).check(scores, groups)
     assert check.has_drifted
     assert check.gap_interval[0] > check.limit
-    assert str(check).startswith("Above the estimated limit of ")
+    assert str(check).startswith(f"Above the {'estimated' if options else 'proven'} limit of ")
 
 
 def newcombe(rates, rows):
     """Limits of the difference of two rates, from Wilson's, which are SciPy's."""
     limits = [
-        stats.binomtest(round(rate * n), n).proportion_ci(0.95, method="wilson")
+        stats.binomtest(round(rate * n), n).proportion_ci(0.9, method="wilson")  # 95% on either side
         for rate, n in zip(rates, rows, strict=True)
     ]
     (r1, one), (r2, other) = sorted(zip(rates, limits, strict=True), key=lambda pair: -pair[0])
@@ -674,7 +675,14 @@ def test_rates_that_not_even_every_row_can_show_are_not_said_to_be_found():
 def test_what_thousands_of_groups_can_find_takes_a_moment_too():
     rule = quiet_fit(np.random.default_rng(0).random(20_000), np.arange(20_000) % 1000, target_rate=0.5)
     check = rule.check(np.random.default_rng(1).random(20_000), np.arange(20_000) % 1000)
-    assert 0 < check.detectable_gap <= 1
+    assert math.isnan(check.detectable_gap)  # of twenty rows each
+    assert "too few to find a drift of every group" in " ".join(repr(check).split())
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_no_power_is_claimed_that_a_few_rows_do_not_have(n):
+    check = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), n))
+    assert math.isnan(check.detectable_gap)
 
 
 def test_weights_of_new_rows_count():
@@ -699,9 +707,14 @@ def test_weights_of_new_rows_count():
 def test_a_rule_fitted_with_weights_can_be_checked():
     rule = fitted(sample_weight=np.linspace(1, 2, sum(SIZES)))
     scores, groups = scores_and_groups(seed=100)
-    assert not rule.check(scores, groups).has_drifted
+    weights = np.ones(len(scores))
+    assert not rule.check(scores, groups, sample_weight=weights).has_drifted
     scores[groups == 1] = np.minimum(scores[groups == 1] + 0.4, 1)
-    assert rule.check(scores, groups).has_drifted
+    assert rule.check(scores, groups, sample_weight=weights).has_drifted
+    with pytest.warns(fairramp.FairrampWarning, match="fitted with weights: pass `sample_weight`"):
+        rule.check(scores, groups)
+    with pytest.warns(fairramp.FairrampWarning, match="a monitor counts each row once"):
+        rule.monitor()
 
 
 def test_confidence_of_a_check_sets_its_false_alarms_and_widens_its_limits():
@@ -716,8 +729,32 @@ def test_confidence_of_a_check_sets_its_false_alarms_and_widens_its_limits():
 def test_a_check_of_one_group_finds_no_gap():
     scores, groups = scores_and_groups((500, 500), seed=100)
     check = MIDDLE.check(scores[groups == 0], groups[groups == 0])
-    assert (check.has_drifted, check.gap, check.gap_interval) == (False, 0.0, (0.0, 0.0))
-    assert (check.detectable_gap, check.pair) == (1.0, None)
+    assert (check.verdict, check.gap, check.gap_interval) == ("undecided", 0.0, (0.0, 0.0))
+    assert math.isnan(check.detectable_gap)
+    assert (check.pair, check.missing) == (None, (1,))
+    assert check.sentence() == "Only 0 has rows, so there is no gap to compare."
+
+
+def test_a_group_without_new_rows_is_named_and_nothing_is_decided_about_it():
+    rule = fitted((20_000, 20_000, 20_000), ramp_width=0.01, max_gap=0.1)
+    scores, groups = scores_and_groups((20_000, 20_000, 20_000), seed=100)
+    assert rule.check(scores, groups).verdict == "within"
+    few = rule.check(scores[groups < 2], groups[groups < 2])
+    assert (few.verdict, few.missing) == ("undecided", (2,))
+    assert "No rows of 2: nothing is said about them." in " ".join(repr(few).split())
+
+
+def test_a_gap_above_its_limit_that_may_be_chance_is_not_called_no_sign():
+    scores = np.where(np.arange(40) % 20 < np.repeat([8, 11], 20), 0.99, 0.01)  # 40% and 55%
+    check = MIDDLE.check(scores, np.repeat([0, 1], 20))
+    assert check.gap > check.limit
+    assert check.verdict == "undecided"
+    assert check.sentence().startswith("The gap is above the estimated limit of ")
+    assert "but that may be chance: " in check.sentence()
+
+
+def test_equal_rates_have_no_pair_that_is_furthest_apart():
+    assert MIDDLE.check([0.9, 0.9], [0, 1]).pair is None
 
 
 # A few small groups -------------------------------------------------------------------------------
@@ -802,7 +839,11 @@ def test_small_groups_do_not_hide_the_drift_of_the_others():
     assert (found.groups, found.rows, found.pair) == ((0, 1, 2), FEW, (2, 1))
     assert found.limit == rule.certificate().rest.estimated < found.gap_interval[0]
     assert found.gap == pytest.approx(found.rates[2] - found.rates[1])
-    assert found.sentence().startswith("Without 0 with 40 rows: above the estimated limit of ")
+    every, others = found.comparisons
+    assert (every.left_out, others.left_out) == ((), ((0, 40),))
+    assert (every.gap, every.limit) == (pytest.approx(np.ptp(found.rates)), rule.certificate().estimated)
+    assert found.sentence().startswith("All groups: ")
+    assert "Without 0 with 40 rows in the fit: above the proven limit of " in found.sentence()
 
 
 def test_a_check_names_the_groups_furthest_apart_and_what_their_rates_were():
@@ -848,7 +889,8 @@ def test_limits_of_strata_of_weighted_rows_are_at_most_that_of_all():
     scores, groups, strata = rng.random(4_000), rng.integers(0, 2, 4_000), rng.integers(0, 3, 4_000)
     weights = rng.uniform(1, 2, 4_000)
     rule = quiet_fit(scores, groups, strata=strata, sample_weight=weights)
-    assert rule.check(scores, groups, strata=strata).limit <= rule.certificate().estimated
+    found = rule.check(scores, groups, strata=strata, sample_weight=weights)
+    assert found.limit <= rule.certificate().estimated
 
 
 def test_the_worst_of_many_strata_is_that_of_each_alone():

@@ -75,9 +75,9 @@ def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed,
         quiet_fit(*sample, max_gap=most, confidence=confidence)
     assert caught.value.argument == "max_gap"
     said = re.fullmatch(
-        r"`max_gap` cannot be kept at \S+ in the population with \S+% confidence: even equal rates on these "
-        r"rows have an estimated limit of ([\d.]+); allow ([\d.]+), or fit about \S+ times as many rows "
-        r"\(group \d+: ([\d,]+) instead of ([\d,]+)\)\.",
+        r"`max_gap` cannot be kept at \S+ in the population with \S+% confidence: even the smallest gap on "
+        r"these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) rows of each "
+        r"group, where these have fewer: \d+ \(([\d,]+) rows\).*\.",
         str(caught.value),
     )
     found, allowed, needed, has = (float(part.replace(",", "")) for part in said.groups())
@@ -90,9 +90,36 @@ def test_the_rows_that_the_error_asks_for_are_enough():
     sample = rows((400, 300))
     with pytest.raises(InputError) as caught:
         quiet_fit(*sample, max_gap=0.05, confidence=0.95)
-    factor = caught.value.values["factor"]
-    more = rows(tuple(round(n * factor * 1.05) for n in (400, 300)), seed=1)
+    needed = caught.value.values["needed"]
+    more = rows((round(needed * 1.05),) * 2, seed=1)
     assert limit(quiet_fit(*more, max_gap=0.05, confidence=0.95)) <= 0.05
+
+
+def test_large_groups_stay_as_they_are_where_a_small_one_needs_rows():
+    with pytest.raises(InputError) as caught:
+        quiet_fit(*rows((20_000, 60)), max_gap=0.05, confidence=0.95)
+    assert "where these have fewer: 1 (60 rows)." in str(caught.value)
+    needed = caught.value.values["needed"]
+    assert limit(quiet_fit(*rows((20_000, round(1.05 * needed))), max_gap=0.05, confidence=0.95)) <= 0.05
+
+
+def test_where_no_rows_help_none_are_asked_for():
+    coarse = summarize(SCORES, GROUPS, resolution=16)
+    with pytest.raises(InputError, match=r"limit of [\d.]+; allow [\d.]+\.$"):
+        fit_summary(coarse, max_gap=0.001, confidence=0.95, ramp_width=0.001)
+
+
+@pytest.mark.parametrize("confidence", [np.float64(0.95), np.float32(0.95)])
+def test_a_confidence_of_numpy_is_stored_like_any_other(confidence, tmp_path):
+    fit_rule(SCORES, GROUPS, max_gap=0.09, confidence=confidence).save(tmp_path / "rule.json")
+    assert Rule.load(tmp_path / "rule.json").record.asked.confidence == pytest.approx(0.95)
+
+
+def test_a_gap_that_the_rows_chose_is_no_ground_for_a_bound_that_fixes_it_beforehand():
+    found = quiet_fit(
+        SCORES, GROUPS, target_rate=0.55, max_gap=0.09, confidence=0.95, confidence_limit="proven"
+    ).certificate()
+    assert {bound.name for bound in found.bounds if bound.is_theorem} == {"pairs", "dkw", "theorem_1"}
 
 
 def test_decisions_that_comply_with_confidence_stand():

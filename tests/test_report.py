@@ -136,10 +136,10 @@ def test_a_report_says_whether_its_rows_exceed_the_limit():
     found, content = rule.check(others, new_group), make_content(rule, others, new_group)
     assert found.has_drifted
     assert content.is_kept is False
-    low, high = map(points, found.gap_interval)
+    low, high = (f"{100 * end:.1f}" for end in found.gap_interval)
     assert content.drift == (
         f"Above the estimated limit of {upward_points(rule.certificate().estimated)}: the gap is "
-        f"{points(found.gap)} ({low} to {high}) on the new rows."
+        f"{points(found.gap)} [{low}, {high}] on the new rows."
     )
     page = rule.report(others, new_group).html
     first, second, *more = (place.start() for place in re.finditer(re.escape(content.drift), page))
@@ -163,7 +163,8 @@ def test_a_report_names_what_makes_its_promise_wide():
     new_group[:40], new_group[40:] = 9, new_group[40:] % 2
     others[new_group == 1] = np.minimum(others[new_group == 1] + 0.12, 1)
     said = make_content(rule, others, new_group).drift
-    assert said.startswith("Without group \u20689\u2069 (40 rows): above the estimated limit of ")
+    assert said.startswith("All groups: ")
+    assert "Without group \u20689\u2069 (40 rows) in the fit: above the estimated limit of " in said
 
 
 def test_within_strata():

@@ -471,7 +471,7 @@ def test_cut_tables_say_how_to_see_all(shell):
             "got 2.0; 2 percentage points are 0.02.",
         ),
         (("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "2%"), "2% is not a number; write 0.02."),
-        (("audit", "scores.csv", *COLUMNS, "--fail-above", "5"), "2 percentage points are 0.02"),
+        (("audit", "scores.csv", *COLUMNS, "--fail-above", "5"), "5 percentage points are 0.05"),
         (("show", "scores.csv"), "not a rule; name a file that fairramp fit has written."),
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
         (

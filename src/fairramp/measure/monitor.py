@@ -374,8 +374,8 @@ class Monitor:
         group       n    rate    rate     now     now
                          then     now    from      to
         ------  -----  ------  ------  ------  ------
-        Female  4,118  0.2000  0.2051  0.1846  0.2267
-        Male    8,303  0.2000  0.2075  0.1924  0.2231
+        Female  4,118  0.2000  0.2051  0.1809  0.2308
+        Male    8,303  0.2000  0.2075  0.1898  0.2259
         """
         lower, upper = self._ends()
         return Table(

@@ -60,7 +60,7 @@ def detectable_rates(compared: Compared) -> tuple[Floats, Floats]:
 
 def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
     """The gap from which a drift of any one group is found nine times in ten; NaN where some never is."""
-    worst = 0.0 if compared.parts else np.nan
+    worst, counted = 0.0, False
     for places, limit in compared.parts:
         rates = compared.rates[places]
         for k, (low, high) in enumerate(zip(below[places], above[places], strict=True)):
@@ -71,8 +71,8 @@ def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
             ):
                 # A direction in which no rate leads above the limit does not count.
                 if np.isfinite(found) or furthest > limit:
-                    worst = np.maximum(worst, gap)  # NaN stays
-    return float(np.minimum(worst, 1.0))
+                    worst, counted = np.maximum(worst, gap), True  # NaN stays
+    return float(np.minimum(worst, 1.0)) if counted else float("nan")
 
 
 def _found(compared: Compared, places: Integers, limit: float, *, up: bool) -> Floats:
