@@ -598,7 +598,7 @@ def test_a_shift_of_one_groups_scores_is_found(options):
 def newcombe(rates, rows):
     """Limits of the difference of two rates, from Wilson's, which are SciPy's."""
     limits = [
-        stats.binomtest(round(rate * n), n).proportion_ci(0.9, method="wilson")  # 95% on either side
+        stats.binomtest(round(rate * n), n).proportion_ci(0.95, method="wilson")
         for rate, n in zip(rates, rows, strict=True)
     ]
     (r1, one), (r2, other) = sorted(zip(rates, limits, strict=True), key=lambda pair: -pair[0])

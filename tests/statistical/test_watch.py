@@ -9,13 +9,12 @@ import pytest
 from scipy import stats
 
 from fairramp.core.intervals import gap_interval
-from fairramp.measure.evidence import log_evidence
+from fairramp.measure.evidence import is_shown
 from fairramp.rule.limits import FitSample, limits_of
 from samples import quiet_fit
 
 pytestmark = pytest.mark.nightly
 
-ALARM = np.log(20)
 #: Of one comparison of this file with what is claimed, for a library that keeps it.
 ERROR = 1e-6
 STREAMS, LOOKS = 2000, 200
@@ -37,7 +36,7 @@ def first_alarms(rng, rates, each, looks, *, limit, center):
     for look in range(1, looks + 1):
         selected += rng.binomial(each, rates)
         for i in np.flatnonzero(found == 0):
-            if log_evidence(each * look, selected[i], np.full(k, center), every) >= ALARM:
+            if is_shown(each * look, selected[i], np.full(k, center), every, 0.05):
                 found[i] = look
     return found
 

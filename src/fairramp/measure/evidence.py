@@ -25,6 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import betaln, xlogy
 
+from fairramp.core.cells import widest
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import kl_interval
 
@@ -33,6 +34,9 @@ from fairramp.core.intervals import kl_interval
 _PRIOR_ROWS = (10.0, 300.0)
 #: Rates on the fit rows are taken as at least this far from 0 and 1, so that priors are proper.
 _CENTER = 0.005
+#: The evidence's share of δ. It is sooner nearly always; the rest is for the limits of all rates, which are
+#: sooner where a large group has moved far from its fit rate, as the bets on it did not expect.
+BETS = 0.9
 #: Pairs of groups that are looked at at once.
 _PAIRS = 2**18
 
@@ -45,6 +49,20 @@ def log_evidence(
     sums = [_log_pairs(n[part], selected[part], tops[part], limit) for part, limit in compared]
     pairs = sum(len(part) * (len(part) - 1) for part, _ in compared)
     return float(np.logaddexp.reduce(sums) - np.log(pairs)) if pairs else 0.0
+
+
+def is_shown(
+    rows: Integers, selected: Floats, centers: Floats, compared: Sequence[tuple[Integers, float]], delta: float
+) -> bool:
+    """Whether a gap above its limit is shown: by the evidence at 0.9 δ, or by limits of all rates at 0.1 δ."""
+    if log_evidence(rows, selected, centers, compared) >= -np.log(BETS * delta):
+        return True
+    means = selected / np.maximum(rows, 1)
+    if all(np.ptp(means[part]) <= limit for part, limit in compared):  # the limits contain the gap
+        return False
+    lower, upper = rate_limits(rows, selected, centers, (1 - BETS) * delta)
+    # One group's lower limit less another's upper is `widest` with the limits exchanged.
+    return any(widest(upper[part], lower[part]) > limit for part, limit in compared)
 
 
 def rate_limits(rows: Integers, selected: Floats, centers: Floats, delta: float) -> tuple[Floats, Floats]:

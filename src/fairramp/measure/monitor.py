@@ -1,9 +1,8 @@
 """Monitor: whether the gap of new rows exceeds its estimated limit, asked as often as one likes.
 
 Of each group only the rows and the sum of their chances are kept; `measure.evidence` says what they show. The
-alarm is raised when the evidence reaches 1/(0.9 δ), or when limits of all rates at 0.1 δ show it, and stays. The
-evidence is sooner nearly always; the limits are where a large group has moved far from its fit rate, which the
-bets on it did not expect. Both together are wrong with probability δ at most.
+alarm is raised when the evidence reaches 1/(0.9 δ), or when limits of all rates at 0.1 δ show it, and stays. Both
+together are wrong with probability δ at most.
 """
 
 import hashlib
@@ -26,15 +25,12 @@ from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, MonitorFormatError, warn
 from fairramp.measure.certificate import PLAIN
-from fairramp.measure.evidence import log_evidence, rate_limits
+from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.verdict import Verdict
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
-
-#: The evidence's share of δ; the rest is for the limits of all rates.
-_BETS = 0.9
 
 
 class GroupEntry(documents.Shape, frozen=True):
@@ -152,7 +148,9 @@ class Monitor:
         self._looks += 1
         if batch is not None:
             self._batches += (batch,)
-        if self._alarm is None and self._shows():
+        held = [(part.places, part.limit) for part in self._parts]
+        delta = 1 - self._confidence
+        if self._alarm is None and is_shown(self._rows, self._selected, self._fit_rates, held, delta):
             self._alarm = self._looks
         return self
 
@@ -457,18 +455,12 @@ class Monitor:
         means, found = self._means(), self._compared() or self._parts[:1]
         return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
 
-    def _shows(self) -> bool:
-        """Whether the rows so far show a gap above its limit."""
-        if np.exp(self._log_evidence()) >= self._alarm_at:
-            return True
-        return any(self._interval(part.places)[0] > part.limit for part in self._compared())
-
     @property
     def _alarm_at(self) -> float:
-        return 1 / (_BETS * (1 - self._confidence))
+        return 1 / (BETS * (1 - self._confidence))
 
     def _ends(self) -> tuple[Floats, Floats]:
-        delta = (1 - _BETS) * (1 - self._confidence)
+        delta = (1 - BETS) * (1 - self._confidence)
         return rate_limits(self._rows, self._selected, self._fit_rates, delta)
 
     def _interval(self, places: Integers) -> tuple[float, float]:

@@ -37,7 +37,7 @@ class Compared:
     parts : list of tuple of integers and float
         Groups that are compared, two or more, and the limit of their gap.
     confidence : float
-        Of both limits of one part's gap together.
+        Of the limits of one part's gap.
     """
 
     rates: Floats
