@@ -114,8 +114,8 @@ def calibration_errors(sample: Sample, scale: Scale) -> Floats:
         max(0, Σ w (y − x) sign(m(x) − x) / Σ w):
 
     the other folds only say on which side of the score its positives are, and the held-out outcomes by how much.
-    For calibrated scores the sum is 0 on average, however few rows there are; cut off at 0 it is .03 on 50 rows and
-    .001 on 20,000, whereas the distance of x from m itself, which follows the noise, would be .11 and .013.
+    For calibrated scores the sum is 0 on average, however few rows there are; cut off at 0 it is .03 on 50 rows
+    and .001 on 20,000, whereas the distance of x from m itself, which follows the noise, would be .11 and .013.
     """
     if sample.outcomes is None:
         raise InputError("must be numbers, got None", argument="labels")

@@ -91,8 +91,8 @@ class Audit(Drawn):
     randomised : float or None
         Share of all rows whose decision is drawn.
     calibration_error : tuple of float, or None
-        How far scores are off on average, as far as held-out rows show, where labels are known: 0 on average for
-        calibrated scores, however few rows there are.
+        How far scores are off on average, as far as held-out rows show, where labels are known: near 0 for
+        calibrated scores, even with few rows.
     confidence : float
         Of every interval.
     within_strata : bool
