@@ -149,6 +149,21 @@ def test_a_report_says_whether_its_rows_exceed_the_limit():
     assert make_content(replace(rule, record=None), others, new_group).is_kept is None
 
 
+def test_a_report_says_what_the_population_was_to_keep():
+    scores, group, *_ = rows(n=6000)
+    rule = fairramp.fit_rule(scores, group, max_gap=0.15, confidence=0.95)
+    page = rule.report(scores, group).html
+    assert "Asked for: a gap in the population of at most 15.0" in page
+    assert "95\u00a0% confidence (estimated limit)" in page
+    assert make_content(rule, scores, group).settings["asked"] == {
+        "max_gap": 0.15,
+        "confidence": 0.95,
+        "limit": "estimated",
+    }
+    plain = fairramp.fit_rule(scores, group, max_gap=0.15)
+    assert "Asked for" not in plain.report(scores, group).html
+
+
 def test_a_report_names_what_makes_its_promise_wide():
     scores, group, *_ = rows(n=6000)
     group[:40], group[40:] = 9, group[40:] % 2
