@@ -166,6 +166,8 @@ class Table:
 
     def _text(self, value: Any) -> str:
         if isinstance(value, np.floating):
+            if np.isnan(value):  # nothing to tell
+                return "–"
             rounded = f"{value:,.{self._decimals}f}"
             if float(rounded.replace(",", "")) != 0:
                 return rounded

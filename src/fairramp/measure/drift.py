@@ -123,7 +123,7 @@ class Check:
 
         `now_from` and `now_to` are confidence limits of each rate. If a group alone drifts to a rate of at most
         `found_below` or at least `found_above`, and the others stay as in the fit, this many rows find it nine
-        times in ten; NaN where even 0 or 1 is missed more often. Simulated with a fixed seed.
+        times in ten; NaN, printed as –, where even 0 or 1 is missed more often. Simulated with a fixed seed.
 
         Examples
         --------
