@@ -135,7 +135,7 @@ def test_huge_and_tiny_weights_are_as_good_as_others():
         (lambda: proposition_1_bound(2, 0, 0.1, 9, [0]), r"`target_rate` must be a number in \[0, 1\], got 2\."),
         (
             lambda: proposition_1_bound(0.2, 7, 0.1, 9, [0]),
-            r"`max_gap` must be a number in \[0, 1\], got 7; 2 percentage points are 0\.02\.",
+            r"`max_gap` must be a number in \[0, 1\], got 7; 7 percentage points are 0\.07\.",
         ),
         (lambda: proposition_1_bound(0.2, 0, 0, 9, [0]), r"`learning_rate` must be a positive number, got 0\."),
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9.0, [0]), r"`steps` must be a whole number .* got 9\.0\."),
