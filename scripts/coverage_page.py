@@ -90,7 +90,8 @@ def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     replicates = f"{most}" if fewest == most else f"{fewest} to {most}"
     both = list(zip(every, results, strict=True))
     failed = [bool(failures(cell, result)) for cell, result in both]
-    withheld = sum(result["withheld"] > 0 for result in results)
+    n_withheld = sum(result["withheld"] > 0 for result in results)
+    withheld = f"{n_withheld} cell{'' if n_withheld == 1 else 's'}"
     error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / fewest):.1f} points"
     order = sorted(
         range(len(both)),
