@@ -134,7 +134,7 @@ decisions, and its 95% interval of the gap is compared with their true gap.
 A cell fails if a limit holds in less than the required share of the fits, less three standard errors (of
 {error} each for the estimated limit, or less). A limit that holds in more than 99% is wider than necessary:
 that is reported, but is no failure. The estimated limit may be withheld where the smallest group expects fewer
-than five yes or no decisions, or with Pareto weights. It was withheld in {withheld} cell{"" if withheld == 1 else "s"}, and is counted only
+than five yes or no decisions, or with Pareto weights. It was withheld in {withheld}, and is counted only
 where it was given.
 
 To run the study again, about 20 minutes on two cores: `make coverage-page`. `make nightly` also runs it, and
