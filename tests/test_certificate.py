@@ -459,7 +459,7 @@ def test_a_weighted_certificate_survives_the_file(tmp_path):
 def two_beta_probability(n, rate, gap):
     """P(both differ by at most gap) for two draws at a threshold that is no fit score, m = ⌈rate·n⌉."""
     rng, m = np.random.default_rng(3), math.ceil(rate * n - 1e-9)
-    u = rng.random((400_000, 2))
+    u = rng.random((150_000, 2))
     low, high = stats.beta(m, n + 1 - m).ppf(u), stats.beta(m + 1, n - m).ppf(u)
     one, other = high[:, 0] - low[:, 1], high[:, 1] - low[:, 0]
     return np.mean(np.maximum(one, other) <= gap)

@@ -63,7 +63,7 @@ def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
     most=st.floats(0.02, 0.5),
     confidence=st.sampled_from([0.8, 0.95, 0.99]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed, most, confidence):
     sample = rows(sizes, seed)
     least = limit(quiet_fit(*sample), confidence=confidence)

@@ -55,11 +55,12 @@ def is_shown(
     rows: Integers, selected: Floats, centers: Floats, compared: Sequence[tuple[Integers, float]], delta: float
 ) -> bool:
     """Whether a gap above its limit is shown: by the evidence at 0.9 δ, or by limits of all rates at 0.1 δ."""
+    means = selected / np.maximum(rows, 1)
+    # Rates that keep to the limit themselves have evidence of 1 at most, and limits that contain their gap.
+    if all(np.ptp(means[part]) <= limit for part, limit in compared):
+        return False
     if log_evidence(rows, selected, centers, compared) >= -np.log(BETS * delta):
         return True
-    means = selected / np.maximum(rows, 1)
-    if all(np.ptp(means[part]) <= limit for part, limit in compared):  # the limits contain the gap
-        return False
     lower, upper = rate_limits(rows, selected, centers, (1 - BETS) * delta)
     # One group's lower limit less another's upper is `widest` with the limits exchanged.
     return any(widest(upper[part], lower[part]) > limit for part, limit in compared)
