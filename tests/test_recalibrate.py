@@ -8,11 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from fairramp import fit_rule
-from fairramp.core.scales import SCALES
+from fairramp.core.scales import NEAREST, SCALES
 from fairramp.data.sample import Sample
 from fairramp.datasets import load_adult_scores
 from fairramp.fit.outcomes import LabelledScores
-from fairramp.fit.recalibrate import LINE_BELOW, NEAREST, SHIFT_PENALTY, SLOPE_PENALTY, line_levels
+from fairramp.fit.recalibrate import LINE_BELOW, SHIFT_PENALTY, SLOPE_PENALTY, line_levels
 from samples import quiet_fit, rates
 
 

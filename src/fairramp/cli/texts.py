@@ -25,6 +25,7 @@ from fairramp.measure.drift import Check
 from fairramp.measure.monitor import Monitor
 from fairramp.measure.parts import Comparison
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
 from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
@@ -173,7 +174,7 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     record = rule.record
     if record is not None and record.asked is not None:
         return
-    kind = "proven" if found.estimated == found.proven else "estimated"
+    kind = limit_kind(found.estimated, found.proven)
     if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
             f"The {kind} limit is above the --max-gap of {rule.max_gap:g}, which holds on the fit rows alone. "

@@ -22,6 +22,8 @@ from fairramp.core.checks import check_number
 SATURATION = 36.7368005696771
 #: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.
 ROUNDING = 1e-6
+#: Probabilities are kept this far from 0 and 1 where their logits, which are infinite there, are used.
+NEAREST = 1e-4
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -105,3 +107,10 @@ def logits_at(threshold: float) -> tuple[float, float]:
     low = first(lambda p: p >= threshold) if threshold > 0 else -_LARGEST
     high = float(np.nextafter(first(lambda p: p > threshold), -np.inf)) if threshold < 1 else _LARGEST
     return low, high
+
+
+def finite_logit(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Logits of probabilities, of which none is nearer to 0 or 1 than 1e-4."""
+    x = np.clip(probabilities, NEAREST, 1 - NEAREST)
+    logits: npt.NDArray[np.float64] = np.log(x) - np.log1p(-x)
+    return logits

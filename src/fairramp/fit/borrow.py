@@ -22,6 +22,7 @@ import numpy as np
 
 from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.points import Points, Summary, join_points
+from fairramp.core.scales import NEAREST, finite_logit
 from fairramp.data.rows import Rows
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
@@ -30,8 +31,6 @@ from fairramp.errors import InputError
 QUANTILES = 300
 #: b, at most: without a cap groups that happen to look alike in the fit rows borrowed too much.
 MOST_BORROWED = 50.0
-#: Scores are kept this far from 0 and 1, whose logits are infinite.
-NEAREST = 1e-4
 #: Groups with fewer rows lend nothing, and others that have fewer rows together are joined by the group's own.
 SMALLEST_LENDER, FEWEST_LENT = 10, 50
 #: τ², at least: groups that differ less than chance allows share one mean.
@@ -93,8 +92,7 @@ def _pseudo_scores(summary: Summary) -> Floats:
     """Scores of the pseudo-rows, of shape (K, M)."""
     p, n = summary.points, summary.rows.astype(np.float64)
     n_groups = len(n)
-    x = np.clip(p.place, NEAREST, 1 - NEAREST)
-    z = np.log(x) - np.log1p(-x)
+    z = finite_logit(p.place)
     means = summary.total(p.rows * z) / n
     residuals = z - means[p.group]
     variance = float((p.rows * residuals**2).sum()) / max(float(n.sum()) - n_groups, 1.0)

@@ -15,7 +15,7 @@ from fairramp.core.table import with_rows
 from fairramp.data.rows import BinnedRows, Rows
 from fairramp.errors import InputError
 from fairramp.fit.settings import Settings
-from fairramp.rule.limits import FitSample, Limits, limits, limits_of
+from fairramp.rule.limits import FitSample, limit_kind, limits, limits_of
 from fairramp.rule.record import Asked
 from fairramp.rule.rule import Rule
 
@@ -64,7 +64,7 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     found = limits(rule, confidence)
     if getattr(found, which) > most:
         raise _too_few_rows(rule, settings)
-    asked = Asked(most, confidence, _kind(found, which))
+    asked = Asked(most, confidence, limit_kind(getattr(found, which), found.proven))
     return replace(rule, record=replace(rule.record, asked=asked))  # type: ignore[type-var]
 
 
@@ -84,7 +84,7 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         low, high = (low, middle) if enough else (middle, high)
     named = sorted(zip(sample.rows, rule.groups, strict=True), key=lambda pair: pair[0])
     few = [(label, round(rows)) for rows, label in named if rows < high]
-    kind = _kind(found, which)
+    kind = limit_kind(limit, found.proven)
     return InputError(
         "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even the smallest "
         "gap on these rows has {article} {kind} limit of {limit:.4f}",
@@ -100,8 +100,3 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         needed=high,
         few=with_rows(few, form="{} ({})"),
     )
-
-
-def _kind(found: Limits, which: str) -> str:
-    """The name of a limit: what was asked for as estimated is proven where nothing is sharper."""
-    return "proven" if found.estimated == found.proven else which

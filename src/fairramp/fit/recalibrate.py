@@ -16,7 +16,7 @@ import numpy as np
 
 from fairramp.core.curve import Booleans, Floats
 from fairramp.core.points import Summary
-from fairramp.core.scales import Scale
+from fairramp.core.scales import Scale, finite_logit
 
 #: Groups with fewer (effective) rows are calibrated by a line, the others by isotonic regression. In simulations
 #: the line wins clearly at 200 rows, and loses up to 0.2 points from 2,000 on where the distortion is no line.
@@ -25,8 +25,6 @@ LINE_BELOW = 1_000
 #: groups, so that nothing loses more than 0.1 points to leaving the scores as they are. The slope must be free:
 #: one held near 1 pushes a misfit of the slope into a, which moves the score of an even chance.
 SHIFT_PENALTY, SLOPE_PENALTY = 20.0, 1.0
-#: Probabilities are kept this far from 0 and 1, whose logits are infinite.
-NEAREST = 1e-4
 #: Newton steps, at most; the objective is strictly convex and a handful are enough.
 _MOST_STEPS = 50
 #: A step this small beside a and s of about 1 changes no rate.
@@ -54,8 +52,7 @@ def line_levels(scores: Summary, positives: Floats, scale: Scale) -> Floats:
         What the scores mean.
     """
     p = scores.points
-    probability = np.clip((p.place - scale.lowest) / (scale.highest - scale.lowest), NEAREST, 1 - NEAREST)
-    x = np.log(probability) - np.log1p(-probability)
+    x = finite_logit((p.place - scale.lowest) / (scale.highest - scale.lowest))
     factor = (effective_rows(scores) / scores.weights)[p.group]
     line = _Line(scores, x, p.weight * factor, positives * factor)
     a, s = line.fitted(np.ones(len(scores.labels), dtype=bool))

@@ -148,9 +148,8 @@ class Monitor:
         self._looks += 1
         if batch is not None:
             self._batches += (batch,)
-        held = [(part.places, part.limit) for part in self._parts]
         delta = 1 - self._confidence
-        if self._alarm is None and is_shown(self._rows, self._selected, self._fit_rates, held, delta):
+        if self._alarm is None and is_shown(self._rows, self._selected, self._fit_rates, self._held(), delta):
             self._alarm = self._looks
         return self
 
@@ -304,7 +303,8 @@ class Monitor:
     @property
     def evidence(self) -> float:
         """Evidence of a gap above its limit: 1 before the first row, the alarm at 1/(0.9 (1 − `confidence`))."""
-        return float(np.exp(min(self._log_evidence(), 700.0)))
+        found = log_evidence(self._rows, self._selected, self._fit_rates, self._held())
+        return float(np.exp(min(found, 700.0)))
 
     @property
     def has_drifted(self) -> bool:
@@ -469,9 +469,9 @@ class Monitor:
         # One group's lower limit less another's upper is `widest` with the limits exchanged.
         return max(widest(upper[places], lower[places]), 0.0), widest(lower[places], upper[places])
 
-    def _log_evidence(self) -> float:
-        compared = [(part.places, part.limit) for part in self._parts]
-        return log_evidence(self._rows, self._selected, self._fit_rates, compared)
+    def _held(self) -> list[tuple[Integers, float]]:
+        """Which groups are held to which limit."""
+        return [(part.places, part.limit) for part in self._parts]
 
 
 def _evidence(value: float) -> str:

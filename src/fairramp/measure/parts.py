@@ -15,7 +15,7 @@ from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, label_key
 from fairramp.measure.certificate import Spelling, certify
 from fairramp.measure.verdict import Verdict, verdict_on
-from fairramp.rule.limits import stratum_limits
+from fairramp.rule.limits import limit_kind, stratum_limits
 from fairramp.rule.rule import Rule
 
 
@@ -35,7 +35,7 @@ def parts_of(rule: Rule, confidence: float) -> list[Part]:
     every = np.arange(len(rule.groups))
     certificate, slices = certify(rule, confidence), strata_slices(strata, len(every))
     limits = [certificate.estimated] if strata is None else stratum_limits(rule, confidence)
-    kind = "proven" if certificate.estimated == certificate.proven else "estimated"
+    kind = limit_kind(certificate.estimated, certificate.proven)
     found = [Part(every[part], limit, kind=kind) for part, limit in zip(slices, limits, strict=True)]
     if certificate.rest is not None:
         small = {label_key(label) for label, _ in certificate.left_out}

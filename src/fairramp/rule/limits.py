@@ -208,6 +208,11 @@ def _proven(s: FitSample, confidence: float, theorems: Sequence[Bound]) -> float
     return min(theorems, key=lambda bound: _BOUNDS[bound.name](nominal, confidence).limit).limit
 
 
+def limit_kind(estimated: float, proven: float | None) -> str:
+    """What a limit that was asked for as estimated is called: proven, where nothing is sharper."""
+    return "proven" if estimated == proven else "estimated"
+
+
 def limits(rule: Rule, confidence: float) -> Limits:
     """The estimated and the proven limit of a rule's gap in the population."""
     return limits_of(FitSample.of(rule), confidence)
