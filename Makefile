@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make demo` and `make test`.
+# Two commands do all the setup: `make demo` and `make test`.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -127,7 +127,7 @@ reproduce-vision-quick: $(VISION)/ready  ## 600 images, one network; fails if a 
 reproduce-vision-page: $(VISION)/ready  ## write docs/reproduction-vision.md again from the store
 	$(VISION)/bin/python -m reproduction.vision page
 
-test-vision: $(VISION)/ready  ## both vision protocols end to end on tiny data sets, in the environment with torch
+test-vision: $(VISION)/ready  ## both vision protocols end to end on tiny datasets, in the environment with torch
 	$(VISION)/bin/python -m pytest --noconftest -m vision tests/vision
 
 $(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.txt pyproject.toml

@@ -410,7 +410,7 @@ def _rows_line(case: dict[str, Any]) -> tuple[str, ...]:
     for subject in ("fit", "apply"):
         cells += [shown(t[subject]["wall"]), f"{ratio(case, subject):.1f}"]
         cells += [f"{ratio(case, subject, clock='cpu'):.1f}"]
-    return (*cells, "–" if memory is None else f"{100 * memory / case['input']:.0f} %")
+    return (*cells, "–" if memory is None else f"{100 * memory / case['input']:.0f}%")
 
 
 def _peers_words(results: Results) -> str:
@@ -419,7 +419,7 @@ def _peers_words(results: Results) -> str:
     words = (
         "Fit time in the same process, same scores, four groups. Fairlearn's optimizer is given probabilities "
         "and labels, which it needs; holisticai's algorithm its default steps and the rate to reach. Peers ran "
-        "one to five times, ours many times more, and the best counts, which favours ours somewhat. "
+        "one to five times, ours many times more, and the best counts, which favors ours somewhat. "
     )
     words += "Versions: " + ", ".join(f"{name} {v}" for name, v in versions.items()) + "." if versions else ""
     return words + (f" Not installed in this run: {', '.join(absent)}." if absent else "")
@@ -468,7 +468,7 @@ def _chart(values: list[dict[str, Any]], title: str) -> Any:
     import altair as alt
 
     order = list(dict.fromkeys(v["subject"] for v in values))
-    colours = alt.Scale(
+    colors = alt.Scale(
         domain=order,
         range=["#8a8a8a", "#e8a200", "#1f77b4"]
         if "floor" in order
@@ -480,7 +480,7 @@ def _chart(values: list[dict[str, Any]], title: str) -> Any:
         .encode(
             x=alt.X("x:Q", title=title, scale=alt.Scale(type="log"), axis=alt.Axis(format="~s")),
             y=alt.Y("y:Q", title="seconds", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g")),
-            color=alt.Color("subject:N", title=None, scale=colours, sort=order),
+            color=alt.Color("subject:N", title=None, scale=colors, sort=order),
         )
         .configure(background="white", padding=10)
         .configure_axis(labelFontSize=11, titleFontSize=12, gridColor="#e6e6e6")

@@ -28,10 +28,10 @@ print(f"{len(data.score):,} people, selected when their score is at least {rule.
 print()
 print(rule)
 print()
-realised = [decisions[data.sex == sex].mean() for sex in rule.groups]
+realized = [decisions[data.sex == sex].mean() for sex in rule.groups]
 print("On these same rows:")
 print()
-print(f"gap of the answers  {max(realised) - min(realised):8.4f} as drawn with one key")
+print(f"gap of the answers  {max(realized) - min(realized):8.4f} as drawn with one key")
 print(f"accuracy            {accuracy_before:8.2%} before  {accuracy_after:8.2%} after")
 print(f"decisions changed   {changed:8.2%}")
 print(f"decisions drawn     {drawn:8.2%}")

@@ -43,7 +43,7 @@ def tasks(seeds: int, data: tuple[str, ...] = DATA, classifiers: tuple[str, ...]
 
 
 def check_data(folder: str | None) -> None:
-    """Load both data sets once, so that missing or damaged files stop the run before it starts."""
+    """Load both datasets once, so that missing or damaged files stop the run before it starts."""
     for name in DATA:
         load(name, folder)
 

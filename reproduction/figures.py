@@ -15,13 +15,13 @@ from reproduction.results import PAIRS, Results
 from reproduction.store import replaced
 
 #: Blue and amber as in the paper; two darker ones for what it lacks. All differ in lightness, too.
-COLOURS = {
+COLORS = {
     "RTO": "#1f77b4",
     "RTO, label-aware": "#0b2f4f",
     "Hardt, hard labels": "#e8a200",
     "Hardt, probabilities": "#b3541e",
 }
-CURVES = dict(zip(("rto", "rto_accuracy", "hardt_labels", "hardt_scores"), COLOURS, strict=True))
+CURVES = dict(zip(("rto", "rto_accuracy", "hardt_labels", "hardt_scores"), COLORS, strict=True))
 SEXES = {"Female": "#b3541e", "Male": "#1f77b4"}
 
 
@@ -53,8 +53,8 @@ def _styled(chart: Any) -> Any:
     )
 
 
-def _scale(colours: dict[str, str]) -> alt.Scale:
-    return alt.Scale(domain=list(colours), range=list(colours.values()))
+def _scale(colors: dict[str, str]) -> alt.Scale:
+    return alt.Scale(domain=list(colors), range=list(colors.values()))
 
 
 def decision_rules(results: Results) -> Any:
@@ -92,17 +92,17 @@ def convergence(results: Results) -> Any:
     printed = "paper, group 0"
     rows += [{"curve": printed, "epoch": epoch, "threshold": value} for epoch, value in CONVERGENCE]
     exact = [{"curve": sex, "threshold": value} for sex, value in run["exact"].items()]
-    colour = alt.Color("curve:N", scale=_scale(SEXES | {printed: "#777777"}), title=None)
+    color = alt.Color("curve:N", scale=_scale(SEXES | {printed: "#777777"}), title=None)
     lines = (
         alt.Chart(alt.Data(values=rows), width=420, height=260)
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=14))
         .encode(
             x=alt.X("epoch:Q", scale=alt.Scale(domain=[0, 25])),
             y=alt.Y("threshold:Q", title="λ − μ, in signed scores"),
-            color=colour,
+            color=color,
         )
     )
-    rules = alt.Chart(alt.Data(values=exact)).mark_rule(strokeDash=[5, 4]).encode(y="threshold:Q", color=colour)
+    rules = alt.Chart(alt.Data(values=exact)).mark_rule(strokeDash=[5, 4]).encode(y="threshold:Q", color=color)
     return lines + rules
 
 
@@ -134,7 +134,7 @@ def trade_off(results: Results) -> Any:
             y=alt.Y(
                 "accuracy:Q", title="test accuracy, %", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=5)
             ),
-            color=alt.Color("curve:N", scale=_scale(COLOURS), title=None, legend=alt.Legend(orient="top")),
+            color=alt.Color("curve:N", scale=_scale(COLORS), title=None, legend=alt.Legend(orient="top")),
             order="order:Q",
             facet=alt.Facet("panel:N", columns=4, sort=panels, title=None),
         )

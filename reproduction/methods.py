@@ -253,7 +253,7 @@ def error_parity(scored: Scored) -> Outcome:
 
 
 def _mixture(classifier: Any, x: Floats) -> Floats:
-    """Return the chance of a yes of error-parity's randomised classifiers, instead of a draw."""
+    """Return the chance of a yes of error-parity's randomized classifiers, instead of a draw."""
     if hasattr(classifier, "classifiers"):
         parts = zip(classifier.probabilities, classifier.classifiers, strict=True)
         return np.asarray(sum(share * _mixture(part, x) for share, part in parts))

@@ -1,4 +1,4 @@
-"""What data sets, classifiers and methods are called on the page."""
+"""What datasets, classifiers and methods are called on the page."""
 
 NAMES = {"adult": "Adult", "dccc": "DCCC", "rf": "RF", "knn": "k-NN", "mlp": "MLP", "lr": "LR"}
 

@@ -58,7 +58,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def by_pair(results: Results, methods: Sequence[str], cell: Cell) -> str:
-    """Return a table with one row for each data set and classifier."""
+    """Return a table with one row for each dataset and classifier."""
     shown = [method for method in methods if any(results.each(pair, method) for pair in PAIRS)]
     rows = []
     for data, kind in PAIRS:
@@ -134,10 +134,10 @@ def verdicts(results: Results) -> str:
         else f"The mean gap of every peer is at most {claims.LARGEST_GAP} on all pairs."
     )
     head = table(["", "what", "measured"], rows)
-    return f"## What was to be shown\n\n{head}\n\n{note} {_roc_on_neighbours(results)}"
+    return f"## What was to be shown\n\n{head}\n\n{note} {_roc_on_neighbors(results)}"
 
 
-def _roc_on_neighbours(results: Results) -> str:
+def _roc_on_neighbors(results: Results) -> str:
     gaps = {data: results.mean((data, "knn"), "roc", "gap") for data in DATA}
     texts = []
     for data, mean in gaps.items():
@@ -332,7 +332,7 @@ def protocol(results: Results, store: Store) -> str:
   the classifier's half, and only that, is biased: a row with s = y stays, another one is dropped with
   probability ½.
 - **Classifiers.** Random forests ({settings.trees} trees, depth {settings.depth}); k-NN
-  ({settings.neighbours}); a neural network with one hidden layer of {settings.hidden}, stopped early on a tenth
+  ({settings.neighbors}); a neural network with one hidden layer of {settings.hidden}, stopped early on a tenth
   of its rows; logistic regression, C from 1e{low} to 1e{high} by {settings.folds}-fold cross-validation. A
   score above ½ is a yes.
 - **RTO, as published**: the ramp starts at the threshold; γ in 0.01, 0.02, 0.05, 0.1, 0.2 and ρ in E[y] ± 0,

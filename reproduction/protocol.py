@@ -4,7 +4,7 @@
 
 What the paper does not say, and what is done here:
 
-- Features are all attributes of the data set, sex among them: 14 for Adult, 23 for DCCC. Adult's categories are
+- Features are all attributes of the dataset, sex among them: 14 for Adult, 23 for DCCC. Adult's categories are
   words and become one-hot; a missing value ("?") is a category of its own, so that all 48,842 rows are used.
   DCCC's categories stay the numbers that UCI gives them. Numbers are scaled to mean 0 and variance 1 on the
   classifier's training rows.
@@ -42,7 +42,7 @@ BIASED_SEX = "Female"
 
 @dataclass(frozen=True)
 class Task:
-    """One classifier on one data set with one seed."""
+    """One classifier on one dataset with one seed."""
 
     data: str
     classifier: str
@@ -56,7 +56,7 @@ class Settings:
     version: int = 1
     depth: int = 10
     trees: int = 100
-    neighbours: int = 10
+    neighbors: int = 10
     hidden: int = 128
     exponents: tuple[int, int] = (-4, 4)
     folds: int = 10
@@ -111,7 +111,7 @@ class Prepared:
 
 @lru_cache(maxsize=2)
 def load(name: str, folder: str | None) -> Any:
-    """Load a data set, once in each process."""
+    """Load a dataset, once in each process."""
     return {"adult": load_adult, "dccc": load_dccc}[name](folder)
 
 
@@ -152,7 +152,7 @@ def prepare(task: Task, folder: str | None, settings: Settings) -> Prepared:
 
 
 def unscaled(name: str, data: Any) -> tuple[npt.NDArray[np.object_], Any]:
-    """Return a data set's features and the transformer, not fitted yet, that makes numbers of them."""
+    """Return a dataset's features and the transformer, not fitted yet, that makes numbers of them."""
     if name == "dccc":
         features = data.features.copy()
         features[:, data.names.index("SEX")] = np.where(data.sex == "Male", 1.0, 2.0)
@@ -170,7 +170,7 @@ def classifier(task: Task, settings: Settings) -> Any:
     if task.classifier == "rf":
         return RandomForestClassifier(settings.trees, max_depth=settings.depth, random_state=task.seed)
     if task.classifier == "knn":
-        return KNeighborsClassifier(settings.neighbours, algorithm="brute")
+        return KNeighborsClassifier(settings.neighbors, algorithm="brute")
     if task.classifier == "mlp":
         return MLPClassifier((settings.hidden,), early_stopping=True, random_state=task.seed)
     return LogisticRegressionCV(

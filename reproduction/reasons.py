@@ -14,7 +14,7 @@ from reproduction.results import PAIRS, Results, signed, with_error
 def write(results: Results) -> str:
     """Return where we differ from the paper, and why we think so."""
     parts = ["## Where we differ, and why we think so", _adult_bias(results), _hard_labels(results)]
-    parts += [_neighbours(results), _shift(results), _dccc(results), _reduction(results)]
+    parts += [_neighbors(results), _shift(results), _dccc(results), _reduction(results)]
     parts += [_grid(results), *_losses(results), _choices()]
     for peer in ("error_parity", "holisticai"):
         failures = results.failures(peer)
@@ -48,8 +48,8 @@ def _hard_labels(results: Results) -> str:
     ours = {data: _average(results, "rto", "accuracy", data) for data in DATA}
     printed = {data: np.mean([value for value, _ in paper.ACCURACY[data]["hardt_labels"]]) for data in DATA}
     lines = "; ".join(
-        f"{NAMES[data]} {100 * labels[data]:.1f} % with hard labels (paper {printed[data]:.1f}), "
-        f"{100 * scores[data]:.1f} % with probabilities, RTO {100 * ours[data]:.1f} %"
+        f"{NAMES[data]} {100 * labels[data]:.1f}% with hard labels (paper {printed[data]:.1f}), "
+        f"{100 * scores[data]:.1f}% with probabilities, RTO {100 * ours[data]:.1f}%"
         for data in DATA
     )
     return (
@@ -62,14 +62,14 @@ def _hard_labels(results: Results) -> str:
     )
 
 
-def _neighbours(results: Results) -> str:
+def _neighbors(results: Results) -> str:
     mean = results.mean(("adult", "knn"), "original", "accuracy")
     printed = paper.ACCURACY["adult"]["original"][1][0]
     if mean is None:
         return ""
     return (
-        f"**k-NN on Adult.** The paper prints {printed} % for the original classifier, above random forests; "
-        f"measured are {with_error(mean, 1, 100)} %. After debiasing the values are near each other again (Table "
+        f"**k-NN on Adult.** The paper prints {printed}% for the original classifier, above random forests; "
+        f"measured are {with_error(mean, 1, 100)}%. After debiasing the values are near each other again (Table "
         "2), so the printed one may be another classifier's, or one of training rows."
     )
 
@@ -175,7 +175,7 @@ def _losses(results: Results) -> list[str]:
                 f"of {len(both)} seeds its gap is above {claims.LARGEST_GAP}{why}, and a gap buys "
                 "accuracy; its mean gap of "
                 f"{np.mean([theirs[seed]['gap'] for seed in both]):.3f} passes all the same. Over the other "
-                f"seeds the difference is {signed(float(np.mean(rest)), 3)} points, in RTO's favour if positive."
+                f"seeds the difference is {signed(float(np.mean(rest)), 3)} points, in RTO's favor if positive."
             )
     return parts
 

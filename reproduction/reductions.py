@@ -4,7 +4,7 @@
 
 The defaults of the library are kept (50 iterations at most). Every classifier is trained dozens of times, so
 this is the slow part and runs last. k-NN takes no sample weights: each weighted problem is a resample with as
-many rows, drawn with probabilities proportional to the weights. Its neighbours in *any* resample are found from
+many rows, drawn with probabilities proportional to the weights. Its neighbors in *any* resample are found from
 one list of the nearest training rows of each row, which is walked until ten drawn copies are met; where the list
 ends before that, the resample is searched. So the answer is that of a search in the resample, much faster.
 
@@ -25,21 +25,21 @@ from reproduction.methods import Outcome, measure
 from reproduction.protocol import Floats, Integers, Prepared, Scored, Settings, prepare, weighted_classifier
 
 MAX_ITER = 50
-#: Length of the lists of neighbours.
+#: Length of the lists of neighbors.
 LISTED = 200
 
 SETTINGS = {"max_iter": MAX_ITER, "listed": LISTED}
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbourhood:
+class Neighborhood:
     """Rows as points, the training rows first, and the nearest training rows of each, from the nearest on."""
 
     points: npt.NDArray[np.float32]
     nearest: npt.NDArray[np.int32]
 
     @classmethod
-    def of(cls, train: Floats, others: Floats) -> "Neighbourhood":
+    def of(cls, train: Floats, others: Floats) -> "Neighborhood":
         """Search the nearest training rows of all rows."""
         points = np.vstack([train, others]).astype(np.float32)
         search = NearestNeighbors(n_neighbors=min(LISTED, len(train)), algorithm="brute").fit(
@@ -48,28 +48,28 @@ class Neighbourhood:
         return cls(points, search.kneighbors(points, return_distance=False).astype(np.int32))
 
 
-class ResampledNeighbours:
-    """k nearest neighbours on a weighted resample; features are row numbers of a neighbourhood.
+class ResampledNeighbors:
+    """k nearest neighbors on a weighted resample; features are row numbers of a neighborhood.
 
     Parameters
     ----------
-    rows : Neighbourhood
+    rows : Neighborhood
         Shared by all copies, never written to.
-    n_neighbours : int
+    n_neighbors : int
         k.
     seed : int
         Of the resample: the same weights give the same classifier.
     """
 
-    def __init__(self, rows: Neighbourhood, n_neighbours: int, seed: int) -> None:
+    def __init__(self, rows: Neighborhood, n_neighbors: int, seed: int) -> None:
         self.rows = rows
-        self.n_neighbours = n_neighbours
+        self.n_neighbors = n_neighbors
         self.seed = seed
 
-    def __sklearn_clone__(self) -> "ResampledNeighbours":
-        return ResampledNeighbours(self.rows, self.n_neighbours, self.seed)
+    def __sklearn_clone__(self) -> "ResampledNeighbors":
+        return ResampledNeighbors(self.rows, self.n_neighbors, self.seed)
 
-    def fit(self, x: Any, y: Any, sample_weight: Any) -> "ResampledNeighbours":
+    def fit(self, x: Any, y: Any, sample_weight: Any) -> "ResampledNeighbors":
         """Draw the resample."""
         weight = np.asarray(sample_weight, dtype=np.float64)
         rng = np.random.default_rng(self.seed)
@@ -81,18 +81,18 @@ class ResampledNeighbours:
         """Return the majority among the k nearest of the resample."""
         numbers = np.asarray(x)[:, 0].astype(np.intp)
         near = self.rows.nearest[numbers]
-        reached = np.minimum(np.cumsum(self.copies[near], axis=1), self.n_neighbours)
+        reached = np.minimum(np.cumsum(self.copies[near], axis=1), self.n_neighbors)
         used = np.diff(reached, axis=1, prepend=0)
         positive = (used * self.label[near]).sum(axis=1)
-        decided = (2 * positive > self.n_neighbours).astype(np.int64)
-        short = reached[:, -1] < self.n_neighbours
+        decided = (2 * positive > self.n_neighbors).astype(np.int64)
+        short = reached[:, -1] < self.n_neighbors
         if short.any():
             decided[short] = self._searched(numbers[short])
         return decided
 
     def _searched(self, numbers: npt.NDArray[np.intp]) -> Integers:
         drawn = np.repeat(np.arange(len(self.copies)), self.copies)
-        model = KNeighborsClassifier(self.n_neighbours, algorithm="brute")
+        model = KNeighborsClassifier(self.n_neighbors, algorithm="brute")
         model.fit(self.rows.points[drawn], self.label[drawn])
         return np.asarray(model.predict(self.rows.points[numbers]), dtype=np.int64)
 
@@ -102,7 +102,7 @@ def _problem(prepared: Prepared, scored: Scored, settings: Settings) -> tuple[An
     train, test = prepared.train, prepared.features["test"]
     if scored.task.classifier != "knn":
         return weighted_classifier(scored.task, settings, scored.chosen), train, test
-    base = ResampledNeighbours(Neighbourhood.of(train, test), settings.neighbours, scored.task.seed)
+    base = ResampledNeighbors(Neighborhood.of(train, test), settings.neighbors, scored.task.seed)
     numbers = np.arange(len(train) + len(test), dtype=np.float64)[:, None]
     return base, numbers[: len(train)], numbers[len(train) :]
 

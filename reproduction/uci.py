@@ -1,4 +1,4 @@
-"""The two tabular data sets of the paper, as UCI published them: Adult and DCCC.
+"""The two tabular datasets of the paper, as UCI published them: Adult and DCCC.
 
     file of a folder or of the cache  →  rows, counted and checked  →  arrays
 

@@ -247,7 +247,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     -------
     dict
         `estimated`, `proven` and `audit`: share of the replicates in which the limit held, of those in which one
-        was given; `withheld`: share in which no estimated limit was given; `gap`: the true gap's 95 % quantile;
+        was given; `withheld`: share in which no estimated limit was given; `gap`: the true gap's 95% quantile;
         `limit` and `proven_limit`: mean limits.
     """
     rng = np.random.default_rng([SEED, seed])

@@ -26,14 +26,14 @@ import matplotlib.pyplot as plt  # noqa: E402
 import fairramp  # noqa: E402
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-COLOURS = {"Female": "#0072B2", "Male": "#E69F00"}
+COLORS = {"Female": "#0072B2", "Male": "#E69F00"}
 NAMES = {"Female": "women", "Male": "men"}
-GREY = "#5b6470"
+GRAY = "#5b6470"
 WIDTH = 0.1  # of the ramps drawn here: ten times the default, to be seen
 
 data = fairramp.datasets.load_adult_scores()
-scores = {sex: np.sort(data.score[data.sex == sex]) for sex in COLOURS}
-share = {sex: len(scores[sex]) / len(data.score) for sex in COLOURS}
+scores = {sex: np.sort(data.score[data.sex == sex]) for sex in COLORS}
+share = {sex: len(scores[sex]) / len(data.score) for sex in COLORS}
 
 
 def save(figure, name):
@@ -67,16 +67,16 @@ def draw_ramps():
     fig, axes = plt.subplots(2, 1, figsize=(6.6, 3.6), sharex=True)
     x = np.linspace(0, 1, 500)
     for ax, sex, place in zip(axes, rule.groups, rule.thresholds, strict=True):
-        ax.hist(scores[sex], 60, density=True, color=COLOURS[sex], alpha=0.3)
+        ax.hist(scores[sex], 60, density=True, color=COLORS[sex], alpha=0.3)
         ax.set_ylim(0, 5)
         ax.set_yticks([])
         ax.set_ylabel(NAMES[sex])
         chance = ax.twinx()
-        chance.plot(x, ramp(x, place), color=COLOURS[sex], linewidth=2)
-        chance.axvline(0.5, color=GREY, linestyle=":", linewidth=1)
+        chance.plot(x, ramp(x, place), color=COLORS[sex], linewidth=2)
+        chance.axvline(0.5, color=GRAY, linestyle=":", linewidth=1)
         chance.set_yticks([0, 0.5, 1])
         chance.set_ylim(0, 1.1)
-        chance.plot([place], [0.5], "o", color=COLOURS[sex])
+        chance.plot([place], [0.5], "o", color=COLORS[sex])
         chance.annotate(
             f"threshold {place:.3f}",
             (place, 0.5),
@@ -85,7 +85,7 @@ def draw_ramps():
             color="#1b1f24",
         )
     fig.supylabel("how many people have the score", fontsize=10)
-    axes[1].set_xlabel("score; the classifier's own cut-off is dotted")
+    axes[1].set_xlabel("score; the classifier's own cutoff is dotted")
     fig.text(0.995, 0.55, "chance of a yes", rotation=270, va="center", ha="right", color="#1b1f24")
     fig.get_layout_engine().set(rect=(0, 0, 0.97, 1))
     save(fig, "how-ramps.svg")
@@ -100,12 +100,12 @@ def draw_rates():
     ax.axhspan(low, high, color="#009E73", alpha=0.2, linewidth=0)
     ax.text(0.99, high + 0.008, "target rate ± max_gap/2", ha="right", color="#00634a")
     for sex, place in zip(rule.groups, rule.thresholds, strict=True):
-        ax.plot(t, [rate(sex, at) for at in t], color=COLOURS[sex], linewidth=2, label=NAMES[sex])
+        ax.plot(t, [rate(sex, at) for at in t], color=COLORS[sex], linewidth=2, label=NAMES[sex])
         own, new = rate(sex, 0.5), rate(sex, place)
-        ax.plot([0.5], [own], "o", markerfacecolor="white", color=COLOURS[sex])
-        ax.plot([place], [new], "o", color=COLOURS[sex])
-        ax.plot([place] * 2, [0, new], color=COLOURS[sex], linestyle="--", linewidth=1)
-    ax.axvline(0.5, color=GREY, linestyle=":", linewidth=1)
+        ax.plot([0.5], [own], "o", markerfacecolor="white", color=COLORS[sex])
+        ax.plot([place], [new], "o", color=COLORS[sex])
+        ax.plot([place] * 2, [0, new], color=COLORS[sex], linestyle="--", linewidth=1)
+    ax.axvline(0.5, color=GRAY, linestyle=":", linewidth=1)
     ax.set(xlabel="threshold", ylabel="selection rate", ylim=(0, 0.6), xlim=(0, 1))
     ax.yaxis.set_major_formatter("{x:.0%}")
     ax.legend()
@@ -113,19 +113,19 @@ def draw_rates():
 
 
 def draw_target():
-    """The best common rate: where the thresholds' mean is the cut-off."""
+    """The best common rate: where the thresholds' mean is the cutoff."""
     fig, axes = plt.subplots(2, 1, figsize=(6.6, 4.2), sharex=True)
     rates = np.linspace(0.05, 0.4, 71)
-    places = {sex: np.array([threshold_at(sex, r) for r in rates]) for sex in COLOURS}
-    mean = sum(share[sex] * places[sex] for sex in COLOURS)
-    for sex in COLOURS:
-        axes[0].plot(rates, places[sex], color=COLOURS[sex], label=f"threshold of {NAMES[sex]}")
+    places = {sex: np.array([threshold_at(sex, r) for r in rates]) for sex in COLORS}
+    mean = sum(share[sex] * places[sex] for sex in COLORS)
+    for sex in COLORS:
+        axes[0].plot(rates, places[sex], color=COLORS[sex], label=f"threshold of {NAMES[sex]}")
     axes[0].plot(rates, mean, "k", linewidth=2, label="their mean, by group size")
-    axes[0].axhline(0.5, color=GREY, linestyle=":", linewidth=1)
+    axes[0].axhline(0.5, color=GRAY, linestyle=":", linewidth=1)
     axes[0].legend(loc="upper right")
     axes[0].set(ylabel="threshold", ylim=(0, 1))
     cost = np.zeros(len(rates))
-    for sex in COLOURS:
+    for sex in COLORS:
         x = scores[sex]
         own = np.maximum(x - 0.5, 0).sum()
         for i, at in enumerate(places[sex]):
@@ -150,8 +150,8 @@ def draw_bins():
     ends = (0.40, 0.58)
     for i, count in enumerate(counts):
         hit = any(edges[i] <= end < edges[i + 1] for end in ends)
-        colour = "#D55E00" if hit else "#d9dde2"
-        ax.bar(edges[i], count, 1 / 16, align="edge", color=colour, edgecolor="white")
+        color = "#D55E00" if hit else "#d9dde2"
+        ax.bar(edges[i], count, 1 / 16, align="edge", color=color, edgecolor="white")
     ax.set(yticks=[], xlabel="score, in bins", xlim=(0, 1))
     line = ax.twinx()
     line.plot([0, *ends, 1], [0, 0, 1, 1], "k", linewidth=2)
@@ -173,15 +173,15 @@ def draw_monotone():
     true_there = 1 / (1 + np.exp(9 * (fitted - 0.45)))
     far = 0.40 + 0.13
     fixed = 0.45 - np.log(far / (1 - far)) / 9
-    ax.axhline(0.4, color=GREY, linestyle=":", linewidth=1)
-    ax.axhline(far, color=GREY, linestyle=":", linewidth=1)
-    ax.text(0.995, 0.41, "r, the rate on the fit rows", ha="right", color=GREY)
-    ax.text(0.995, far + 0.01, "r + a", ha="right", color=GREY)
+    ax.axhline(0.4, color=GRAY, linestyle=":", linewidth=1)
+    ax.axhline(far, color=GRAY, linestyle=":", linewidth=1)
+    ax.text(0.995, 0.41, "r, the rate on the fit rows", ha="right", color=GRAY)
+    ax.text(0.995, far + 0.01, "r + a", ha="right", color=GRAY)
     ax.plot([fitted] * 2, [0.4, true_there], "o-", color="#D55E00")
     ax.axvline(fixed, color="#009E73", linewidth=1.2)
     ax.text(fixed + 0.015, 0.63, "$t_a$: does not depend on the sample", color="#00634a")
     ax.annotate(
-        "fitted threshold", (fitted, 0.4), xytext=(0.05, 0.16), arrowprops={"arrowstyle": "-", "color": GREY}
+        "fitted threshold", (fitted, 0.4), xytext=(0.05, 0.16), arrowprops={"arrowstyle": "-", "color": GRAY}
     )
     ax.set(xlabel="threshold", ylabel="selection rate", ylim=(0, 1), xlim=(0, 1))
     ax.legend(loc="upper right")

@@ -15,7 +15,7 @@ Conventions, the same everywhere in this module:
 
 The problem, for all groups at once:
 
-    minimise    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
+    minimize    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
     subject to  0 ≤ h_i ≤ 1   and   | r_k − ρ | ≤ ε/2 for every group k
 
 With the multiplier W_k t_k for group k's band, it splits into h_i = clip(c + (f_i − t_k)/γ, 0, 1)
@@ -61,7 +61,7 @@ def objective(
 
 @dataclass(frozen=True)
 class Optimum:
-    """What the convex solver found: h per input row, the objective there, and the centre ρ."""
+    """What the convex solver found: h per input row, the objective there, and the center ρ."""
 
     h: Floats
     objective: float
@@ -81,10 +81,10 @@ def solve_convex(
 ) -> Optimum:
     """argmin over h (and ρ, if `target_rate` is None) of the problem on top.
 
-        minimise    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
+        minimize    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
         subject to  0 ≤ h ≤ 1,   ρ − ε/2 ≤ A h ≤ ρ + ε/2
 
-    solved with cvxpy: by Clarabel for γ > 0, by HiGHS for the linear programme that γ = 0 leaves.
+    solved with cvxpy: by Clarabel for γ > 0, by HiGHS for the linear program that γ = 0 leaves.
     A is the K × n matrix of group averages. A free ρ is the joint optimum over all h whose rates
     differ by at most ε; it is kept in [0, 1], which excludes no such h.
 
@@ -107,14 +107,14 @@ def solve_convex(
         cost += cp.sum_squares(cp.multiply(np.sqrt(w * gamma / 2), h - offset))
     constraints = [h >= 0, h <= 1]
     if target_rate is None:
-        centre = cp.Variable()
-        constraints += [centre >= 0, centre <= 1]
+        center = cp.Variable()
+        constraints += [center >= 0, center <= 1]
     else:
-        centre = cp.Constant(target_rate)
+        center = cp.Constant(target_rate)
     if max_gap > 0:
-        constraints += [averages @ h <= centre + max_gap / 2, averages @ h >= centre - max_gap / 2]
+        constraints += [averages @ h <= center + max_gap / 2, averages @ h >= center - max_gap / 2]
     else:  # two opposite inequalities would leave an interior-point solver no interior
-        constraints += [averages @ h == centre]
+        constraints += [averages @ h == center]
 
     if gamma > 0:
         solver = {"solver": cp.CLARABEL}
@@ -133,7 +133,7 @@ def solve_convex(
 
     h_rows = h.value[row_to_point]
     value = objective(h_rows, scores, weights, cutoff=cutoff, ramp_width=ramp_width, offset=offset)
-    return Optimum(h=h_rows, objective=value, target_rate=float(centre.value))
+    return Optimum(h=h_rows, objective=value, target_rate=float(center.value))
 
 
 def solve_covariance_convex(
@@ -149,7 +149,7 @@ def solve_covariance_convex(
 ) -> Floats:
     """h of Appendix D.1, with a covariance constraint per stratum and no target rate anywhere; γ > 0.
 
-        minimise    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
+        minimize    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
         subject to  0 ≤ h ≤ 1,   |Σ_{i in k} w_i z_i h_i / W_k| ≤ ε · r_k (1 − r_k),   z = 1_S − r_k
 
     where r_k is the weighted share of the attribute in stratum k.
@@ -227,7 +227,7 @@ def kkt_residual(
     Returns
     -------
     float
-        0.0 if h is optimal to the last bit; otherwise δ from above, to within 1 %, at least 1e-17.
+        0.0 if h is optimal to the last bit; otherwise δ from above, to within 1%, at least 1e-17.
     """
     if target_rate is None and not best_target:
         raise ValueError("target_rate=None is the problem with the best target: best_target=True.")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Pages whose code has tests of its own, beside the data bases and runtimes that it needs.
+#: Pages whose code has tests of its own, beside the databases and runtimes that it needs.
 TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")

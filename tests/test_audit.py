@@ -111,7 +111,7 @@ def test_a_tiny_example_by_hand():
     assert_same(found.after.rate, [1.5 / 3, 2.25 / 3])
     assert_same(found.changed_to_yes, [0.5 / 3, 0.25 / 3])
     assert_same(found.changed_to_no, [0, 0], atol=1e-12)
-    assert found.randomised == pytest.approx(2 / 6)
+    assert found.randomized == pytest.approx(2 / 6)
     assert_same(found.after.accuracy, [2.5 / 3, 1.25 / 3])
     assert_same(found.after.true_positive_rate, [1.5 / 2, 1.25 / 2])
     assert_same(found.after.false_positive_rate, [0, 1], atol=1e-12)
@@ -140,18 +140,18 @@ def test_a_fitted_rule_has_the_rates_and_the_gap_of_its_record_on_its_fit_rows()
         assert found.before == audit(SCORES, GROUPS, **options).before
 
 
-def test_randomised_is_the_share_of_the_weight_strictly_inside_the_ramp():
+def test_randomized_is_the_share_of_the_weight_strictly_inside_the_ramp():
     h = RULE.probabilities(SCORES, GROUPS)
     inside = (h > 0) & (h < 1)
     assert 0 < inside.mean() < 1
-    assert audit(SCORES, GROUPS, rule=RULE).randomised == pytest.approx(inside.mean())
+    assert audit(SCORES, GROUPS, rule=RULE).randomized == pytest.approx(inside.mean())
     found = audit(SCORES, GROUPS, rule=RULE, sample_weight=WEIGHTS)
-    assert found.randomised == pytest.approx(np.average(inside, weights=WEIGHTS))
+    assert found.randomized == pytest.approx(np.average(inside, weights=WEIGHTS))
 
 
 def test_without_rule_or_labels_there_is_nothing_to_say_about_them():
     found = audit(SCORES, GROUPS)
-    assert (found.after, found.changed_to_yes, found.changed_to_no, found.randomised) == (None,) * 4
+    assert (found.after, found.changed_to_yes, found.changed_to_no, found.randomized) == (None,) * 4
     assert (found.calibration_error, found.before.accuracy, found.before.overall_accuracy) == (None,) * 3
     assert found.selection is found.before
     assert audit(SCORES, GROUPS, rule=RULE).selection == audit(SCORES, GROUPS, rule=RULE).after
@@ -235,7 +235,7 @@ def test_integer_weights_equal_repeated_rows():
         # Repeated rows pretend to be more than there are.
         assert np.all(np.subtract(a.upper, a.lower) > np.subtract(b.upper, b.lower))
     assert_same(weighted.changed_to_yes, repeated.changed_to_yes)
-    assert weighted.randomised == pytest.approx(repeated.randomised)
+    assert weighted.randomized == pytest.approx(repeated.randomized)
 
 
 def test_rows_of_weight_0_are_left_out():
@@ -284,7 +284,7 @@ def test_limits_of_hard_decisions_are_wilsons():
 
 
 def wilson_rows(rate, low, high):
-    """Rows that a Wilson interval at 95 % with these limits belongs to: n = z² u (1 − u) / (r − u)²."""
+    """Rows that a Wilson interval at 95% with these limits belongs to: n = z² u (1 − u) / (r − u)²."""
     u = low if low > 0 else high
     return 1.959963984540054**2 * u * (1 - u) / (rate - u) ** 2
 
@@ -305,7 +305,7 @@ def test_weighted_rows_are_worth_what_the_variance_or_the_weights_say_whichever_
     assert worth([1, 0, 0, 0], [7] * 4) == pytest.approx(4)
 
 
-# Scales, cut-offs, groups -------------------------------------------------------------------------
+# Scales, cutoffs, groups -------------------------------------------------------------------------
 
 
 def test_scores_on_another_scale_give_the_same_audit():

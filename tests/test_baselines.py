@@ -153,21 +153,21 @@ def test_shift_bad_input_is_refused_in_one_sentence():
 # Reject option -----------------------------------------------------------------------------------
 
 
-def rejected(k, favoured, i):
+def rejected(k, favored, i):
     """Decision for the probability k/200 at θ = i/100, by the definition, in whole numbers."""
     if i > 0 and abs(2 * k - 200) <= 2 * i:  # |2p − 1| ≤ θ
-        return int(favoured)
+        return int(favored)
     return int(k >= 100)
 
 
-def best_theta(rows, favoured):
+def best_theta(rows, favored):
     """Of θ = 0.00 … 1.00 the first with the smallest gap, for rows (k, group, weight), in exact fractions."""
     gaps = []
     for i in range(101):
         found = []
         for group in "AB":
             part = [(k, w) for k, s, w in rows if s == group]
-            yes = sum(w * rejected(k, group == favoured, i) for k, w in part)
+            yes = sum(w * rejected(k, group == favored, i) for k, w in part)
             found.append(Fraction(yes, sum(w for _, w in part)))
         gaps.append(abs(found[0] - found[1]))
     return gaps.index(min(gaps)), float(min(gaps)), float(gaps[0])
@@ -334,7 +334,7 @@ def test_peers_are_frozen_and_have_one_row_per_group(peer):
     assert str(peer.table()) in repr(peer)
 
 
-def test_relabelling_groups_changes_nothing():
+def test_relabeling_groups_changes_nothing():
     scores, codes = sample(400)
     labels = (np.random.default_rng(1).random(400) < scores).astype(int)
     names = np.array(["z", "a"])[codes]

@@ -106,7 +106,7 @@ def test_ties_at_a_threshold_leave_kl_dkw_and_theorem_1():
 
 
 def on_the_cutoff(n=400, rate=0.3, groups=2):
-    """Each group has that rate by its own decisions, so that the threshold is the cut-off and no score."""
+    """Each group has that rate by its own decisions, so that the threshold is the cutoff and no score."""
     n_yes = round(n * rate)
     one = np.concatenate([np.linspace(0.51, 0.99, n_yes), np.linspace(0.01, 0.49, n - n_yes)])
     return np.tile(one, groups), np.repeat(np.arange(groups), n)
@@ -381,7 +381,7 @@ def test_many_groups_are_certified_by_a_union_bound_that_is_not_smaller():
 @pytest.mark.parametrize("sizes", [(1_000, 1_000), SIZES])
 def test_groups_that_select_nobody_or_everybody_have_a_small_gap_but_not_none(sizes, rate, ramp_width):
     found = bounds(fitted(sizes, target_rate=rate, ramp_width=ramp_width))
-    # None of n rows was selected: the true rate is below 1 − 0.05^(1/n) with 95 % confidence.
+    # None of n rows was selected: the true rate is below 1 − 0.05^(1/n) with 95% confidence.
     assert 0.5 * (1 - 0.05 ** (1 / min(sizes))) <= found["beta"].limit <= found["kl"].limit
     assert 0 < found["kl"].limit < 0.03
 
@@ -389,7 +389,7 @@ def test_groups_that_select_nobody_or_everybody_have_a_small_gap_but_not_none(si
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("factor", [0.4, -0.4])
 def test_so_have_groups_on_one_side_of_the_cutoff(factor, ramp_width):
-    # Here the threshold is the cut-off itself, far from every score.
+    # Here the threshold is the cutoff itself, far from every score.
     scores, groups = scores_and_groups((1_000, 1_000))
     rule = quiet_fit(factor * scores + (factor < 0), groups, target_rate=float(factor < 0), ramp_width=ramp_width)
     found = bounds(rule)
@@ -635,7 +635,7 @@ def test_what_is_said_to_be_found_is_found_about_nine_times_in_ten(n):
         rng, rate, found = np.random.default_rng(3), said[name][k], []
         for other in rng.beta(800, 1200, 150):
             found.append(MIDDLE.check(*new_rows(rng, (rate, other) if k == 0 else (other, rate), n)).has_drifted)
-        assert 0.8 <= np.mean(found) <= 0.98  # 90 % but for four times in a thousand
+        assert 0.8 <= np.mean(found) <= 0.98  # 90% but for four times in a thousand
         halfway = (rate + 0.4) / 2
         assert alarm_rate(MIDDLE, (halfway, 0.4) if k == 0 else (0.4, halfway), n, 30, seed=4) < 0.6
 
@@ -791,7 +791,7 @@ def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
     assert fit(1).certificate().rest == found.rest  # it knows ranks alone, which are the same for all
     thresholds = np.array([fit(seed).thresholds for seed in range(1_000)])
     gaps = np.abs(thresholds[:, 1] - thresholds[:, 2])  # scores are uniform
-    # Exactly 95 %, so of 1,000 between 925 and 975 but for four times in ten thousand.
+    # Exactly 95%, so of 1,000 between 925 and 975 but for four times in ten thousand.
     assert 0.925 <= np.mean(gaps <= found.rest.estimated) <= 0.975
 
 

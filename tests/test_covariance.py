@@ -115,7 +115,7 @@ def test_own_decisions_stand_if_they_comply_in_every_stratum():
 def test_a_stratum_with_one_group_keeps_its_cut_off_and_is_warned_of():
     scores, sex, stratum = departments(900)
     sex[stratum == 1] = 0
-    with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalised: 1\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalized: 1\.$"):
         rule = fairramp.fit_rule(scores, sex, strata=stratum)
     assert dict(zip(rule.groups, rule.thresholds, strict=True))[1, 0] == 0.5
 
@@ -164,7 +164,7 @@ def test_json_with_strata_is_read_strictly():
 def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
     scores, sex, stratum = departments()
     rule = quiet_fit(scores, sex, strata=pd.Series(stratum, name="department"))
-    with pytest.raises(InputError, match=r"equalises within strata: pass `strata` \(department\)"):
+    with pytest.raises(InputError, match=r"equalizes within strata: pass `strata` \(department\)"):
         rule.probabilities(scores, sex)
     with pytest.raises(InputError, match="`strata` are not known to this rule"):
         quiet_fit(scores, sex).probabilities(scores, sex, stratum)
@@ -220,7 +220,7 @@ def test_strata_of_several_columns_and_any_library():
         np.testing.assert_array_equal(rule.probabilities(scores, sex, frame), arrays)
 
 
-def test_an_audit_within_strata_measures_what_the_rule_equalises():
+def test_an_audit_within_strata_measures_what_the_rule_equalizes():
     scores, sex, stratum = departments(3000)
     rule = fit(scores, sex, stratum)
     found = fairramp.audit(scores, sex, rule=rule, strata=stratum)
@@ -250,7 +250,7 @@ def test_certificates_within_strata_are_the_worst_stratum_at_its_share_of_the_er
 
 @pytest.mark.parametrize("seed", range(3))
 def test_certificates_within_strata_hold(seed):
-    """95 % of 60 certificates cover the population's worst stratum, of which the true rates are known."""
+    """95% of 60 certificates cover the population's worst stratum, of which the true rates are known."""
     from scipy.stats import beta
 
     rng = np.random.default_rng(seed)
@@ -307,7 +307,7 @@ def test_a_rule_for_all_rows_can_be_measured_within_strata():
 
 def test_one_group_in_every_stratum_is_warned_of():
     scores, _, stratum = departments()
-    with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalise\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalize\.$"):
         fairramp.fit_rule(scores, np.zeros(600, int), strata=stratum)
 
 

@@ -108,10 +108,10 @@ def test_the_packaged_file_is_small_and_has_no_time_and_no_name() -> None:
     assert time == bytes(4)
 
 
-def test_the_licence_lies_beside_the_file_and_names_its_source() -> None:
-    licence = files("fairramp.datasets").joinpath("LICENSE-adult.md").read_text(encoding="utf-8")
-    assert "CC BY 4.0" in licence
-    assert "10.24432/C5XW20" in licence
+def test_the_license_lies_beside_the_file_and_names_its_source() -> None:
+    license = files("fairramp.datasets").joinpath("LICENSE-adult.md").read_text(encoding="utf-8")
+    assert "CC BY 4.0" in license
+    assert "10.24432/C5XW20" in license
 
 
 def test_loading_imports_neither_scikit_learn_nor_pandas() -> None:

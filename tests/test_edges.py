@@ -135,7 +135,7 @@ def test_a_score_each_group_has_many_times_keeps_the_gap(ramp_width, max_gap):
 
 
 @WIDTHS
-def test_neighbouring_floats_keep_the_gap(ramp_width):
+def test_neighboring_floats_keep_the_gap(ramp_width):
     rng = np.random.default_rng(8)
     scores = 0.5 + rng.integers(-20, 20, 400) * 2.0**-53
     fit(scores, np.arange(400) % 2, ramp_width=ramp_width)
@@ -178,7 +178,7 @@ def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, 
     assert np.array_equal(rule.probabilities(column, groups), expected.probabilities(exact, groups))
 
 
-# Scales and cut-offs ------------------------------------------------------------------------------
+# Scales and cutoffs ------------------------------------------------------------------------------
 
 
 @WIDTHS
@@ -346,20 +346,20 @@ def layouts(values):
     table = np.zeros((len(values), 3), dtype=values.dtype)
     table[:, 1] = values
     spaced = np.repeat(values, 3)[::3]
-    backwards = values[::-1].copy()[::-1]
+    backward = values[::-1].copy()[::-1]
     frozen = values.copy()
     frozen.flags.writeable = False
     packed = np.frombuffer(b"?" + values.tobytes(), dtype=np.uint8)[1:].view(values.dtype)  # unaligned
     return {
         "column": table[:, 1],
         "spaced": spaced,
-        "backwards": backwards,
+        "backward": backward,
         "frozen": frozen,
         "packed": packed,
     }
 
 
-@pytest.mark.parametrize("layout", ["column", "spaced", "backwards", "frozen", "packed"])
+@pytest.mark.parametrize("layout", ["column", "spaced", "backward", "frozen", "packed"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_the_layout_of_arrays_in_memory_changes_nothing(layout, kind):
     scores, groups = sample(500)

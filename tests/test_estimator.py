@@ -59,7 +59,7 @@ FROZEN = FrozenEstimator(MODEL)
 
 
 def frame(library, x=X, sex=SEX, race=RACE):
-    """Features and both group columns as a data frame of pandas or polars."""
+    """Features and both group columns as a dataframe of pandas or polars."""
     columns = {**{name: x[:, i] for i, name in enumerate(NAMES)}, "sex": sex, "race": race}
     return {"pandas": pd, "polars": pl}[library].DataFrame(columns)
 
@@ -142,9 +142,9 @@ def test_a_frozen_model_is_never_trained_again():
 
 
 def test_a_frozen_model_needs_no_labels_if_the_target_needs_none():
-    unlabelled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, None, sensitive_features=NEW_SEX)
-    labelled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
-    assert unlabelled.rule_ == labelled.rule_
+    unlabeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, None, sensitive_features=NEW_SEX)
+    labeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
+    assert unlabeled.rule_ == labeled.rule_
     with pytest.raises(InputError, match=r"`target_rate='accuracy'` needs `y`, the true outcomes"):
         optimizer(FROZEN).fit(NEW_X, None, sensitive_features=NEW_SEX)
 
@@ -687,9 +687,9 @@ def test_more_rows_are_scored_by_the_model_that_decides_and_leave_it_alone():
 
 def test_more_rows_need_labels_only_if_the_target_does():
     model = optimizer(target_rate="optimal").fit(X, Y, sensitive_features=SEX)
-    labelled = clone(model).fit(X, Y, sensitive_features=SEX)
+    labeled = clone(model).fit(X, Y, sensitive_features=SEX)
     model.partial_fit(NEW_X, sensitive_features=NEW_SEX)
-    assert model.rule_ == labelled.partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX).rule_
+    assert model.rule_ == labeled.partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX).rule_
     model = optimizer().fit(X, Y, sensitive_features=SEX)
     before = model.rule_
     with pytest.raises(InputError, match="`target_rate='accuracy'` needs `y`"):

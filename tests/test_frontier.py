@@ -9,7 +9,7 @@ from fairramp import InputError, UnseenGroupError, fit_rule, frontier, tune
 GAPS = [0.0, 0.01, 0.05, 0.1, 0.3, 1.0]
 
 
-def labelled(n=4000, seed=0, n_groups=3):
+def labeled(n=4000, seed=0, n_groups=3):
     """Scores that are too low in one group and too steep in another, with their labels."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, n_groups, n)
@@ -24,7 +24,7 @@ def accuracy_of(chances, labels, weights=None):
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01, 0.1])
 def test_each_point_is_the_rule_that_fit_rule_finds(ramp_width):
-    fit, other = labelled(), labelled(seed=1)
+    fit, other = labeled(), labeled(seed=1)
     curve = frontier(*fit, validation=other, max_gaps=GAPS, ramp_width=ramp_width)
     for i, gap in enumerate(GAPS):
         rule = fit_rule(*fit, max_gap=gap, target_rate="accuracy", ramp_width=ramp_width)
@@ -37,14 +37,14 @@ def test_each_point_is_the_rule_that_fit_rule_finds(ramp_width):
 
 
 def test_in_sample_a_wider_gap_never_costs_accuracy_and_no_gap_is_exceeded():
-    curve = frontier(*labelled(), max_gaps=GAPS, ramp_width=0)
+    curve = frontier(*labeled(), max_gaps=GAPS, ramp_width=0)
     assert np.all(np.diff(curve.accuracies) >= -1e-9)
     assert np.all(np.array(curve.gaps) <= np.array(GAPS) + 1e-9)
     assert curve.accuracies[-1] >= curve.own_accuracy - 1e-9
 
 
 def test_it_says_on_which_rows_it_was_measured():
-    fit, other = labelled(), labelled(seed=1)
+    fit, other = labeled(), labeled(seed=1)
     assert frontier(*fit, max_gaps=[0]).is_in_sample
     assert "in-sample" in repr(frontier(*fit, max_gaps=[0]))
     assert not frontier(*fit, validation=other, max_gaps=[0]).is_in_sample
@@ -52,7 +52,7 @@ def test_it_says_on_which_rows_it_was_measured():
 
 
 def test_own_decisions_are_those_from_the_cutoff_on():
-    scores, groups, labels = labelled()
+    scores, groups, labels = labeled()
     curve = frontier(scores, groups, labels, max_gaps=[0], cutoff=0.4)
     own = scores >= 0.4
     rates = [own[groups == g].mean() for g in range(3)]
@@ -61,19 +61,19 @@ def test_own_decisions_are_those_from_the_cutoff_on():
 
 
 def test_default_tolerances_reach_from_0_to_the_classifiers_own_gap():
-    curve = frontier(*labelled())
+    curve = frontier(*labeled())
     assert len(curve.max_gaps) == 21
     assert curve.max_gaps[0] == 0
     assert curve.max_gaps[-1] == pytest.approx(curve.own_gap)
 
 
 def test_bands_hold_the_accuracy_on_many_other_samples():
-    fit = labelled()
-    curve = frontier(*fit, validation=labelled(2000, seed=2), max_gaps=[0.05])
+    fit = labeled()
+    curve = frontier(*fit, validation=labeled(2000, seed=2), max_gaps=[0.05])
     rule = fit_rule(*fit, max_gap=0.05, target_rate="accuracy")
     accuracies = [
         accuracy_of(rule.probabilities(*sample[:2]), sample[2])
-        for sample in (labelled(2000, seed=s) for s in range(100, 300))
+        for sample in (labeled(2000, seed=s) for s in range(100, 300))
     ]
     half = (curve.upper[0] - curve.lower[0]) / 2
     # Chances instead of draws scatter less than a coin with that accuracy, so the band errs on the safe side.
@@ -83,7 +83,7 @@ def test_bands_hold_the_accuracy_on_many_other_samples():
 
 def test_integer_weights_equal_repeated_rows(monkeypatch):
     monkeypatch.setattr("fairramp.fit.outcomes.LINE_BELOW", 0)  # a penalty tells a heavy row from many
-    scores, groups, labels = labelled(800)
+    scores, groups, labels = labeled(800)
     weights = np.random.default_rng(3).integers(0, 4, 800)
     weighted = frontier(scores, groups, labels, sample_weight=weights, max_gaps=GAPS)
     repeated = frontier(*(np.repeat(c, weights) for c in (scores, groups, labels)), max_gaps=GAPS)
@@ -92,7 +92,7 @@ def test_integer_weights_equal_repeated_rows(monkeypatch):
 
 
 def test_frontier_refuses_what_it_cannot_measure():
-    fit = labelled()
+    fit = labeled()
     with pytest.raises(UnseenGroupError, match=r"`validation`.*\[7\]"):
         frontier(*fit, validation=([0.5], [7], [1]), max_gaps=[0])
     with pytest.raises(InputError, match="`validation` must be a tuple"):
@@ -106,12 +106,12 @@ def test_frontier_refuses_what_it_cannot_measure():
 
 
 def test_the_printed_frontier_fits_80_columns():
-    assert max(map(len, repr(frontier(*labelled())).splitlines())) <= 80
+    assert max(map(len, repr(frontier(*labeled())).splitlines())) <= 80
 
 
 class TestTune:
     def test_the_default_grid_is_the_papers(self):
-        fit, other = labelled(), labelled(seed=1)
+        fit, other = labeled(), labeled(seed=1)
         tuned = tune(*fit, validation=other)
         base = fit[2].mean()
         expected = [
@@ -121,7 +121,7 @@ class TestTune:
         np.testing.assert_allclose(found, expected)
 
     def test_the_rule_is_the_best_of_the_grid_on_validation_rows(self):
-        fit, other = labelled(), labelled(seed=1)
+        fit, other = labeled(), labeled(seed=1)
         tuned = tune(*fit, validation=other, max_gap=0.02)
         assert tuned.score == tuned.grid["score"].max()
         assert tuned.score == pytest.approx(accuracy_of(tuned.rule.probabilities(*other[:2]), other[2]))
@@ -136,14 +136,14 @@ class TestTune:
         assert again.fingerprint == tuned.rule.fingerprint
 
     def test_rates_are_clipped_inside_0_to_1(self):
-        scores, groups, _ = labelled()
+        scores, groups, _ = labeled()
         labels = np.zeros(len(scores))
         labels[:100] = 1
         tuned = tune(scores, groups, labels, validation=(scores, groups, labels), ramp_widths=[0.01])
         assert tuned.grid["target_rate"].min() > 0
 
     def test_any_scorer_can_decide(self):
-        fit, other = labelled(), labelled(seed=1)
+        fit, other = labeled(), labeled(seed=1)
 
         def most_selected(labels, chances, sample_weight):
             return np.average(chances, weights=sample_weight)
@@ -154,14 +154,14 @@ class TestTune:
         assert tuned.rule.target_rate == 0.6
 
     def test_weights_of_either_sample_count(self):
-        fit, other = labelled(), labelled(seed=1)
+        fit, other = labeled(), labeled(seed=1)
         half = (np.arange(len(other[2])) % 2).astype(float)
         tuned = tune(*fit, validation=(*other, half), ramp_widths=[0.01], sample_weight=np.full(4000, 2.0))
         chances = tuned.rule.probabilities(*other[:2])
         assert tuned.score == pytest.approx(accuracy_of(chances, other[2], half))
 
     def test_bad_calls_get_a_sentence(self):
-        fit = labelled()
+        fit = labeled()
         with pytest.raises(InputError, match="`validation` must be a tuple"):
             tune(*fit, validation=fit[0])
         with pytest.raises(InputError, match="`ramp_widths` is empty"):
@@ -172,7 +172,7 @@ class TestTune:
             tune(*fit, validation=fit, ramp_widths=[0.1], scorer=lambda *_: np.nan)
 
     def test_it_prints_the_grid_and_the_rule(self):
-        fit = labelled()
+        fit = labeled()
         text = repr(tune(*fit, validation=fit, ramp_widths=[0.1]))
         assert "best" in text
         assert "fairramp rule for 3 groups" in text

@@ -17,7 +17,7 @@ N = len(SCORES)
 REFERENCE = fit_rule(SCORES, CODES, max_gap=0.01).probabilities(SCORES, CODES)
 
 
-def labelled(labels):
+def labeled(labels):
     """A list with the label of each row's code."""
     return [labels[code] for code in CODES]
 
@@ -68,12 +68,12 @@ def test_integers_of_every_kind_are_their_values(kind):
     ],
 )
 def test_integers_may_be_negative_sparse_and_huge(values, kind):
-    check(np.array(values, dtype=kind)[CODES], values, labelled(values))
+    check(np.array(values, dtype=kind)[CODES], values, labeled(values))
 
 
 @pytest.mark.parametrize("values", [[-(2**70), 0, 2**70], [10**40, 10**40 + 1, 10**40 + 2]])
 def test_integers_may_exceed_64_bits(values):
-    check(np.array(labelled(values), dtype=object), values, labelled(values))
+    check(np.array(labeled(values), dtype=object), values, labeled(values))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_integers_in_every_container_are_the_same_groups(column):
 # Texts --------------------------------------------------------------------------------------------
 
 WORDS = ["", "Zoë <b>", "日本\n語"]
-TEXTS = labelled(WORDS)
+TEXTS = labeled(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_texts_in_every_container_are_the_same_groups(column):
 
 
 def test_arrow_columns_with_nulls_and_dictionaries_of_their_own_are_the_same_groups():
-    texts = labelled(["b", None, "a"])
+    texts = labeled(["b", None, "a"])
     parts = [pa.array(part).dictionary_encode() for part in (texts[:5], texts[5:200], texts[200:])]
     odd = pa.DictionaryArray.from_arrays(
         pa.array(
@@ -174,12 +174,12 @@ class Sex(str, enum.Enum):  # noqa: UP042 - the older idiom, whose str() is 'Sex
 
 
 def test_a_text_enum_is_its_text():
-    check([list(Sex)[code] for code in CODES], ["f", "m", "x"], labelled(["f", "m", "x"]))
+    check([list(Sex)[code] for code in CODES], ["f", "m", "x"], labeled(["f", "m", "x"]))
 
 
 def test_a_text_enum_among_its_texts_is_one_group_with_them():
     mixed = [list(Sex)[code] if i % 2 else "fmx"[code] for i, code in enumerate(CODES)]
-    check(mixed, ["f", "m", "x"], labelled(["f", "m", "x"]))
+    check(mixed, ["f", "m", "x"], labeled(["f", "m", "x"]))
 
 
 # Booleans -----------------------------------------------------------------------------------------
@@ -217,15 +217,15 @@ def test_booleans_integers_and_texts_that_look_alike_are_different_groups():
     for fitted, asked in [(HALVES, HALVES.astype(int)), (HALVES.astype(int), HALVES)]:
         with pytest.raises(FairrampError, match="not seen in fit"):
             fit_rule(SCORES, fitted).probabilities(SCORES, asked)
-    check(labelled([1, "1", "True"]), [1, "1", "True"], labelled([1, "1", "True"]))
-    check(labelled([True, "1", "True"]), [True, "1", "True"], labelled([True, "1", "True"]))
+    check(labeled([1, "1", "True"]), [1, "1", "True"], labeled([1, "1", "True"]))
+    check(labeled([True, "1", "True"]), [True, "1", "True"], labeled([True, "1", "True"]))
 
 
 # Missing values -----------------------------------------------------------------------------------
 
-SOME_TEXTS = labelled(["x", "y", None])
-SOME_INTEGERS = labelled([0, 7, None])
-SOME_BOOLEANS = labelled([False, True, None])
+SOME_TEXTS = labeled(["x", "y", None])
+SOME_INTEGERS = labeled([0, 7, None])
+SOME_BOOLEANS = labeled([False, True, None])
 
 
 def instead(column, missing):
@@ -305,7 +305,7 @@ def test_missing_booleans_are_one_group_of_their_own(column):
     check(column, [False, True, None], SOME_BOOLEANS)
 
 
-HUGE = labelled([2**53, 2**53 + 1, None])
+HUGE = labeled([2**53, 2**53 + 1, None])
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def test_huge_integers_beside_missing_values_stay_apart(column):
 
 def test_masked_values_are_missing():
     column = np.ma.array(CODES, mask=CODES == 2)
-    check(column, [0, 1, None], labelled([0, 1, None]))
+    check(column, [0, 1, None], labeled([0, 1, None]))
 
 
 def test_minus_zero_is_zero():
@@ -337,8 +337,8 @@ def test_minus_zero_is_zero():
 # Intersections ------------------------------------------------------------------------------------
 
 # Two columns whose three occurring pairs are the three groups.
-SEX = labelled(["f", "m", "f"])
-AGE = labelled([30, 30, 60])
+SEX = labeled(["f", "m", "f"])
+AGE = labeled([30, 30, 60])
 PAIRS = [("f", 30), ("f", 60), ("m", 30)]
 ROWS = list(zip(SEX, AGE, strict=True))
 
@@ -365,7 +365,7 @@ ROWS = list(zip(SEX, AGE, strict=True))
         }
     ),
 )
-def test_several_columns_are_intersections_labelled_by_tuples(columns):
+def test_several_columns_are_intersections_labeled_by_tuples(columns):
     rule = check(columns, PAIRS, ROWS)
     assert [tuple(map(type, label)) for label in rule.groups] == [(str, int)] * 3
 
@@ -379,7 +379,7 @@ def test_a_2_d_array_makes_intersections_of_its_columns(kind):
 
 
 def test_three_columns_make_intersections_too():
-    columns = {"a": CODES // 2, "b": CODES % 2 == 1, "c": labelled(["x", None, "x"])}
+    columns = {"a": CODES // 2, "b": CODES % 2 == 1, "c": labeled(["x", None, "x"])}
     rule = check(
         columns,
         [(0, False, "x"), (0, True, None), (1, False, "x")],
@@ -390,8 +390,8 @@ def test_three_columns_make_intersections_too():
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_missing_values_inside_intersections_are_values_of_their_own(missing):
-    columns = [instead(labelled(["f", None, "f"]), missing), AGE]
-    check(columns, [("f", 30), ("f", 60), (None, 30)], list(zip(labelled(["f", None, "f"]), AGE, strict=True)))
+    columns = [instead(labeled(["f", None, "f"]), missing), AGE]
+    check(columns, [("f", 30), ("f", 60), (None, 30)], list(zip(labeled(["f", None, "f"]), AGE, strict=True)))
 
 
 def test_columns_of_many_values_make_only_the_intersections_that_occur():
@@ -524,14 +524,14 @@ def test_the_record_has_the_name_of_the_score_column_where_it_had_one(scores, na
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_order_of_labels_does_not_depend_on_the_order_of_rows(labels, order, seed):
     shuffle = np.random.default_rng(seed).permutation(N)
-    column = labelled(labels)
+    column = labeled(labels)
     rule = fit_rule(SCORES[shuffle], [column[i] for i in shuffle])
     assert rule.groups == tuple(order)
 
 
 @pytest.mark.parametrize("categories", [["z", "a", "m"], ["m", "z", "a"]])
 def test_the_order_of_labels_does_not_depend_on_the_order_of_categories(categories):
-    column = pd.Series(pd.Categorical(labelled(["z", "a", "m"]), categories))
+    column = pd.Series(pd.Categorical(labeled(["z", "a", "m"]), categories))
     assert fit_rule(SCORES, column).groups == ("a", "m", "z")
 
 
@@ -544,10 +544,10 @@ def test_rows_in_another_order_give_the_same_file():
 
 
 def test_unused_categories_are_no_groups_at_decision_time_either():
-    rule = fit_rule(SCORES, labelled(["x", "y", "z"]))
-    column = pd.Series(pd.Categorical(labelled(["x", "y", "z"]), ["unseen", "z", "y", "x"]))
+    rule = fit_rule(SCORES, labeled(["x", "y", "z"]))
+    column = pd.Series(pd.Categorical(labeled(["x", "y", "z"]), ["unseen", "z", "y", "x"]))
     assert np.array_equal(
-        rule.probabilities(SCORES, column), rule.probabilities(SCORES, labelled(["x", "y", "z"]))
+        rule.probabilities(SCORES, column), rule.probabilities(SCORES, labeled(["x", "y", "z"]))
     )
 
 

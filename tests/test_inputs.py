@@ -655,7 +655,7 @@ def test_plain_data_warn_of_nothing():
 
 def test_one_single_group_is_warned_of_by_name():
     rule = warned(
-        lambda: fit_rule(SCORES, ["only"] * N), "one single group", "group, only: ", "nothing to equalise"
+        lambda: fit_rule(SCORES, ["only"] * N), "one single group", "group, only: ", "nothing to equalize"
     )
     assert rule.groups == ("only",)
 

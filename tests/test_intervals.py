@@ -124,7 +124,7 @@ def newcombe(first, second, confidence=0.95):
     )
 
 
-#: (x₁, n₁), (x₂, n₂) and the limits that Newcombe (1998, Table II, method 10) prints, at 95 %.
+#: (x₁, n₁), (x₂, n₂) and the limits that Newcombe (1998, Table II, method 10) prints, at 95%.
 PUBLISHED = [
     ((56, 70), (48, 80), (0.0524, 0.3339)),
     ((9, 10), (3, 10), (0.1705, 0.8090)),

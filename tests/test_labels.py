@@ -20,7 +20,7 @@ def best_accuracy(scores, groups, labels, weights, max_gap):
     """Highest in-sample accuracy of any decisions monotone in each group's scores, by linear programming.
 
     One variable per group and score, h rising with the score, and two more for the ends of the band:
-    maximise Σ w (2y − 1) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
+    maximize Σ w (2y − 1) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
     """
     points, place = np.unique(np.column_stack([groups, scores]), axis=0, return_inverse=True)
     place, n = place.ravel(), len(points)
@@ -365,7 +365,7 @@ CLASSIFIERS = {
 
 
 def credit(n, seed):
-    """Two groups like those of the credit-card data: 60 % and 40 % of the rows, about a fifth positive."""
+    """Two groups like those of the credit-card data: 60% and 40% of the rows, about a fifth positive."""
     rng = np.random.default_rng(seed)
     group = (rng.random(n) < 0.4).astype(int)
     eta = expit(rng.normal(-1.8 + 0.5 * group, 1.3))

@@ -178,7 +178,7 @@ def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(
 @pytest.mark.parametrize("error", [0.0, 1e-6, -1e-6, 0.1])
 @pytest.mark.parametrize(("cutoff", "offset"), [(0.42, 0.0), (0.6, 1.0)])
 def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
-    # Every target that leaves all groups on the cut-off is free; the nearest to the classifier's own rate, 1 or
+    # Every target that leaves all groups on the cutoff is free; the nearest to the classifier's own rate, 1 or
     # 0, is where the lighter group begins to move. Its share of the sum looked like rounding.
     scores, rows = np.array([0.42, 0.51, 0.42, 0.51]), np.array([50.0, 50, 50, 50])
     rows[2:] += 10 if cutoff < 0.5 else -10, 0
@@ -193,7 +193,7 @@ def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
 
 @pytest.mark.filterwarnings("ignore:Groups below")
 class TestExample1:
-    """x in {-1, 0, 1}: the paper's proof that randomisation is needed."""
+    """x in {-1, 0, 1}: the paper's proof that randomization is needed."""
 
     @pytest.mark.parametrize("ramp_width", [0, 1e-6, 1e-3, 0.01, 0.1, 0.5])
     def test_half_way_people_get_seven_tenths(self, ramp_width):

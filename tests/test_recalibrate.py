@@ -11,17 +11,17 @@ from fairramp import fit_rule
 from fairramp.core.scales import NEAREST, SCALES
 from fairramp.data.sample import Sample
 from fairramp.datasets import load_adult_scores
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.recalibrate import LINE_BELOW, SHIFT_PENALTY, SLOPE_PENALTY, line_levels
 from samples import quiet_fit, rates
 
 
-def labelled(scores, groups, labels, weights=None, scale="probability"):
-    return LabelledScores.of(Sample.of_arrays(scores, groups, labels, scale=SCALES[scale], sample_weight=weights))
+def labeled(scores, groups, labels, weights=None, scale="probability"):
+    return LabeledScores.of(Sample.of_arrays(scores, groups, labels, scale=SCALES[scale], sample_weight=weights))
 
 
 def levels(*args, **kwargs):
-    found = labelled(*args, **kwargs)
+    found = labeled(*args, **kwargs)
     return line_levels(found.scores, found.positives, found.scale)
 
 
@@ -58,7 +58,7 @@ def test_the_line_is_the_penalized_optimum_of_each_group(seed):
         float
     )
     weights = rng.lognormal(5, 1, n) if seed % 2 else np.ones(n)
-    found = labelled(scores, groups, labels, weights)
+    found = labeled(scores, groups, labels, weights)
     at = line_levels(found.scores, found.positives, found.scale)
     for k in range(n_groups):
         inside = groups == k
@@ -121,14 +121,14 @@ def test_the_size_of_a_group_alone_chooses_how_it_is_calibrated():
     sizes = [LINE_BELOW - 1, LINE_BELOW]
     groups = np.repeat([0, 1], sizes)
     scores = rng.random(len(groups))
-    found = labelled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float))
+    found = labeled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float))
     distinct = [np.count_nonzero(found.calibrated.points.group == k) for k in range(2)]
     # Isotonic regression pools scores into blocks; a line keeps them apart.
     assert distinct[0] > LINE_BELOW - 10
     assert distinct[1] < 100
     # A group of which few rows have nearly all the weight is small.
     weights = np.where(np.arange(len(groups)) % 50 == 0, 1000.0, 1.0)
-    heavy = labelled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float), weights)
+    heavy = labeled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float), weights)
     assert np.count_nonzero(heavy.calibrated.points.group == 1) > LINE_BELOW - 10
 
 
@@ -137,7 +137,7 @@ def test_within_the_gap_small_groups_get_the_rates_of_their_lines():
     groups = np.arange(600) % 2
     scores = rng.beta(2, 3, 600)
     labels = (rng.random(600) < scores ** (0.6 + groups)).astype(float)
-    found = labelled(scores, groups, labels)
+    found = labeled(scores, groups, labels)
     at = line_levels(found.scores, found.positives, found.scale)
     free = [np.mean(at[found.scores.points.group == k] >= 0.5) for k in range(2)]
     rule = fit_rule(scores, groups, labels, target_rate="accuracy", max_gap=1)

@@ -47,7 +47,7 @@ def assert_is_audit(outcome, found, tolerance=1e-12):
         (mine_after.rate, after.rate),
         (outcome.changed_to_yes, found.changed_to_yes),
         (outcome.changed_to_no, found.changed_to_no),
-        ([mine_after.gap, mine_after.ratio, outcome.drawn], [after.gap, after.ratio, found.randomised]),
+        ([mine_after.gap, mine_after.ratio, outcome.drawn], [after.gap, after.ratio, found.randomized]),
         (mine_after.lower, after.lower),
         (mine_after.upper, after.upper),
         (mine_after.gap_interval, after.gap_interval),
@@ -335,8 +335,8 @@ def test_charts_are_saved_as_files(adult, tmp_path):
     assert all(f"{100 * rate:.1f}\u00a0%" in svg for rate in found.after.rate)
 
 
-def colours_of(spec):
-    """The colour of each group's dots after the rule."""
+def colors_of(spec):
+    """The color of each group's dots after the rule."""
     parts = spec.get("vconcat", [spec])
     return next(
         layer["encoding"]["color"]["scale"]["range"]
@@ -347,7 +347,7 @@ def colours_of(spec):
 
 
 @pytest.mark.parametrize("n", [6, 7, 15])
-def test_no_two_groups_share_a_colour_of_their_own(n):
+def test_no_two_groups_share_a_color_of_their_own(n):
     scores, groups, *_ = rows(n * 100, n)
     rule = quiet_fit(scores, groups, max_gap=0.02)
     made = rule.report(scores, groups)
@@ -356,7 +356,7 @@ def test_no_two_groups_share_a_colour_of_their_own(n):
         (rule.plot().to_dict(), PRINTED),
         (fairramp.audit(scores, groups, rule=rule).plot().to_dict(), PRINTED),
     ):
-        found = colours_of(chart)
+        found = colors_of(chart)
         assert len(found) == min(n, 12)
         if n <= 6:
             assert len(set(found)) == n
@@ -371,14 +371,14 @@ def test_no_two_groups_share_a_colour_of_their_own(n):
     assert (said in json.dumps(rule.plot().to_dict())) == (n > 6)
 
 
-def test_groups_of_several_strata_are_not_compared_by_colour():
+def test_groups_of_several_strata_are_not_compared_by_color():
     scores, groups, *_ = rows(4000, 2)
     unit = np.arange(4000) % 4
     rule = quiet_fit(scores, groups, strata=unit)
     made = rule.report(scores, groups, strata=unit)
-    assert set(colours_of(content_charts(made.content)["rates"])) == {"var(--muted)"}
-    assert set(colours_of(rule.plot().to_dict())) == {PRINTED.muted}
-    assert "In colour" not in made.html
+    assert set(colors_of(content_charts(made.content)["rates"])) == {"var(--muted)"}
+    assert set(colors_of(rule.plot().to_dict())) == {PRINTED.muted}
+    assert "In color" not in made.html
 
 
 def test_notebooks_show_text_and_tables(adult):
@@ -549,7 +549,7 @@ def test_the_command_takes_labels_in_any_words(inside):
     plain = json.loads(inside("report", "rule.json", "scores.csv", *arguments).stdout)
     named = json.loads(inside("report", "rule.json", "words.csv", *arguments, "--positive", "hire").stdout)
     assert named["report"] == plain["report"]
-    assert plain["report"]["labelled"]
+    assert plain["report"]["labeled"]
     missing = inside("report", "rule.json", "words.csv", "-o", "r.html", "--positive", "hire", code=2)
     assert "--positive needs --label" in missing.stderr
 

@@ -1,4 +1,4 @@
-"""The reproduction's own parts: splits, neighbours on resamples, and a store that survives interruption."""
+"""The reproduction's own parts: splits, neighbors on resamples, and a store that survives interruption."""
 
 import json
 from dataclasses import replace
@@ -43,12 +43,12 @@ def test_bias_drops_half_of_the_rows_where_group_and_label_differ() -> None:
 
 
 @pytest.mark.parametrize("spread", [1.0, 0.001])  # even weights, and all weight on a few rows: lists too short
-def test_neighbours_on_a_resample_equal_a_search_in_it(spread: float) -> None:
+def test_neighbors_on_a_resample_equal_a_search_in_it(spread: float) -> None:
     rng = np.random.default_rng(1)
     train, others = rng.normal(size=(900, 4)), rng.normal(size=(300, 4))
     label, weight = rng.integers(0, 2, 900), rng.gamma(spread, size=900) + 1e-12
-    rows = reductions.Neighbourhood.of(train, others)
-    model = reductions.ResampledNeighbours(rows, 10, seed=5).fit(None, label, sample_weight=weight)
+    rows = reductions.Neighborhood.of(train, others)
+    model = reductions.ResampledNeighbors(rows, 10, seed=5).fit(None, label, sample_weight=weight)
     drawn = np.repeat(np.arange(900), model.copies)
     assert len(drawn) == 900
     search = KNeighborsClassifier(10).fit(train[drawn], label[drawn])

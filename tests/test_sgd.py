@@ -68,7 +68,7 @@ def test_the_average_is_within_proposition_1_over_many_seeds(max_gap):
     runs = [descend(signed, codes, None, 2, problem, SGD(epochs=5, random_state=seed)) for seed in range(24)]
     excess = [dual_objective(signed, codes, run.upper, run.lower, problem) - best for run in runs]
     bound = proposition_1_bound(0.4, max_gap, runs[0].learning_rate, runs[0].steps, t)
-    assert min(excess) >= -1e-12  # the exact thresholds minimise the dual
+    assert min(excess) >= -1e-12  # the exact thresholds minimize the dual
     assert 0 < np.mean(excess) <= bound
     assert runs[0].learning_rate == 0.1 * np.sqrt(2 / runs[0].steps)
 

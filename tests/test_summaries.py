@@ -224,7 +224,7 @@ BASE = {"scores": [0.2, 0.8], "groups": ["A", "B"]}
     ("other", "text"),
     [
         ({"scale": "signed"}, "different scales do not merge, got 'probability' and 'signed'"),
-        ({"cutoff": 0.4}, "different cut-offs do not merge, got 0.5 and 0.4"),
+        ({"cutoff": 0.4}, "different cutoffs do not merge, got 0.5 and 0.4"),
         (
             {"groups": {"site": ["A", "B"]}},
             r"different group columns do not merge, got \['unit'\] and \['site'\]",
@@ -393,7 +393,7 @@ def test_own_decisions_that_comply_stand_without_error():
 def test_a_cutoff_must_be_an_edge():
     summary = summarize([0.2, 0.8], ["A", "B"], resolution=4)
     assert quiet(fit_summary, summary, cutoff=0.75).cutoff == 0.75
-    with pytest.raises(InputError, match=r"edge of the summary's bins, got 0.3; summarise with cutoff=0.3"):
+    with pytest.raises(InputError, match=r"edge of the summary's bins, got 0.3; summarize with cutoff=0.3"):
         fit_summary(summary, cutoff=0.3)
 
 

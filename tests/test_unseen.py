@@ -201,7 +201,7 @@ def test_original_is_a_score_from_the_cutoff_on(cutoff, ramp_width, ramp):
 @pytest.mark.parametrize("cutoff", [0.1, 0.3, 0.6, 0.7])
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_original_compares_narrow_floats_as_their_float64_copy(kind, cutoff):
-    # float32(0.7) is 0.69999999, below a cut-off of 0.7, and the fit counts it there.
+    # float32(0.7) is 0.69999999, below a cutoff of 0.7, and the fit counts it there.
     rule = fit_rule(SCORES, GROUPS, cutoff=cutoff, unseen_group="original")
     column = np.array([cutoff], dtype=kind)
     expected = column.astype(np.float64) >= cutoff

@@ -39,7 +39,7 @@ kinds = {
     "equal by sex and race": by_both.probabilities(data.score, both),
 }
 fig, axes = plt.subplots(1, 3, figsize=(8.4, 4.2), sharex=True, sharey=True)
-for ax, (title, values), colour in zip(
+for ax, (title, values), color in zip(
     axes, kinds.items(), ["#5b6470", "#E69F00", "#0072B2"], strict=True
 ):
     rate = np.array([values[m].mean() for m in members])
@@ -50,7 +50,7 @@ for ax, (title, values), colour in zip(
         ]
     )
     ax.errorbar(
-        rate, range(len(names)), xerr=error, fmt="o", color=colour, elinewidth=1
+        rate, range(len(names)), xerr=error, fmt="o", color=color, elinewidth=1
     )
     ax.set_title(title, fontsize=10)
     ax.xaxis.set_major_formatter("{x:.0%}")

@@ -3,7 +3,7 @@ Conditional parity: equal within departments
 ============================================
 
 More women than men apply to the department that takes few people. Overall rates would differ even if
-every department treated both alike, and making the overall rates equal would favour one sex in each department.
+every department treated both alike, and making the overall rates equal would favor one sex in each department.
 ``strata=`` makes rates equal *within* each department. The applications are made up.
 """
 
@@ -68,7 +68,7 @@ axes[0].legend(loc="upper left")
 plt.show()
 
 # %%
-# Equal overall rates favour women in both departments. Equal rates within departments leave the overall
+# Equal overall rates favor women in both departments. Equal rates within departments leave the overall
 # difference, which comes from who applies where. Which of the two is right is not a question that numbers
 # answer.
 

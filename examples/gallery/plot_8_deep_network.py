@@ -77,7 +77,7 @@ print(rule)
 
 fig, ax = plt.subplots()
 bins = np.linspace(-25, 25, 51)
-for name, colour, threshold in zip(
+for name, color, threshold in zip(
     rule.groups, ["#0072B2", "#E69F00"], rule.thresholds, strict=True
 ):
     ax.hist(
@@ -85,11 +85,11 @@ for name, colour, threshold in zip(
         bins,
         density=True,
         alpha=0.5,
-        color=colour,
+        color=color,
         label=name,
     )
     at = np.log(threshold / (1 - threshold))
-    ax.axvline(at, color=colour, linestyle="--")
+    ax.axvline(at, color=color, linestyle="--")
 ax.set(
     title="Logits by camera, and thresholds",
     xlabel="logit of the network",

@@ -40,7 +40,7 @@ months = np.arange(1, 13)
 gap = np.array([check.gap for check in checks])
 low, high = np.array([check.gap_interval for check in checks]).T
 alarm = np.array([check.has_drifted for check in checks])
-for which, colour, name in (
+for which, color, name in (
     (~alarm, "#0072B2", "no alarm"),
     (alarm, "#D55E00", "alarm"),
 ):
@@ -49,7 +49,7 @@ for which, colour, name in (
         gap[which],
         yerr=[(gap - low)[which], (high - gap)[which]],
         fmt="o",
-        color=colour,
+        color=color,
         capsize=3,
         label=name,
     )

@@ -96,7 +96,7 @@ def print_backbones() -> int:
 
 
 def sources(options: argparse.Namespace) -> dict[str, Callable[[], Images]]:
-    """Return a reader for each data set that was given."""
+    """Return a reader for each dataset that was given."""
     found: dict[str, Callable[[], Images]] = {}
     if getattr(options, "celeba", None):
         found["celeba"] = lambda: celeba.read_celeba(options.celeba)

@@ -6,7 +6,7 @@ pretraining data are ranked by error, 1 the best, equal errors sharing their ran
 
 *Intervals.* Seeds split the same images anew, so that their results are not independent. The variance of a mean
 over J seeds is taken as s²·(1/J + n_test/n_other), the corrected resampled t-test of Nadeau and Bengio, with J
-− 1 degrees of freedom: wider than s²/J by far, and of about the right size for what another such data set would
+− 1 degrees of freedom: wider than s²/J by far, and of about the right size for what another such dataset would
 give.
 
 *Sampling expectation of a gap.* A rule with rate r in each group's fit rows has, on test rows, a gap that is
@@ -36,7 +36,7 @@ Errors = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over seeds with a 95 % interval; the ends are NaN for one seed."""
+    """A mean over seeds with a 95% interval; the ends are NaN for one seed."""
 
     value: float
     low: float
@@ -135,7 +135,7 @@ class Table:
     settings : Settings
         Of the runs that count: others are left out.
     data : sequence of str
-        Names of data sets.
+        Names of datasets.
     """
 
     def __init__(self, store: Store, settings: Settings, data: Sequence[str]) -> None:

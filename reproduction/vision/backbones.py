@@ -159,7 +159,7 @@ class Body:
     module : torch.nn.Module
         Holds the weights.
     pooled : callable
-        From normalised pixels (n, 3, height, width) and whether it is training to features (n, dimension).
+        From normalized pixels (n, 3, height, width) and whether it is training to features (n, dimension).
     dimension : int
         How many features.
     mean, deviation : tuple of float
@@ -175,7 +175,7 @@ class Body:
     deviation: tuple[float, float, float]
     reverse: bool = False
 
-    def normalised(self, pixels: Pixels) -> Any:
+    def normalized(self, pixels: Pixels) -> Any:
         """Return pixels of shape (n, height, width, 3) as the network takes them."""
         import torch
 
@@ -188,7 +188,7 @@ class Body:
         import torch
 
         with torch.inference_mode():
-            found: npt.NDArray[np.float32] = self.pooled(self.normalised(pixels), False).numpy()
+            found: npt.NDArray[np.float32] = self.pooled(self.normalized(pixels), False).numpy()
         return found
 
     def fingerprint(self) -> str:

@@ -112,11 +112,11 @@ def subset(table: Table) -> list[Claim]:
         )
     scratch = {"backbone": SMALL.name, "fraction": 1.0}
     found += _positive(
-        f"A small network from scratch has a larger error after debiasing than heads on {PRETRAINED[-1]}, 100 %",
+        f"A small network from scratch has a larger error after debiasing than heads on {PRETRAINED[-1]}, 100%",
         table.difference(error_after, scratch, _other(protocol=HEAD, backbone=PRETRAINED[-1])),
     )
     found += _positive(
-        "More training rows help after debiasing: error with 10 % less that with 100 %, pretrained",
+        "More training rows help after debiasing: error with 10% less that with 100%, pretrained",
         table.difference(error_after, {"backbone": PRETRAINED, "fraction": 0.1}, _other(fraction=1.0)),
     )
     for method, title in (("shift", "Shift inference"), ("roc", "ROC")):

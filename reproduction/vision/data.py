@@ -1,4 +1,4 @@
-"""Images with a sensitive attribute and labels, whatever data set they come from; and how they are split.
+"""Images with a sensitive attribute and labels, whatever dataset they come from; and how they are split.
 
     rows of a task  →  those that train the classifier  |  the others in three: fit of the rule, validation, test
 
@@ -44,7 +44,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """A data set.
+    """A dataset.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Images:
     labels : dict of ndarray of int8, each of shape (n,)
         1, 0, or −1 where a row has no label, by task.
     held_out : ndarray of bool, shape (n,), optional
-        Rows that may not train a classifier; None if the data set does not say.
+        Rows that may not train a classifier; None if the dataset does not say.
     facts : dict of int
         Counts worth telling.
     """

@@ -13,7 +13,7 @@ from reproduction.vision.claims import error_after
 from reproduction.vision.plan import FRACTIONS, HEAD, WHOLE
 
 SCRATCH = "trained from scratch"
-#: The paper's blue, orange and green; grey and black for what it lacks.
+#: The paper's blue, orange and green; gray and black for what it lacks.
 PRETRAINED = {NOTHING: "#777777", SCRATCH: "#111111", ILSVRC: "#1f77b4", IMAGENET21K: "#e8a200", JFT: "#2a7f3f"}
 PANELS = [f"{fraction:.0%} of the training rows" for fraction in FRACTIONS]
 
@@ -30,8 +30,8 @@ def write(table: Table, folder: Path) -> list[str]:
     return save(charts, folder)
 
 
-def _colours(found: list[str]) -> Any:
-    shown = {name: colour for name, colour in PRETRAINED.items() if name in found}
+def _colors(found: list[str]) -> Any:
+    shown = {name: color for name, color in PRETRAINED.items() if name in found}
     return alt.Color("pretraining:N", scale=_scale(shown), title=None, legend=alt.Legend(orient="top"))
 
 
@@ -119,17 +119,17 @@ def size(table: Table) -> Any:
 
 
 def _points(x: Any, rows: list[dict[str, Any]], title: str, zero: bool = True) -> Any:
-    colour = _colours([row["pretraining"] for row in rows])
+    color = _colors([row["pretraining"] for row in rows])
     scale = alt.Scale(zero=zero)
     points = (
         alt.Chart()
         .mark_point(filled=True, size=50)
-        .encode(x=x, y=alt.Y("value:Q", title=title, scale=scale), color=colour)
+        .encode(x=x, y=alt.Y("value:Q", title=title, scale=scale), color=color)
     )
     bars = (
         alt.Chart()
         .mark_rule()
-        .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour)
+        .encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=color)
         .transform_filter("isValid(datum.low)")
     )
     return alt.layer(bars, points)
@@ -182,7 +182,7 @@ def fractions(table: Table) -> Any:
     base = alt.Chart(alt.Data(values=rows), width=380, height=240).encode(
         x=alt.X("fraction:Q", title="training rows, %", scale=alt.Scale(type="log"), axis=axis),
         y=alt.Y("error:Q", title="error after debiasing, %", scale=alt.Scale(zero=False)),
-        color=_colours([row["pretraining"] for row in rows]),
+        color=_colors([row["pretraining"] for row in rows]),
     )
     # Points in a layer of their own: with the lines', they would take the dashes out of the legend.
     lines = base.mark_line(strokeWidth=2).encode(

@@ -1,6 +1,6 @@
 """A linear head on frozen features: logistic regression by stochastic gradient descent, on the paper's schedule.
 
-    minimise over w, b    mean over rows of  log(1 + exp(−(2y − 1)(w·z + b)))
+    minimize over w, b    mean over rows of  log(1 + exp(−(2y − 1)(w·z + b)))
 
 for 50 epochs, with a learning rate of 0.003 that is divided by ten after 20, 30 and 40 epochs. What the paper
 does not say, and what is done here: momentum 0.9 as in BiT's HyperRule, batches of 32 (a tenth of a small data

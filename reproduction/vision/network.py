@@ -75,7 +75,7 @@ def train_network(
     optimizer = torch.optim.Adam([*trained, *last.parameters()], lr=training.rate)
 
     def logits(chosen: Integers, is_training: bool) -> "torch.Tensor":
-        found: torch.Tensor = last(body.pooled(body.normalised(images[chosen]), is_training))[:, 0]
+        found: torch.Tensor = last(body.pooled(body.normalized(images[chosen]), is_training))[:, 0]
         return found
 
     def scores(chosen: Integers) -> Floats:

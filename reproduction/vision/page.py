@@ -98,7 +98,7 @@ numbers below are therefore *not* the paper's, and only its claims can be compar
 - **Attribute noise.** The other six attributes come from CelebA's table, for the images of `celeba/` whose sex
   and Smiling equal those of the row with their number: {facts["matched"]:,} images. The first
   {facts["first_disagreement"]:,} rows all agree. Behind them the numbering has drifted, and the
-  {facts["matched_behind"]} rows that agree there may do so by chance: up to {100 * doubtful:.0f} % of the labels
+  {facts["matched_behind"]} rows that agree there may do so by chance: up to {100 * doubtful:.0f}% of the labels
   may belong to somebody else. Such noise blurs all networks alike, and enters training and test rows.
 - **Split.** By the seed, as in the paper's tabular half: half of a task's rows trains the classifier; the other
   half in three: fit of the rule, validation, test. That is {_rows(table, "Smiling")} for
@@ -112,7 +112,7 @@ numbers below are therefore *not* the paper's, and only its claims can be compar
   {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds
   for heads and {whole} for the small network.
 
-Brackets are 95 % intervals over seeds. Seeds split the same images anew, so the intervals use Nadeau and Bengio's
+Brackets are 95% intervals over seeds. Seeds split the same images anew, so the intervals use Nadeau and Bengio's
 correction for overlapping splits (`reproduction/vision/aggregate.py`); they are wide because the data are few.
 """
 
@@ -153,7 +153,7 @@ def _concentration(table: Table) -> str:
     return f"""
         The paper explains the failure of ROC and of shift inference by scores that are concentrated around −1 and
         +1. The share of scores within {NEAR} of 0 or 1, on attractiveness with all training rows:
-        {", ".join(shares)}. ROC chooses one of 101 zones around the cut-off, and cannot debias where so many rows
+        {", ".join(shares)}. ROC chooses one of 101 zones around the cutoff, and cannot debias where so many rows
         share a score that no zone fits. Shift inference does not look at selection rates at all.
     """
 
@@ -296,7 +296,7 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
         "densities.svg": """
             **Figure 2, right.** Scores of the small network trained from scratch on attractiveness (seed 0, test
             rows), by sex; RTO at γ = 0.1, ρ = E[y], c = 0, and Hardt's rule from hard labels, drawn on them. RTO
-            gives each sex a threshold of its own and randomises only beside it; Hardt's rule randomises over all
+            gives each sex a threshold of its own and randomizes only beside it; Hardt's rule randomizes over all
             the no's or all the yes's of a sex.
         """,
         "size.svg": """
@@ -316,7 +316,7 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
         """,
     }
     parts = [f"![{name}]({folder}/{name})\n\n{captions[name].strip()}" for name in captions if name in drawn]
-    return "## Figures\n\nBars are 95 % intervals.\n\n" + "\n\n".join(parts)
+    return "## Figures\n\nBars are 95% intervals.\n\n" + "\n\n".join(parts)
 
 
 def paper_runs(table: Table, folder: Path) -> str:
@@ -364,7 +364,7 @@ def protocols(settings: Settings) -> str:
 {schedule.epochs} epochs, learning rate {schedule.rate}, divided by ten after 20, 30 and 40. Departure: instead
 of a fresh cut in each epoch, features of each image are computed once, resized and of {settings.views} cut,
 and each epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
-{schedule.momentum}, batches of {schedule.batch}, features standardised on the training rows, no weight decay.
+{schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, no weight decay.
 
 **Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. Not
 printed: Adam, batches of {whole.batch}, and “converges” as no smaller validation error in {whole.patience}

@@ -31,7 +31,7 @@ class Run:
     protocol : {"head", "whole"}
         A linear head on frozen features, or the whole network.
     backbone, data, task : str
-        Names of the registry, a data set and one of its tasks.
+        Names of the registry, a dataset and one of its tasks.
     fraction : float
         Part of the training rows.
     seed : int
@@ -60,7 +60,7 @@ class Run:
 
 
 def heads(backbones: Iterable[Backbone], data: Sequence[str], seeds: int) -> list[Run]:
-    """Return linear heads on all tasks of some data sets, seed by seed."""
+    """Return linear heads on all tasks of some datasets, seed by seed."""
     names = [backbone.name for backbone in backbones]
     return [
         Run(HEAD, name, source, task, fraction, seed)

@@ -1,6 +1,6 @@
 """Runs, in the plan's order: features are computed where they are missing, then heads and networks in processes.
 
-What cannot be had (a data set, a network) is skipped by name, with the reason; the rest runs. Results are
+What cannot be had (a dataset, a network) is skipped by name, with the reason; the rest runs. Results are
 appended in the plan's order whatever finishes first, so that the same plan always gives the same store.
 """
 
@@ -193,12 +193,12 @@ def densities(scored: Scored) -> Result:
 
 
 class Workshop:
-    """Data sets and networks, loaded when first needed, with the reasons why some are not there.
+    """Datasets and networks, loaded when first needed, with the reasons why some are not there.
 
     Parameters
     ----------
     sources : dict of callables
-        A reader for each data set that was given.
+        A reader for each dataset that was given.
     cache : Path
         Where features and pixels are kept.
     settings : Settings

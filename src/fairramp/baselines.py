@@ -7,11 +7,11 @@ P(y = 1 | x).
 
     w(y, s) = P(y) P(s) / P(y, s),      from the training rows,
 
-renormalize, and predict the larger. P(s) cancels, and what is left is one cut-off per group:
+renormalize, and predict the larger. P(s) cancels, and what is left is one cutoff per group:
 
     yes  iff  p · w(1, s) ≥ (1 − p) · w(0, s)  iff  p ≥ P(1, s) P(0) / (P(1, s) P(0) + P(0, s) P(1))
 
-*Reject option.* Two groups. Inside the zone abs(2 (p − cutoff)) ≤ θ, abs(2p − 1) ≤ θ for a cut-off of 0.5,
+*Reject option.* Two groups. Inside the zone abs(2 (p − cutoff)) ≤ θ, abs(2p − 1) ≤ θ for a cutoff of 0.5,
 the disadvantaged group (the one with the lower selection rate on the fit rows) gets a yes and the other a no;
 outside, the classifier's own decision stands, and for θ = 0 everywhere. θ is the one of 0.00, 0.01, … 1.00 with
 the smallest gap of selection rates on validation rows; of equals, the smallest.
@@ -164,7 +164,7 @@ class ShiftInference(_FixedDecisions):
         return [scale.lowest + cut * (scale.highest - scale.lowest) for cut in self.cutoffs]
 
     def table(self) -> Table:
-        """One row per group: rows, weights of no and yes, and the cut-off they amount to, as a probability.
+        """One row per group: rows, weights of no and yes, and the cutoff they amount to, as a probability.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class ShiftInference(_FixedDecisions):
 
     def __repr__(self) -> str:
         groups = f"{len(self.groups):,} group{'s' if len(self.groups) > 1 else ''}"
-        return f"shift inference for {groups}: yes from the group's cut-off on\n\n{self.table()}"
+        return f"shift inference for {groups}: yes from the group's cutoff on\n\n{self.table()}"
 
 
 def fit_shift_inference(
@@ -238,7 +238,7 @@ def fit_shift_inference(
 
 @dataclass(frozen=True, repr=False)
 class RejectOption(_FixedDecisions):
-    """Uncertain decisions turned in favour of one of two groups; made by `fit_reject_option`.
+    """Uncertain decisions turned in favor of one of two groups; made by `fit_reject_option`.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class RejectOption(_FixedDecisions):
     disadvantaged : label
         The group that gets a yes inside the zone.
     theta : float
-        θ; the zone reaches θ/2 to either side of the cut-off, in units of probabilities.
+        θ; the zone reaches θ/2 to either side of the cutoff, in units of probabilities.
     rate_before, rate_after : tuple of float
         Selection rate of each group on the fit rows, by the classifier and with the zone.
     validation_gap_before, validation_gap : float

@@ -315,7 +315,7 @@ def test_what_is_wrong_is_said_in_one_line(shell, text, said):
     assert said in shell.error("audit", "s.csv", *COLUMNS)
 
 
-def test_a_misspelt_column_or_file_gets_a_hint(shell):
+def test_a_misspelled_column_or_file_gets_a_hint(shell):
     shell.write("scores.csv", rows(header="id,score,gender,y"))
     assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "gendre")
     assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "end")

@@ -420,7 +420,7 @@ def test_an_audit_tells_the_cutoff_and_who_is_selected_more_often(inside):
         said = " ".join(inside("audit", "scores.csv", *COLUMNS, *given).stdout.split())
         low, high = (100 * rate for rate in found["before"]["rate"])
         assert f"before, yes from {cutoff:g} on (--cutoff): b were selected " in said
-        assert f"as often as a: {high:.1f} % against {low:.1f} %, of 200 and 200 rows." in said
+        assert f"as often as a: {high:.1f}% against {low:.1f}%, of 200 and 200 rows." in said
     both = inside("audit", "scores.csv", "--rule", "rule.json", "--label", "y").stdout
     assert "before, yes from 0.5 on (as in the rule): b were" in both
     assert "\nafter: " in both

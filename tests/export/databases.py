@@ -1,4 +1,4 @@
-"""Data bases that run exported SQL, behind one face; one that is not there is skipped, by name."""
+"""Databases that run exported SQL, behind one face; one that is not there is skipped, by name."""
 
 import contextlib
 import functools

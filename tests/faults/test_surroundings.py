@@ -18,7 +18,7 @@ import hashlib, locale, sys, time
 locale.setlocale(locale.LC_ALL, "")
 if "--clock" in sys.argv:
     jumps = iter(range(10**9))
-    time.time = lambda: float(sys.argv[-1]) * (-1) ** next(jumps)  # backwards, too
+    time.time = lambda: float(sys.argv[-1]) * (-1) ** next(jumps)  # backward, too
 import numpy as np
 import fairramp
 from fairramp.data.bins import to_text

@@ -117,7 +117,7 @@ def test_integer_weights_equal_repeated_rows(sample, options):
 
 
 @given(samples(weights=st.floats(0.1, 10)), settings_of_a_fit, st.randoms(use_true_random=False))
-def test_reordering_rows_and_relabelling_groups_change_nothing(sample, options, random):
+def test_reordering_rows_and_relabeling_groups_change_nothing(sample, options, random):
     scores, groups, weights = sample
     order = random.sample(range(len(scores)), len(scores))
     names = np.array(random.sample(["x", "ä", "zebra", ""], 4))

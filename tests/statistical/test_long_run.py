@@ -71,7 +71,7 @@ def test_draws_of_two_keys_are_independent(first, second):
 
 
 @pytest.mark.parametrize("apart", [1, 2, 10, 1000, 65_536])
-def test_draws_of_neighbouring_ids_are_independent(apart):
+def test_draws_of_neighboring_ids_are_independent(apart):
     u = drawn(KEYS[0])
     blocks = u[: len(u) // (2 * apart) * 2 * apart].reshape(-1, 2, apart)  # pairs that share no id
     assert_uniform(grid(blocks[:, 0].ravel(), blocks[:, 1].ravel()))

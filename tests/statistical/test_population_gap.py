@@ -41,4 +41,4 @@ def test_the_population_keeps_the_gap_with_confidence(name, size, max_gap):
 
 def test_a_few_samples_keep_the_gap_with_confidence():
     sure, _ = population_gaps(ADULT.sex, 3_000, 0.05, 12, seed=2, confidence=0.95)
-    assert np.mean(sure <= 0.05) >= 0.75  # 3 of 12 failures at 95 % each: less than one in 500
+    assert np.mean(sure <= 0.05) >= 0.75  # 3 of 12 failures at 95% each: less than one in 500

@@ -71,7 +71,7 @@ def test_cells_are_what_they_say():
 
 
 def test_limits_that_are_too_short_fail(monkeypatch):
-    # In the exact case the limit is the gap's quantile at 95 %: at 60 % of it the study must raise an alarm.
+    # In the exact case the limit is the gap's quantile at 95%: at 60% of it the study must raise an alarm.
     cell = Cell((300, 300), 0.2)
     assert study.failures(cell, study.run_cell(cell, 150, 0)) == []
     real = study.limits

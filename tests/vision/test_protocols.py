@@ -1,4 +1,4 @@
-"""Both protocols, end to end, on tiny data sets in the official formats, with networks of random weights."""
+"""Both protocols, end to end, on tiny datasets in the official formats, with networks of random weights."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Tiny data sets in the official formats."""
+"""Tiny datasets in the official formats."""
 
 import io
 import json

@@ -1,6 +1,6 @@
 """What people and machines see: text of at most 80 columns, or one JSON object.
 
-Results go to stdout, notes and progress to stderr. Colour and bars are only for terminals.
+Results go to stdout, notes and progress to stderr. Color and bars are only for terminals.
 """
 
 import json
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: What a lone - stands for, as DATA and as an output.
 STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 
-#: Columns of a page that can be pasted into an e-mail.
+#: Columns of a page that can be pasted into an email.
 WIDTH = 80
 #: Seconds before a progress bar shows.
 _PATIENCE = 1.0

@@ -75,7 +75,7 @@ def show_audit(
     for word, chosen in (("as given" if decided else own, found.before), ("after", found.after)):
         if chosen:
             screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
-    drawn = "" if found.randomised is None else f"; {found.randomised:.2%} of the decisions are drawn"
+    drawn = "" if found.randomized is None else f"; {found.randomized:.2%} of the decisions are drawn"
     screen.say(f"\n{found.footing}{drawn}")
 
 
@@ -406,7 +406,7 @@ def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
     near = {label: spellings[_spelling(label)] for label in new if _spelling(label) in spellings}
     guess = f" Is {', '.join(f'{label!r} meant as {name!r}' for label, name in near.items())}?" if near else ""
     if any(unicodedata.normalize("NFC", label) == name for label, name in near.items()):
-        guess += " Their accents are written as characters of their own; normalise them to NFC."
+        guess += " Their accents are written as characters of their own; normalize them to NFC."
     refuse_if(
         rule.unseen_group == "error",
         "Groups not seen in the fit: {unknown}; the rule knows {known}{more}.{guess} Correct them, or fit "

@@ -5,7 +5,7 @@
     two thresholds, one of them drawn       →   ramp_width = 0: one threshold, draws only among equal scores
     prefit=True                             →   FrozenEstimator
     predict_method="decision_function"      →   its values v as scores asinh(v), so that large ones stay apart
-    predict_method="predict"                →   its values v as scores asinh(v − ½), so that ½ is the cut-off
+    predict_method="predict"                →   its values v as scores asinh(v − ½), so that ½ is the cutoff
 
 A script that says ``from fairlearn.postprocessing import ThresholdOptimizer`` and asks for demographic parity
 runs when the import is changed. Fairlearn itself is not needed. What differs is told in the Notes of the class.
@@ -160,7 +160,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             Whatever `estimator` takes.
         y : labels of shape (n,) or (n, 1)
             0 or 1.
-        sensitive_features : array, list, Series or data frame with n rows
+        sensitive_features : array, list, Series or dataframe with n rows
             Several columns make intersections.
         **kwargs
             For the classifier's `fit`; see the Notes.

@@ -1,6 +1,6 @@
 """Strata: parts of the population within which groups are compared.
 
-A *cell* is one group in one stratum, labelled (stratum, group). Cells are coded like groups, so that everything
+A *cell* is one group in one stratum, labeled (stratum, group). Cells are coded like groups, so that everything
 that works group by group works cell by cell; only a gap is one of two cells of the same stratum.
 
     gap = max over strata of (largest − smallest rate of its cells)

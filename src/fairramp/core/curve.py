@@ -59,7 +59,7 @@ class ScoreDistribution:
         self.scores, self.weights = np.full(len(self.group), np.inf), np.zeros(len(self.group))
         self.scores[self.is_point] = scores
         # Dividing by a power of two is exact: each group weighs between ½ and 1, whole weights
-        # still add up without rounding, and no group's rounding reaches its neighbour.
+        # still add up without rounding, and no group's rounding reaches its neighbor.
         _, exponent = np.frexp(np.add.reduceat(weights, self.first - np.arange(len(sizes))))
         self.weights[self.is_point] = np.ldexp(weights, -np.repeat(exponent, sizes))
         self.totals = np.add.reduceat(self.weights, self.first)

@@ -146,7 +146,7 @@ def join_points(parts: Sequence[Points]) -> Points:
 
 @dataclass(frozen=True)
 class Summary:
-    """The scores of each group, summarised.
+    """The scores of each group, summarized.
 
     Attributes
     ----------

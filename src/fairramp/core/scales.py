@@ -60,7 +60,7 @@ class Scale:
         return max(self.score_range[0], -_LARGEST), min(self.score_range[1], _LARGEST)
 
     def checked_cutoff(self, cutoff: Any) -> float:
-        """A cut-off on this scale; the default one for None."""
+        """A cutoff on this scale; the default one for None."""
         if cutoff is None:
             return self.default_cutoff
         low, high = self.score_range

@@ -102,7 +102,7 @@ class Table:
         return {name: values.tolist() for name, values in self._columns.items()}
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Table as a pandas data frame.
+        """Table as a pandas dataframe.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class Table:
         return cast("pandas.DataFrame", library("pandas").DataFrame(self._exported()))
 
     def to_polars(self) -> "polars.DataFrame":
-        """Table as a polars data frame.
+        """Table as a polars dataframe.
 
         Examples
         --------
@@ -236,7 +236,7 @@ def notebook_html(*parts: "Table | str") -> str:
 
 
 def percentage(share: float) -> str:
-    """A share in percent with all its digits: 99.9 % confidence is not 100 %."""
+    """A share in percent with all its digits: 99.9% confidence is not 100%."""
     return f"{100 * share:.10g}%"
 
 

@@ -14,7 +14,7 @@ As a JSON file it is a `fairramp.data.documents.Document` with these fields:
      "sha256": "…"}
 
 A group's lists have one entry per bin that has rows; bins are counted from the lowest score on, and the one
-that the cut-off divides counts as two. "one_score" names the bins of several rows that all have the mean as
+that the cutoff divides counts as two. "one_score" names the bins of several rows that all have the mean as
 their score. Without weights, "weight" and "weight_squares" are left out. Text, not bytes, so that people who
 must not let rows out can see what goes out.
 """
@@ -87,7 +87,7 @@ class GroupScores:
     Attributes
     ----------
     grid : Grid
-        The bins: scale, resolution and cut-off.
+        The bins: scale, resolution and cutoff.
     summary : Summary
         Their contents.
     weighted : bool
@@ -158,7 +158,7 @@ class GroupScores:
         Parameters
         ----------
         other : GroupScores
-            With the same scale, cut-off and group columns. Its groups may be others.
+            With the same scale, cutoff and group columns. Its groups may be others.
 
         Examples
         --------
@@ -190,7 +190,7 @@ class GroupScores:
         groups, strata = mine.groups or theirs.groups, mine.strata or theirs.strata
         for what, a, b in (
             ("scales", self.scale, other.scale),
-            ("cut-offs", self.cutoff, other.cutoff),
+            ("cutoffs", self.cutoff, other.cutoff),
             ("kinds of groups", _kind(self), _kind(other)),
             ("group columns", list(mine.groups or groups or ()), list(theirs.groups or groups or ())),
             ("strata columns", list(mine.strata or strata or ()), list(theirs.strata or strata or ())),

@@ -1,7 +1,7 @@
 """Bins of a summary that travels: where they start, and what is in them.
 
 The range of the positions is cut into a power of two of equal bins, so that their edges are exact floats; the
-cut-off is one more edge wherever it lies, and the highest score has a bin of its own.
+cutoff is one more edge wherever it lies, and the highest score has a bin of its own.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ MOST_BINS = 1 << 20
 
 @dataclass(frozen=True)
 class Grid:
-    """Edges of bins: a power of two of equal ones, and the cut-off.
+    """Edges of bins: a power of two of equal ones, and the cutoff.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Grid:
 
     @property
     def cut(self) -> float:
-        """The cut-off as a position."""
+        """The cutoff as a position."""
         return self.scale.position_of(self.cutoff)
 
     def has_edge(self, position: float) -> bool:
@@ -60,7 +60,7 @@ class Grid:
 
     @property
     def is_cut_inside(self) -> bool:
-        """Whether the cut-off divides one of the equal bins."""
+        """Whether the cutoff divides one of the equal bins."""
         return not (self.cut * self.per_unit).is_integer()
 
     @cached_property

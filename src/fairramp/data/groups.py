@@ -89,8 +89,8 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
 
     Parameters
     ----------
-    groups : array, list, Series, Arrow column; or 2-D array, data frame, mapping or list of columns
-        Several columns make intersections, labelled by tuples.
+    groups : array, list, Series, Arrow column; or 2-D array, dataframe, mapping or list of columns
+        Several columns make intersections, labeled by tuples.
     names : tuple of str, optional
         The columns that are wanted, in their order, where columns have names at all.
     """
@@ -290,7 +290,7 @@ def appended(first: Codes, second: Codes) -> Codes:
 
 
 def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:
-    """Intersections of two coded columns, only those that occur, labelled by `join`."""
+    """Intersections of two coded columns, only those that occur, labeled by `join`."""
     n_right = len(right.labels)
     pairs = left.block(0, len(left)) * n_right + right.block(0, len(right))
     found, codes = distinct(pairs, len(left.labels) * n_right, _DENSE_RANGE)

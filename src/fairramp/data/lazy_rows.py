@@ -92,7 +92,7 @@ class LazyRows(Rows):
         rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
         rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
         if grid.is_cut_inside:
-            # By the scores themselves: an engine's exponential of the cut-off may be another than NumPy's.
+            # By the scores themselves: an engine's exponential of the cutoff may be another than NumPy's.
             cut = float(np.floor(grid.cut * grid.per_unit))
             above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
             below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))

@@ -179,7 +179,7 @@ class ArrayRows(Rows):
         around = Summary(summary.labels, p.take(near))
         split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
         near[near] = split | average
-        # Neighbours as well: should the guess be wrong, then not by much.
+        # Neighbors as well: should the guess be wrong, then not by much.
         alone = near | np.append(near[1:], False) | np.append(False, near[:-1])
         joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
         return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))

@@ -36,7 +36,7 @@ def summarize(
     cutoff: float | None = None,
     resolution: int = 4096,
 ) -> GroupScores:
-    """Summarise rows so that rules can be fitted without them: here, elsewhere, or together with others.
+    """Summarize rows so that rules can be fitted without them: here, elsewhere, or together with others.
 
     One pass. The result can be saved, merged with summaries of other rows, and given to `fit_summary`.
 
@@ -45,7 +45,7 @@ def summarize(
     scores, groups, sample_weight, scale
         As in `fit_rule`. Weights of summaries that are to be merged must be in the same unit.
     strata : labels of shape (n,), or several columns, optional
-        For rules that equalise within strata; as in `fit_rule`.
+        For rules that equalize within strata; as in `fit_rule`.
     cutoff : float, optional
         Where the classifier itself says yes, as in `fit_rule`. It becomes an edge of the bins, so that the
         classifier's own selection rates are known exactly.
@@ -133,7 +133,7 @@ def summarize_frame(
     cutoff: float | None = None,
     resolution: int = 4096,
 ) -> GroupScores:
-    """Summarise the columns of a table; see `summarize`.
+    """Summarize the columns of a table; see `summarize`.
 
     Of a lazy table the engine computes the sums, in one pass after one that checks the columns; no row comes to
     Python.

@@ -28,7 +28,7 @@ from fairramp.rule.rule import Rule
 #: So many groups are told apart by comparing; more are looked up.
 FEW_GROUPS = 16
 
-# The layout of the innermost CASE. Texts are never indented afterwards: a label may hold a line break.
+# The layout of the innermost CASE. Texts are never indented afterward: a label may hold a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
 
 

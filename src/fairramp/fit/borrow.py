@@ -1,7 +1,7 @@
 """Small groups borrow: rows that a group would have if its scores were spread like those of the others.
 
 With z = logit(score), group k of n_k rows has the mean μ_k and the residuals z − μ_k, of variance σ² over all
-groups. Its mean is moved towards that of all groups (James and Stein, with the variance τ² between groups as
+groups. Its mean is moved toward that of all groups (James and Stein, with the variance τ² between groups as
 DerSimonian and Laird estimate it),
 
     m_k = μ + τ²/(τ² + σ²/n_k) · (μ_k − μ),      pseudo-rows:  logistic(m_k + residuals of the other groups),

@@ -1,6 +1,6 @@
 """fit_rule: from scores and groups to a rule.
 
-    summarise the rows  →  solve  →  look closer where the solution needs it  →  solve again  →  Rule
+    summarize the rows  →  solve  →  look closer where the solution needs it  →  solve again  →  Rule
 
 The loop ends when, at the solution, every end of every ramp lies in points that are as good as the rows
 (see `core.points`). Then every selection rate is exact, and so is the rule.
@@ -28,7 +28,7 @@ from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
 from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
 from fairramp.fit.settings import Keywords, Settings, taking_settings
@@ -56,7 +56,7 @@ def fit_rule(
 
     The rule is the exact optimum: of all rules of that ramp width and gap on the given rows it gives up
     least, where a changed decision costs the distance of its score from the cutoff. So the least certain
-    decisions are changed first; their number is not what is minimised. No labels are needed, no random
+    decisions are changed first; their number is not what is minimized. No labels are needed, no random
     numbers are used, and no row is kept. The gap is one of expected rates: drawn decisions scatter around
     it, the more the smaller the groups.
 
@@ -67,12 +67,12 @@ def fit_rule(
         data-frame library; float32 is read as it is.
     groups : labels of shape (n,), or several columns
         Strings, whole numbers, booleans or categories; missing values are a group of their own. A data
-        frame, mapping, 2-D array or list of columns makes intersections, labelled by tuples.
+        frame, mapping, 2-D array or list of columns makes intersections, labeled by tuples.
     labels : 0 or 1 of shape (n,), optional
         True outcomes, for ``target_rate`` "accuracy" and "base_rate" only.
     strata : labels of shape (n,), or several columns, optional
         Department, region, job family …: rates are made equal within each stratum instead of over all rows, each
-        with a target rate of its own. A stratum with one group keeps the classifier's cut-off. With two groups
+        with a target rate of its own. A stratum with one group keeps the classifier's cutoff. With two groups
         this is the covariance criterion of the paper's Appendix D.1.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows; a row of weight 2 counts like two rows, one of weight 0 like none.
@@ -107,7 +107,7 @@ def fit_rule(
     """
     asked = Settings.of(fit_rule, settings)
     asked.check_rows(
-        labelled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
+        labeled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
     )
     return fit_sample(
         Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
@@ -117,9 +117,9 @@ def fit_rule(
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
     """Fit a rule to rows in memory, the scores of which may say nothing but an order."""
-    level, labelled = settings.level, None
+    level, labeled = settings.level, None
     if settings.target_rate == "accuracy":
-        labelled = LabelledScores.of(sample, ordered_only=ordered_only)
+        labeled = LabeledScores.of(sample, ordered_only=ordered_only)
     if settings.target_rate == "base_rate":
         # Huge weights must not overflow.
         shares = None if sample.weights is None else sample.weights / sample.weights.max()
@@ -131,7 +131,7 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
         stratified=sample.stratified,
         weighted=sample.weights is not None,
         level=level,
-        labelled=labelled,
+        labeled=labeled,
     )
     sample.warn_saturated()
     return rule
@@ -145,12 +145,12 @@ def fit_rows(
     stratified: bool,
     weighted: bool,
     level: Level | None = None,
-    labelled: LabelledScores | None = None,
+    labeled: LabeledScores | None = None,
     errors: Callable[[Sequence[Ramp]], Floats] | None = None,
 ) -> Rule:
     """Fit a rule to rows that are checked, coded and have weight, wherever they are.
 
-    `level` is that of the settings unless given; `labelled` brings the outcomes for the target "accuracy";
+    `level` is that of the settings unless given; `labeled` brings the outcomes for the target "accuracy";
     `errors` says how far each group's rate can be from that of the rows, where they were put into bins.
     """
 
@@ -162,7 +162,7 @@ def fit_rows(
             stratified=stratified,
             weighted=weighted,
             level=level,
-            labelled=labelled,
+            labeled=labeled,
             errors=errors,
             quiet=quiet,
         )
@@ -180,7 +180,7 @@ def _fit(
     stratified: bool,
     weighted: bool,
     level: Level | None,
-    labelled: LabelledScores | None,
+    labeled: LabeledScores | None,
     errors: Callable[[Sequence[Ramp]], Floats] | None,
     quiet: bool,
 ) -> Rule:
@@ -196,9 +196,9 @@ def _fit(
         criterion = WithinStrata(criterion, strata)
         if not quiet:
             _warn_of_lone_groups(summary.labels, criterion.alone)
-    rates = labelled.most_accurate_rates(criterion, problem.band) if labelled else None
+    rates = labeled.most_accurate_rates(criterion, problem.band) if labeled else None
     if rates is not None and isinstance(criterion, WithinStrata):
-        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalise: the cut-off stays
+        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalize: the cutoff stays
     trace, pool, borrowed = None, settings.unseen_group == "pooled", None
     if settings.sgd is None:
         summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
@@ -265,13 +265,13 @@ def _fit(
 
 
 def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
-    """A stratum with one group has nothing to equalise."""
+    """A stratum with one group has nothing to equalize."""
     lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
     if len(lonely) == len(labels) > 1:  # of one single group there is a warning already
-        warn("Every stratum has one single group: nothing to equalise")
+        warn("Every stratum has one single group: nothing to equalize")
     elif lonely and len(labels) > 1:
         some = with_rows([(stratum, 1) for stratum in lonely], form="{}", spelled=repr)
-        warn("Strata with one single group, where nothing is equalised: {some}", some=some)
+        warn("Strata with one single group, where nothing is equalized: {some}", some=some)
 
 
 def _solve(
@@ -409,7 +409,7 @@ def doubt(n_groups: int, n_rows: int) -> str:
 
 def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:
     if len(summary.labels) == 1:
-        warn("There is one single group, {group}: nothing to equalise", group=show_label(summary.labels[0]))
+        warn("There is one single group, {group}: nothing to equalize", group=show_label(summary.labels[0]))
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
         warn(

@@ -75,7 +75,7 @@ def fit_frame(
     check_columns(table, [*columns.all, *more.values()])
     asked = Settings.of(fit_frame, settings)
     asked.check_rows(
-        labelled=label is not None,
+        labeled=label is not None,
         stratified=columns.strata is not None,
         weighted=weight is not None,
         needed="{label}, the column of the true outcomes",

@@ -28,7 +28,7 @@ _FOLDS, _MANY_ROWS = 5, 20_000
 
 
 @dataclass(frozen=True)
-class LabelledScores:
+class LabeledScores:
     """Scores of each group as exact points, with their labels.
 
     Attributes
@@ -51,7 +51,7 @@ class LabelledScores:
 
     @classmethod
     def of(cls, sample: Sample, *, ordered_only: bool = False) -> Self:
-        """Summarise rows that have outcomes."""
+        """Summarize rows that have outcomes."""
         if sample.outcomes is None:
             raise InputError("must be numbers, got None", argument="labels")
         positions, weights, group = sample.positions, sample.weights, sample.cells.block(0, len(sample))

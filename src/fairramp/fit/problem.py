@@ -92,7 +92,7 @@ class Problem:
 
     @property
     def own_foot(self) -> float:
-        """Foot of the ramp that stands on the classifier's own cut-off."""
+        """Foot of the ramp that stands on the classifier's own cutoff."""
         return self.cutoff - self.offset * self.ramp_width
 
     def clipped(self, rates: Floats, level: float) -> Floats:

@@ -176,13 +176,13 @@ class Settings:
     def check_rows(
         self,
         *,
-        labelled: bool,
+        labeled: bool,
         stratified: bool,
         weighted: bool,
         needed: str = "{labels}, the true outcomes of the rows",
     ) -> None:
         """Refuse a target that needs true outcomes where there are none, and what rows like these rule out."""
-        if self.needs_labels and not labelled:
+        if self.needs_labels and not labeled:
             raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:

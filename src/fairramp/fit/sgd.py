@@ -1,6 +1,6 @@
 """The published algorithm: projected stochastic gradient descent on the dual of parity.
 
-With signed scores f in [−1, 1] and their ramp width γ, minimise over λ, μ ≥ 0
+With signed scores f in [−1, 1] and their ramp width γ, minimize over λ, μ ≥ 0
 
     F = E[ ε/2 · (λ_k + μ_k) + ρ (λ_k − μ_k) + ξ(f − (λ_k − μ_k)) ],    k the row's group,
 
@@ -102,7 +102,7 @@ class DualDescent:
     Parameters
     ----------
     problem : Problem
-        In signed units: scores, cut-off 0 and ramp width γ.
+        In signed units: scores, cutoff 0 and ramp width γ.
     n_groups : int
         K; `grow` adds groups.
     """

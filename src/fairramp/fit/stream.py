@@ -197,7 +197,7 @@ class StreamingFit:
         self._descent.grow(len(self._groups))
 
     def _signed(self, positions: Floats) -> Floats:
-        """Positions as signed scores, 0 at the cut-off."""
+        """Positions as signed scores, 0 at the cutoff."""
         return (positions - self._settings.problem.cutoff) * self._settings.signed_per_unit
 
     def _ramp(self, threshold: float) -> Ramp:

@@ -8,7 +8,7 @@ contribute between p·(convex envelope of h over the bin at m) and p·(concave e
 
 for bins of width d ≤ γ, and the sum of p otherwise. For γ = 0 a bin that holds the threshold contributes its
 largest difference to the chance at its mean. A bin of one score costs nothing. The classifier's own rates are
-exact: the cut-off is an edge.
+exact: the cutoff is an edge.
 """
 
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     the rows themselves can be from that is computed and kept as ``rule.record.rates["selection"].error``; the
     certificate counts it in. Within it, the rule is that of `fit_rule`. A ``ramp_width`` well above the width of
     the bins keeps it small; with 0 the rows of a whole bin are uncertain. A summary with strata gives a rule that
-    equalises within strata. The targets "accuracy" and "base_rate" need labels, which a summary does not have.
-    The cut-off is that of the summary unless given, and must be an edge of its bins.
+    equalizes within strata. The targets "accuracy" and "base_rate" need labels, which a summary does not have.
+    The cutoff is that of the summary unless given, and must be an edge of its bins.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
     asked = Settings.of(fit_summary, settings, fixed=own)
     asked.check_rows(
-        labelled=False,
+        labeled=False,
         stratified=summary.stratified,
         weighted=summary.weighted,
         needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
@@ -80,7 +80,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             "must be an edge of the summary's bins",
             argument="cutoff",
             got=cutoff,
-            remedy="summarise with cutoff={cut!r} to make it one",
+            remedy="summarize with cutoff={cut!r} to make it one",
             cut=cutoff,
         )
     return fit_rows(

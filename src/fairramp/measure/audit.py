@@ -88,7 +88,7 @@ class Audit(Drawn):
         The rule's, where one was given.
     changed_to_yes, changed_to_no : tuple of float, or None
         Share of each group whose decision the rule turns round, in expectation.
-    randomised : float or None
+    randomized : float or None
         Share of all rows whose decision is drawn.
     calibration_error : tuple of float, or None
         How far scores are off on average, as far as held-out rows show, where labels are known: near 0 for
@@ -118,7 +118,7 @@ class Audit(Drawn):
     after: Selection | None = None
     changed_to_yes: tuple[float, ...] | None = None
     changed_to_no: tuple[float, ...] | None = None
-    randomised: float | None = None
+    randomized: float | None = None
     calibration_error: tuple[float, ...] | None = None
     confidence: float = 0.95
     within_strata: bool = False
@@ -252,7 +252,7 @@ class Audit(Drawn):
         parts: list[Table | str] = [self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
-        drawn = "" if self.randomised is None else f"; {self.randomised:.2%} of the decisions are drawn"
+        drawn = "" if self.randomized is None else f"; {self.randomized:.2%} of the decisions are drawn"
         last = f"before: yes from {self.cutoff:g} on\n{self.footing}{drawn}"
         return [*parts, self.gaps(), last]
 
@@ -318,7 +318,7 @@ def audit(
                 given=given,
             )
     if rule:
-        # A rule that equalises over all rows can be measured within strata too.
+        # A rule that equalizes over all rows can be measured within strata too.
         rule.check_strata(strata if rule.stratified else None)
         scale, cutoff = rule.scale, rule.cutoff
     asked = Settings(scale="probability" if scale is None else scale, cutoff=cutoff)
@@ -342,7 +342,7 @@ def audit(
             "after": selection(sums, h, sample.outcomes, confidence, of),
             "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
             "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
-            "randomised": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
+            "randomized": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
         }
     if sample.outcomes is not None:
         more["calibration_error"] = _floats(calibration_errors(sample, asked.meaning))

@@ -108,7 +108,7 @@ def proposition_1_bound(
     steps : int
         T.
     multipliers : numbers of shape (K,)
-        The optimal λ_k − μ_k, which are the thresholds of signed scores: for probabilities and a cut-off of
+        The optimal λ_k − μ_k, which are the thresholds of signed scores: for probabilities and a cutoff of
         0.5, 2 · threshold − 1. Of λ_k and μ_k one is 0 (for ε = 0 they can be chosen so, and the bound holds for
         every optimum), hence ‖λ*‖² + ‖μ*‖² = Σ (λ_k − μ_k)².
 

@@ -22,7 +22,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
 from fairramp.fit.criteria.parity import PARITY, place_ramps
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.problem import Gap
 from fairramp.fit.settings import Settings
 from fairramp.rule.verbs import Drawn
@@ -149,10 +149,10 @@ def frontier(
     asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width)
     meaning, problem = asked.meaning, asked.problem
     rows = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
-    fit = measured = LabelledScores.of(rows)
+    fit = measured = LabeledScores.of(rows)
     if validation is not None:
         *arrays, weights = split_validation(validation)
-        measured = LabelledScores.of(
+        measured = LabeledScores.of(
             Sample.of_arrays(
                 *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=rows.columns.groups)
             )
@@ -183,7 +183,7 @@ def frontier(
     )
 
 
-def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
+def _seats(measured: LabeledScores, fit: LabeledScores) -> Integers:
     """Index of each measured group among the fitted ones."""
     index = {label_key(label): i for i, label in enumerate(fit.scores.labels)}
     unseen = [label for label in measured.scores.labels if label_key(label) not in index]
@@ -194,9 +194,9 @@ def _seats(measured: LabelledScores, fit: LabelledScores) -> Integers:
     return np.array([index[label_key(label)] for label in measured.scores.labels], dtype=np.intp)
 
 
-def _rates(labelled: LabelledScores, chances: Floats) -> Floats:
+def _rates(labeled: LabeledScores, chances: Floats) -> Floats:
     """Each group's selection rate, if the points have these chances."""
-    return labelled.scores.total(labelled.scores.points.weight * chances) / labelled.scores.weights
+    return labeled.scores.total(labeled.scores.points.weight * chances) / labeled.scores.weights
 
 
 def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:

@@ -107,7 +107,7 @@ class FitRecord:
     rates : mapping of str to Rates
         By event; "selection" is the selection rate.
     strata : tuple of int, or None
-        Index of each cell's stratum, for rules that equalise within strata.
+        Index of each cell's stratum, for rules that equalize within strata.
     target : str or float
         The target rate that was asked for.
     ramp_width : float
@@ -200,7 +200,7 @@ class FitRecord:
     def gap_before(self) -> float:
         """Largest difference of two groups' selection rates under the classifier's own decisions.
 
-        For rules that equalise within strata, of two groups of one stratum.
+        For rules that equalize within strata, of two groups of one stratum.
         """
         return largest_gap(self.rates["selection"].before, self.strata)
 

@@ -147,7 +147,7 @@ class Rule(Stored, Verbs):
             yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
 
     def __eq__(self, other: object) -> bool:
-        # As text, because Python holds a group labelled True equal to one labelled 1.
+        # As text, because Python holds a group labeled True equal to one labeled 1.
         return self.to_json() == other.to_json() if isinstance(other, Rule) else NotImplemented
 
     def __hash__(self) -> int:
@@ -190,7 +190,7 @@ class Rule(Stored, Verbs):
             if name is None:
                 raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
         if self.stratified and columns.strata is None:
-            raise InputError("Pass {strata}: the rule equalises within strata and does not know their columns")
+            raise InputError("Pass {strata}: the rule equalizes within strata and does not know their columns")
         self.check_strata(columns.strata)
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
@@ -221,11 +221,11 @@ class Rule(Stored, Verbs):
         >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
         """
         if not self.stratified and strata is not None:
-            raise InputError("{strata} are not known to this rule, which equalises over all rows; leave them out")
+            raise InputError("{strata} are not known to this rule, which equalizes over all rows; leave them out")
         if self.stratified and strata is None:
             names = self.columns.strata
             raise InputError(
-                "This rule equalises within strata: pass {strata}{names}, one label per row",
+                "This rule equalizes within strata: pass {strata}{names}, one label per row",
                 names=f" ({', '.join(names)})" if names else "",
             )
 
@@ -272,7 +272,7 @@ class Rule(Stored, Verbs):
         groups : labels of shape (n,), or several columns
             As in the fit.
         strata : labels of shape (n,), or several columns
-            As in the fit, for a rule that equalises within strata.
+            As in the fit, for a rule that equalizes within strata.
         out : numpy.ndarray of float64, shape (n,), optional
             Where to write them. Batches that share one array are spared the time that fresh memory takes, about a
             quarter of the whole for millions of rows. What was in it is lost, also if a row is refused.
@@ -365,7 +365,7 @@ class Rule(Stored, Verbs):
 
     @property
     def own_cutoff(self) -> float:
-        """What own decisions compare with: the cut-off's position, or the logit, since positions tie at 1."""
+        """What own decisions compare with: the cutoff's position, or the logit, since positions tie at 1."""
         return self.cutoff if self.scale == "logit" else SCALES[self.scale].position_of(self.cutoff)
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:

@@ -110,7 +110,7 @@ class Verbs(Drawn):
         key_column: str = "key",
         prefix: str = "",
     ) -> str:
-        """Return the rule as SQL that gives the same probabilities and decisions in a data base.
+        """Return the rule as SQL that gives the same probabilities and decisions in a database.
 
         With `table`, a whole SELECT of that table's columns and the new ones; with `view` also, CREATE VIEW.
         Without either, the new columns as expressions, to be pasted into a SELECT. A comment on top says which

@@ -67,7 +67,7 @@ def ramps_chart(
                 x2="end",
                 y=y,
                 y2="y2",
-                color=groups.colour,
+                color=groups.color,
                 tooltip=[
                     alt.Tooltip("name:N", title="group"),
                     alt.Tooltip("x:Q", title="score from", format=".3f"),
@@ -176,11 +176,11 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
             )
             .encode(y=y)
         )
-        coloured = base.encode(color=groups.colour) if when == "after" else base
-        limits = coloured.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, **line)
+        colored = base.encode(color=groups.color) if when == "after" else base
+        limits = colored.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2, **line)
         layers += [
             limits.encode(x=x("low"), x2="high"),
-            coloured.mark_point(size=85, opacity=1, filled=True, **dot).encode(x=x("x"), tooltip=hover),
+            colored.mark_point(size=85, opacity=1, filled=True, **dot).encode(x=x("x"), tooltip=hover),
             base.mark_text(align="left", dx=9, **text).encode(x=x("end"), text="text:N"),
         ]
     tables = {"before": table(before, range(len(groups))), "after": list(after)}
@@ -204,7 +204,7 @@ def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") ->
         ("to_no", "to no", "-", theme.other, {"align": "right", "dx": -6}),
         ("to_yes", "to yes", "", theme.accent, {"align": "left", "dx": 6}),
     ]
-    for source, name, sign, colour, side in sides:
+    for source, name, sign, color, side in sides:
         base = (
             alt.Chart()
             .transform_calculate(
@@ -222,7 +222,7 @@ def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") ->
         )
         hover = [alt.Tooltip("name:N", title="group"), alt.Tooltip("share:Q", title=name, format=".6f")]
         layers += [
-            base.mark_rect(color=colour).encode(x2="zero", y=y_axis(n), y2="y2", tooltip=hover),
+            base.mark_rect(color=color).encode(x2="zero", y=y_axis(n), y2="y2", tooltip=hover),
             base.mark_text(**side).encode(y=y_axis(n, "middle"), text="text:N"),
         ]
     zero = alt.Chart(inline([{"x": 0}])).mark_rule(color=theme.muted).encode(x=x)

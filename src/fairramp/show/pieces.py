@@ -1,4 +1,4 @@
-"""What the charts have in common: colours, axes, and one row per group with its name above."""
+"""What the charts have in common: colors, axes, and one row per group with its name above."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,14 +46,14 @@ Look = dict[str, Any]
 
 #: Longest name in a chart.
 _LONGEST = 80
-#: Okabe and Ito's colours, without yellow and black.
+#: Okabe and Ito's colors, without yellow and black.
 _OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours of a chart, a word of CSS each, and its width."""
+    """Colors of a chart, a word of CSS each, and its width."""
 
     ink: str
     muted: str
@@ -68,7 +68,7 @@ class Theme:
 
 PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, "#ffffff", 560)
 
-#: Colours that the page's style sheet defines, for light, dark and print.
+#: Colors that the page's style sheet defines, for light, dark and print.
 STYLED = Theme(
     "var(--ink)",
     "var(--muted)",
@@ -86,7 +86,7 @@ STYLED = Theme(
 class Groups:
     """The groups of a chart.
 
-    More groups than colours that can be told apart get none of their own, as two groups of one colour would seem
+    More groups than colors that can be told apart get none of their own, as two groups of one color would seem
     to belong together: then the lowest and the highest of the `rates` stand out, if all are `compared`.
     """
 
@@ -101,7 +101,7 @@ class Groups:
 
     @property
     def special(self) -> dict[int, str]:
-        """The colours of the lowest and the highest rate, where they stand out."""
+        """The colors of the lowest and the highest rate, where they stand out."""
         rates = self.rates
         if len(rates) <= len(self.theme.groups) or not self.compared or min(rates) == max(rates):
             return {}
@@ -109,19 +109,19 @@ class Groups:
 
     @property
     def meaning(self) -> str:
-        """What the colours mean, if they mean anything."""
+        """What the colors mean, if they mean anything."""
         return (
-            "In colour: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
+            "In color: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
             if self.special
             else ""
         )
 
     @property
-    def colour(self) -> alt.Color:
-        """The colour of each group's marks."""
+    def color(self) -> alt.Color:
+        """The color of each group's marks."""
         n, special, own = len(self.rates), self.special, self.theme.groups
-        colours = own[:n] if n <= len(own) else [special.get(i, self.theme.muted) for i in range(n)]
-        return alt.Color("g:N", legend=None, scale=alt.Scale(domain=list(range(n)), range=list(colours)))
+        colors = own[:n] if n <= len(own) else [special.get(i, self.theme.muted) for i in range(n)]
+        return alt.Color("g:N", legend=None, scale=alt.Scale(domain=list(range(n)), range=list(colors)))
 
 
 def y_axis(n_rows: int, field: str = "y") -> alt.Y:
@@ -186,7 +186,7 @@ def rows_of_groups(
 
 
 def finished(chart: Any, theme: Theme = PRINTED) -> Any:
-    """A whole chart with its fonts, colours and lines."""
+    """A whole chart with its fonts, colors and lines."""
     if theme.width == "container":
         chart = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     return chart.configure(

@@ -27,7 +27,7 @@ LIMITS = (
     "inherits it.",
     "Some decisions near a threshold are drawn by lot, and every rate here is an expectation over such draws.",
     "Groups that are not in the data, and splits within the groups shown, are not covered.",
-    "Using a protected attribute to decide, even in order to equalise, is restricted or unlawful in some places "
+    "Using a protected attribute to decide, even in order to equalize, is restricted or unlawful in some places "
     "and for some decisions. This page is no legal advice: ask before you deploy.",
 )
 
@@ -140,7 +140,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
     found = {
         f"Groups below {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far from those "
         "shown here.": small,
-        "There is one single group: nothing to equalise.": alone,
+        "There is one single group: nothing to equalize.": alone,
         "These look like the rows the rule was fitted on. On new people the gap will be larger, by chance; "
         "the certificate says by how much.": in_sample and not alone,
         "It cannot be told whether these are the rows the rule was fitted on.": in_sample is None

@@ -237,7 +237,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """Learn the rule from more rows; the classifier stays as it is.
 
         The rule is the one that all rows so far would give together; with ``solver="sgd"`` each new row is one
-        more step of the descent, towards the target rate of `fit`. New rows are scored by ``estimator_``, so they
+        more step of the descent, toward the target rate of `fit`. New rows are scored by ``estimator_``, so they
         should be rows that it was not trained on.
 
         Parameters
@@ -274,7 +274,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     def _learn(self, rows: KeptRows, asked: Settings, scale: str, model: Any) -> Rule:
         asked.check_rows(
-            labelled=rows.labels is not None,
+            labeled=rows.labels is not None,
             stratified=rows.strata is not None,
             weighted=rows.weights is not None,
             needed="{y}, the true outcomes of all rows",
@@ -302,7 +302,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
-        asked.check_rows(labelled=True, stratified=self.strata is not None, weighted=weighted)
+        asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
         if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError(
                 "{confidence} needs a trained classifier: the rule is learned on cross-fitted scores otherwise",

@@ -198,7 +198,7 @@ def columns_of(X: Any, wanted: Any, argument: str) -> Any:
         raise InputError(
             "has names, {chosen}, but X came as {kind} without column names",
             argument=argument,
-            remedy="pass positions, or X as a data frame",
+            remedy="pass positions, or X as a dataframe",
             chosen=chosen,
             kind=type(X).__name__,
         )

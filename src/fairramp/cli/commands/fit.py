@@ -77,7 +77,7 @@ def fit(
 ) -> None:
     """Learn one threshold per group from scores and groups; labels are not needed.
 
-    A higher score means yes, the favourable answer. If a high score is bad (a risk), pass 1 - score.
+    A higher score means yes, the favorable answer. If a high score is bad (a risk), pass 1 - score.
 
     For example:
 

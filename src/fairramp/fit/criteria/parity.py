@@ -2,12 +2,12 @@
 
 With signed scores f = x − cutoff, ramp width γ and c = ½ (centered) or 0 (the paper's ramp), find
 
-    minimise    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
+    minimize    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
     subject to  0 ≤ h_i ≤ 1   and   |rate of group k − ρ| ≤ ε/2   for every group k.
 
 The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with a single unknown each:
 
-    G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cut-off
+    G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cutoff
     G_k(0) outside                               →  G_k(t_k) = the nearer edge of the band
 
 and among thresholds with the same rate the one nearest 0. The best ρ is the one at which the
@@ -22,7 +22,7 @@ its admissible multipliers. Both ends of that sum fall with ρ and are linear be
 | c      | ½ for ramp="centered", 0 for "paper"     |
 | t      | threshold − cutoff                       |
 
-A departure from the paper's notation: scores are not doubled to 2p − 1. Subtracting the cut-off can
+A departure from the paper's notation: scores are not doubled to 2p − 1. Subtracting the cutoff can
 round two different scores to one, which a tie-splitting rule (γ = 0) must tell apart; so the points
 keep the user's units and t is only ever a difference of thresholds. Costs and γ halve together.
 
@@ -104,7 +104,7 @@ def solve_parity(
 def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem) -> Solution:
     """Thresholds at which each group has a rate of its own that was chosen elsewhere.
 
-    A group whose rate is not a number stays on the classifier's own cut-off.
+    A group whose rate is not a number stays on the classifier's own cutoff.
     """
     curve = RateCurve(distribution, problem.ramp_width)
     own = np.isnan(rates)
@@ -114,7 +114,7 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem
 
 
 def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats:
-    """The rate of each group's ramp on the cut-off.
+    """The rate of each group's ramp on the cutoff.
 
     At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
     the upper end.
@@ -132,9 +132,9 @@ def _place(
     own: npt.NDArray[np.bool_],
     free: npt.NDArray[np.bool_],
 ) -> Solution:
-    """Ramps with the given rates, each as near the classifier's own cut-off as its rate allows.
+    """Ramps with the given rates, each as near the classifier's own cutoff as its rate allows.
 
-    `own` marks groups that stay on the cut-off, `free` those whose multiplier is 0.
+    `own` marks groups that stay on the cutoff, `free` those whose multiplier is 0.
     """
     distribution, n_groups = curve.distribution, len(rates)
     lowest, highest = curve.feet(rates)
@@ -163,7 +163,7 @@ def _split_ties(
 ) -> tuple[Floats, Floats]:
     """Chance τ = (r − P(x > t)) / P(x = t) of the scores equal to the threshold, and the rates.
 
-    Without such scores τ is 0, or 1 at the classifier's own cut-off, which says yes there.
+    Without such scores τ is 0, or 1 at the classifier's own cutoff, which says yes there.
     """
     above, tied = distribution.rates_above(thresholds), distribution.rates_from(thresholds)
     tied = tied - above
@@ -197,7 +197,7 @@ def _best_target(
                 # outside [0, 1] cannot bind.
                 t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
-                t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cut-off
+                t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cutoff
             total = t[0] @ shares
             moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
             sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total).tolist())
@@ -266,7 +266,7 @@ def _bracket(
     near: float,
     crossing: Callable[[float, float], float],
 ) -> tuple[float, float]:
-    """Neighbouring breakpoints in [0, 1] between which a condition begins to hold.
+    """Neighboring breakpoints in [0, 1] between which a condition begins to hold.
 
     (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
     one costs hardly less than a few dozen: first some that crowd around a guess, from near to far, then, while
@@ -275,7 +275,7 @@ def _bracket(
     """
 
     def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
-        """Neighbours among increasing places; the condition fails at left and holds at right."""
+        """Neighbors among increasing places; the condition fails at left and holds at right."""
         while places:
             step = -(-len(places) // n_tried)
             tried = places[step - 1 :: step]

@@ -4,7 +4,7 @@ A stratum is solved on its own, with the level that costs least there. For two g
 the paper's covariance criterion (Appendix D.1): a binary attribute S, strata X_k, r_k = P(S = 1 | X_k) and
 z = 1_S − r_k. With signed scores f find
 
-    minimise    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
+    minimize    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
     subject to  0 ≤ h_i ≤ 1   and   |mean of z_i h_i over X_k| ≤ ε_k   for every stratum k.
 
 The mean is the covariance of h and S in the stratum, r_k (1 − r_k) times the difference of the two rates, so

@@ -25,7 +25,7 @@ from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.scales import SCALES
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
-from fairramp.fit.outcomes import LabelledScores
+from fairramp.fit.outcomes import LabeledScores
 from fairramp.measure.audit import Selection, plain
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
@@ -125,7 +125,7 @@ class Content:
         What the groups are called.
     rows : int
         Rows that were measured.
-    weighted, labelled : bool
+    weighted, labeled : bool
         Whether they had weights and labels.
     confidence : float
         Of every interval.
@@ -134,7 +134,7 @@ class Content:
     cutoff : float
         Where the classifier says yes, in the units of the thresholds.
     settings : dict
-        The rule's settings: its ramp width in the units of the thresholds, its cut-off as a score.
+        The rule's settings: its ramp width in the units of the thresholds, its cutoff as a score.
     groups : tuple of Group
         In the rule's order.
     before : Selection
@@ -164,7 +164,7 @@ class Content:
     group_name: str
     rows: int
     weighted: bool
-    labelled: bool
+    labeled: bool
     confidence: float
     score_range: tuple[float, float]
     cutoff: float
@@ -248,7 +248,7 @@ def make_content(
         group_name=plain_name(" / ".join(rule.columns.grouped) or "group"),
         rows=int(rows.sum()),
         weighted=sample.weights is not None,
-        labelled=sample.outcomes is not None,
+        labeled=sample.outcomes is not None,
         confidence=confidence,
         score_range=(scale.lowest * units, scale.highest * units),
         cutoff=known.settings.problem.cutoff if rule.scale == "logit" else rule.cutoff,
@@ -323,7 +323,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
         columns=rule.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
-        labelled=LabelledScores.of(sample) if known.settings.needs_labels else None,
+        labeled=LabeledScores.of(sample) if known.settings.needs_labels else None,
     )
     first = fitted(replace(known.settings, max_gap=0.0))
     assert first.record is not None

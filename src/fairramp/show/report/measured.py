@@ -1,6 +1,6 @@
 """Rows as a report measures them: in points that are exact for all of its rules.
 
-    rows  →  cells (group, label)  →  one summary, refined until ramp ends and the cut-off lie in exact points
+    rows  →  cells (group, label)  →  one summary, refined until ramp ends and the cutoff lie in exact points
 
 Rates, changes and errors alike are sums over its points; no row is looked at again.
 """
@@ -93,7 +93,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Points that are as good as the rows for all of the rules, and for the cut-off."""
+    """Points that are as good as the rows for all of the rules, and for the cutoff."""
 
     place: Floats
     lower: Floats
@@ -106,7 +106,7 @@ class Measured:
 
     @classmethod
     def of(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
-        """Summarise and look closer until all ramps are exact."""
+        """Summarize and look closer until all ramps are exact."""
         sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
         # A cell of the summary is a group's rows with one outcome.
         per_group, outcomes = (1, 0) if sample.outcomes is None else (2, sample.outcomes.astype(np.intp))

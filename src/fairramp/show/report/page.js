@@ -3,7 +3,7 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const slider = document.getElementById("max-gap");
 const back = document.getElementById("back");
 const said = [...document.querySelectorAll("[data-say]")];
-const labelled = [...document.querySelectorAll("[data-label]")];
+const labeled = [...document.querySelectorAll("[data-label]")];
 const rows = [...document.querySelectorAll("#rule tbody tr")];
 const views = [];
 const noBreak = "\u00a0";
@@ -36,7 +36,7 @@ function show(at) {
     if (element.textContent !== text) element.textContent = text;
     if (element.hasAttribute("title")) element.title = digits;
   }
-  for (const element of labelled) element.setAttribute("aria-label", outcome.say[element.dataset.label][0]);
+  for (const element of labeled) element.setAttribute("aria-label", outcome.say[element.dataset.label][0]);
   slider.setAttribute("aria-valuetext", outcome.say.max_gap[0]);
   back.disabled = at === content.own;
   content.columns.forEach((column, j) => {

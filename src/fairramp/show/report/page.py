@@ -27,7 +27,7 @@ try:
 except ImportError as error:
     raise missing_extra(error.name or "jinja2") from None
 
-#: Rows of the table; more groups would make the page too large for an e-mail.
+#: Rows of the table; more groups would make the page too large for an email.
 MOST_ROWS = 600
 
 _HERE = Path(__file__).parent
@@ -80,7 +80,7 @@ def render(content: Content) -> str:
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
-        coloured=_groups(content).meaning,
+        colored=_groups(content).meaning,
         level=level(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
@@ -183,7 +183,7 @@ _CHARTS = (
         "Scores, and where the rule says yes",
         "How each group’s scores are spread, on a square-root scale so that rare scores are seen. Filled: "
         "selected. The line is the chance of a yes, from never to always; the figure is the threshold. Dashed: "
-        "the classifier’s own cut-off.",
+        "the classifier’s own cutoff.",
     ),
     (
         "rates",
@@ -272,7 +272,7 @@ def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
         ("drawn", "Decisions drawn by lot", None),
         ("accuracy", "Right decisions", _number(before.overall_accuracy, percent)),
     ]
-    return found if content.labelled else found[:-1]
+    return found if content.labeled else found[:-1]
 
 
 class _Column(NamedTuple):
@@ -305,7 +305,7 @@ def _columns(content: Content) -> list[_Column]:
         _Column("true positive rate", "share", ("after.true_positive_rate",)),
         _Column("false positive rate", "share", ("after.false_positive_rate",)),
     ]
-    return found if content.labelled else found[:-3]
+    return found if content.labeled else found[:-3]
 
 
 def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
@@ -352,7 +352,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("Largest allowed gap on the fit rows", full(s["max_gap"])),
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
-        ("Cut-off of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
+        ("Cutoff of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
         ("Groups the fit did not see", s["unseen_group"]),
         ("Rows have weights", "yes" if content.weighted else "no"),
