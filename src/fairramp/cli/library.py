@@ -379,9 +379,9 @@ def decided_table(rule: Rule, found: list[dict[str, Any]], *, decided: bool) -> 
     if decided:
         found = [row | {"selected_rate": row["selected"] / row["rows"]} for row in found]
     titles = {"rows": "n", "expected_rate": "expected_rate"}
-    titles |= {name: name for name in ("selected", "selected_rate") if decided} | {"in_ramp": "in_the_ramp"}
+    titles |= {name: name for name in ("selected", "selected_rate") if decided} | {"in_ramp": "decided_at_random"}
     counted = {title: [row[name] for row in found] for name, title in titles.items()}
-    return fairramp.Table(columns | counted, headings=named)
+    return fairramp.Table(columns | counted, headings=named, shares=("expected_rate", "selected_rate"))
 
 
 def _with_comma(column: str) -> str:

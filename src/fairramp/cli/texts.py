@@ -1,7 +1,6 @@
-"""Rows, rules, audits and checks in words and for machines: no number is over-read, and what is doubtful is said.
+"""What commands print about rows, rules, audits and checks: sentences for people, fields for JSON.
 
-A saved rule is shown with what was asked for, what decides, what the fit saw, and what that guarantees. All of it
-is in the rule's file, and no rows are read. What a rule without its record does not know is said.
+A saved rule is shown from its file alone; no rows are read.
 """
 
 import shlex
@@ -11,11 +10,11 @@ from typing import Any
 
 from fairramp.cli.render import Screen, count, refuse_if, spoken, wrapped
 from fairramp.cli.scan import Job
-from fairramp.core.cells import stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.scales import SCALES
-from fairramp.core.table import Table, one_line, percentage, with_rows
+from fairramp.core.table import one_line, with_rows
+from fairramp.core.words import exact_points, percent, percentage, points, with_interval
 from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP, doubt
@@ -27,7 +26,6 @@ from fairramp.measure.parts import Comparison
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
-from fairramp.show.sentences import comparison
 from fairramp.show.words import plain_name
 
 _SCALES = {
@@ -37,17 +35,17 @@ _SCALES = {
     "logit": "a logit; thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
 }
 _UNSEEN = {
-    "error": "is refused",
+    "error": "raises an error",
     "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
 #: What gates and checks say of each verdict.
-WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "FAILED", Verdict.UNDECIDED: "undecided"}
-#: What no certificate is about.
+WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed", Verdict.UNDECIDED: "undecided"}
+#: What certificates leave out.
 _NOT_COVERED = (
-    "The limits do not cover error rates, parts of these groups, groups that the rule does not know, or a "
-    "population that has changed: ask new rows now and then, with fairramp check or fairramp monitor. Decisions "
-    "made at random scatter a little around their rates."
+    "The limits do not cover error rates, subgroups, groups that were not in the fit, or a population that has "
+    "changed: check new rows from time to time with fairramp check or fairramp monitor. Realized rates vary a "
+    "little around these expected rates, because some decisions are made at random."
 )
 
 
@@ -56,43 +54,29 @@ def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: 
     screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}\n")
 
 
-def show_audit(
-    screen: Screen, found: Audit, columns: Columns, data: str, *, decided: bool, every: bool = False
-) -> None:
+def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
     """Show what was measured."""
     show_heading(screen, found.rows, columns, data)
+    screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
-        screen.text("\nerrors after the rule:" if found.after else "")
+        screen.text("\nErrors after the rule:\n" if found.after else "")
         screen.table(found.errors(), every=every)
     screen.text()
-    gaps = found.gaps().to_dict()
-    screen.table(Table(gaps | {"decisions": ["as given"]} if decided else gaps))
-    screen.text()
-    names = tuple(plain_name(show_label(label)) for label in found.groups)
-    strata = stratum_index(found.groups) if found.within_strata else None
-    own = f"before, yes from {found.cutoff:g} on ({'as in the rule' if found.after else '--cutoff'})"
-    for word, chosen in (("as given" if decided else own, found.before), ("after", found.after)):
-        if chosen:
-            screen.text(plain(wrapped(f"{word}: {comparison(chosen.rate, names, strata, found.rows)}")))
-    drawn = "" if found.randomized is None else f"; {found.randomized:.2%} of the decisions are drawn"
-    screen.say(f"\n{found.footing}{drawn}")
+    screen.table(found.gaps())
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
-    """1 only for what is shown; what numbers that are none leave open is 3 everywhere."""
+    """1 only if it is shown; 3 everywhere if a limit is not a number."""
     return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
 
 
-def judge(
-    screen: Screen, found: Audit, above: float | None, below: float | None, *, decided: bool
-) -> tuple[dict[str, Any], int]:
+def judge(screen: Screen, found: Audit, above: float | None, below: float | None) -> tuple[dict[str, Any], int]:
     """Say whether the gates are passed, and no more than the data show; for JSON, and the exit code."""
     gap, limits = found.gap, found.selection.gap_interval
-    own = "these decisions" if decided else "the classifier's own decisions"
+    own = "these decisions" if found.of_decisions else "the classifier's own decisions"
     whose = own if found.after is None else "the decisions after the rule"
     sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
-    measured = f"measured {gap:.4f}, limits {limits[0]:.4f} to {limits[1]:.4f}"
     gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
     verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
     codes = [
@@ -100,17 +84,19 @@ def judge(
         for (_, undecided), verdict in zip(gates, verdicts, strict=True)
     ]
     for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
+        decimals, most = _decimals(limit, *limits), exact_points(limit)
+        measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
         shown = {
-            Verdict.EXCEEDED: f"the gap of {whose} is above {limit:g} {sure} ({measured})",
-            Verdict.WITHIN: f"the gap of {whose} is at most {limit:g} {sure} ({measured})",
-            Verdict.UNDECIDED: f"the data neither show nor rule out a gap of {whose} above {limit:g} ({measured})"
-            + ("; more rows would tell" if gap > limit else "")
+            Verdict.EXCEEDED: f"the gap of {whose} is {measured}, above {most} {sure}",
+            Verdict.WITHIN: f"the gap of {whose} is {measured}, at most {most} {sure}",
+            Verdict.UNDECIDED: f"these rows cannot show whether the gap of {whose} is above {most}: {measured}"
+            + ("; more rows would help" if gap > limit else "")
             + _why_wide(found),
         }
-        unsound = f"the limits of the gap of {whose} are no numbers or do not contain it ({measured})"
+        unsound = f"the confidence limits of the gap of {whose} are not numbers or do not contain it: {measured}"
         said = shown[verdict] if sound else unsound
         if code and screen.is_quiet:  # the reason for the exit code
-            screen.warn(f"gate {WORDS[verdict].lower()}: {said}.")
+            screen.warn(f"gate {WORDS[verdict]}: {said}.")
         else:
             screen.say(f"\nGate {WORDS[verdict]}: {said}.")
     return {
@@ -125,51 +111,54 @@ def judge(
     }, 1 if 1 in codes else max(codes)
 
 
+def _decimals(limit: float, *ends: float) -> int:
+    """Decimals, one or more, at which no end of an interval looks equal to a limit that it differs from."""
+    apart = (d for d in range(1, 6) if all(end == limit or points(end, d) != points(limit, d) for end in ends))
+    return next(apart, 6)
+
+
 def _why_wide(found: Audit) -> str:
-    """Which group makes the limits of a gap so wide that hardly anything is above or below them."""
+    """The group that makes the interval of a gap wide, if it is."""
     chosen = found.selection
     if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
         return ""
     k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
-    return f"; the limits are widest for group {with_rows([(found.groups[k], found.rows[k])])}"
+    return f"; the interval is widest for group {with_rows([(found.groups[k], found.rows[k])])}"
 
 
 def plain(text: str) -> str:
-    """Without the marks that keep names apart from the words around them."""
-    return "".join(c for c in text if c not in "\u2068\u2069").replace("\u00a0", " ")
+    """A sentence of the report without the marks that isolate the direction of names."""
+    return "".join(c for c in text if c not in "\u2068\u2069")
 
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
-    """Print it; `found` is the rule's certificate, or why it has none."""
-    screen.heading(f"{rule.heading}\n")
-    screen.text(*(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
+    """Print a rule; `found` is its certificate, or the reason why it has none."""
+    screen.heading(rule.heading)
+    if record := rule.record:
+        screen.say(record.gaps)
+    screen.text("", *(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()
-    if record := rule.record:
-        most = "" if record.rates["selection"].is_exact else "at most "
-        small = [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP]
-        rare = f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}."
-        screen.say(
-            f"gap on the fit rows: {record.gap_before:.4f} before, {most}{record.gap_after:.4f} after, in "
-            "expectation",
-            *([rare] if small else []),
-            "",
-        )
+    small = (
+        [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP] if record else []
+    )
+    if small:
+        screen.say(f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}.", "")
     if isinstance(found, str) or len(rule.groups) == 1:
-        screen.say(found if isinstance(found, str) else "There is one single group, so there is no gap to bound.")
+        screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
         return
     show_certificate(screen, rule, found)
     sure = percentage(found.confidence)
-    proven = f" and at least {sure} their proven one" if found.proven is not None else ""
+    proven = f" and at least {sure} keep their proven limit" if found.proven is not None else ""
     screen.say(
-        f"\nConfidence: of rules fitted to fresh rows again and again, about {sure} keep their estimated limit"
-        f"{proven}. Limits in points are rounded up.\n",
+        f"\nConfidence means: of rules fitted to fresh samples, about {sure} keep their estimated limit{proven}. "
+        "Limits in points are rounded up.\n",
         _NOT_COVERED,
     )
 
 
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
-    """What is certified, and what helps where that is less than was asked for."""
+    """The limits of the gap, and what to do if they are above the requested gap."""
     screen.text(repr(found))
     record = rule.record
     if record is not None and record.asked is not None:
@@ -177,14 +166,14 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     kind = limit_kind(found.estimated, found.proven)
     if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
-            f"The {kind} limit is above the --max-gap of {rule.max_gap:g}, which holds on the fit rows alone. "
-            f"To keep it in the population, fit with --confidence {found.confidence:g}; fairramp rows-needed "
-            "says how many rows that takes."
+            f"The {kind} limit is above the {exact_points(rule.max_gap)} of --max-gap, which only holds on the "
+            f"fit rows. To keep it in the population, fit with --confidence {found.confidence:g}; fairramp "
+            "rows-needed says how many rows that takes."
         )
 
 
 def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
-    """The certificate of a rule, or why it has none."""
+    """The certificate of a rule, or the reason why it has none."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     try:
         return certify(rule, confidence)
@@ -195,23 +184,25 @@ def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
 def _facts(rule: Rule) -> list[tuple[str, str]]:
     record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
-    goal = f"selection rates at most {rule.max_gap:.4g} apart" if rule.max_gap else "equal selection rates"
+    goal = (
+        f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
+    )
     if record and record.asked:
         goal += " on the fit rows"
     if record:
-        goal += f", target rate {record.target if isinstance(record.target, str) else format(record.target, 'g')}"
+        goal += f", target rate {record.target if isinstance(record.target, str) else percent(record.target)}"
     place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
-    ramp = f"on a ramp {width} wide, {place} the threshold, where the chance of a yes rises evenly"
+    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of a yes rises from 0 to 1"
     facts = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
-        f"from {rule.cutoff:g} on",
-        "groups": f"{_columns(columns.groups)}; one that the fit did not see {unseen}",
+        f"at {rule.cutoff:g} or above",
+        "groups": f"{_columns(columns.groups)}; a group that was not in the fit {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
-        "note": "; ".join(record.notes(rule.max_gap)) if record else None,
-        "by lot": "only for a score equal to the threshold" if rule.is_hard else ramp,
+        "note": " ".join(record.notes(rule.max_gap)) if record else None,
+        "random": "only at a score equal to the threshold" if rule.is_hard else ramp,
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",
         "data": f"fingerprint {record.fingerprint}" if record else None,
@@ -221,17 +212,17 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
 
 def _columns(names: Any) -> str:
     several = "s" if names and len(names) > 1 else ""
-    return f"column{several} {', '.join(names)}" if names else "name of the column not known"
+    return f"column{several} {', '.join(names)}" if names else "column name unknown"
 
 
 def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
-        return "not known: there is no record of the fit, its rows and its rates"
+        return "unknown: the rule has no record of its fit"
     rows, rates = count(sum(record.rows), "row"), record.rates["selection"]
     how = {
         f"to {rows}{' with weights' if record.weighted else ''}": True,
-        f"in bins: a rate after is right to {max(rates.error):.1e}": not rates.is_exact,
+        f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
         "on cross-fitted scores": record.cross_fitted,
         "by stochastic gradient descent": record.solver == "sgd",
         f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
@@ -347,7 +338,7 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
 
 
 def turned(scale: str | None) -> str:
-    """What to pass instead of scores that mean no when they are high."""
+    """What to pass instead of scores for which high is bad."""
     return {"percent": "100 - score", "signed": "-score", "logit": "-score"}.get(scale or "", "1 - score")
 
 
@@ -365,10 +356,9 @@ def warn_direction(screen: Screen, job: Job, scale: str | None) -> None:
         )
         instead = shlex.quote(good[0][0]) if len(good) == 1 else "the good one"
         screen.warn(
-            f"the scores run against the labels: their mean is {yes:.4g} where the label is yes and {no:.4g} "
-            "where it is no, but a higher score must mean yes; if a high score is bad (a risk), pass "
-            f"{turned(scale)}; or, if the label that counts as yes is the bad outcome (a default), pass "
-            f"--positive {instead}."
+            f"scores are lower where the label is yes: their mean is {yes:.4g} there and {no:.4g} elsewhere, but "
+            f"a higher score must mean yes. If a high score is bad (a risk), pass {turned(scale)}. If the "
+            f"label that counts as yes is the bad outcome (a default), pass --positive {instead}."
         )
 
 
@@ -377,17 +367,17 @@ def _listed(groups: list[tuple[Any, int]]) -> str:
 
 
 def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
-    """Groups that are alone, small, or unknown to the rule, which refuses them if it has to."""
+    """Warn about single, small and unknown groups; reject unknown ones if the rule does."""
     known = set(map(label_key, rule.groups if rule else ()))
     unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
     if rule is not None and unknown:
         _refuse_unknown(rule, unknown)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
         rows = count(sum(n for _, n in unknown), "row")
-        screen.warn(f"{rows} of groups not seen in the fit get {how}: {_listed(unknown)}.")
+        screen.warn(f"{rows} of groups that were not in the fit get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
-        f"there is one single group, {show_label(found[0][0])}: nothing to compare.",
+        f"there is one group, {show_label(found[0][0])}: nothing to compare.",
         when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
     )
     small = [pair for pair in found if pair[1] < SMALL_GROUP]
@@ -399,18 +389,20 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
 
 
 def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
-    """Refuse groups if the rule does, with those that they were probably meant as."""
+    """Reject unknown groups if the rule does, and suggest the groups that were probably meant."""
     known = list(map(show_label, rule.groups))
     spellings = {_spelling(label): label for label in known}
     new = [show_label(label) for label, _ in unknown[:10]]
     near = {label: spellings[_spelling(label)] for label in new if _spelling(label) in spellings}
-    guess = f" Is {', '.join(f'{label!r} meant as {name!r}' for label, name in near.items())}?" if near else ""
+    guess = (
+        f" Did you mean {', '.join(f'{name!r} (for {label!r})' for label, name in near.items())}?" if near else ""
+    )
     if any(unicodedata.normalize("NFC", label) == name for label, name in near.items()):
-        guess += " Their accents are written as characters of their own; normalize them to NFC."
+        guess += " Their accents are separate characters: normalize them to NFC."
     refuse_if(
         rule.unseen_group == "error",
-        "Groups not seen in the fit: {unknown}; the rule knows {known}{more}.{guess} Correct them, or fit "
-        "again on rows that have them, or fit again with --unseen-group {policies} to decide them too",
+        "Groups that were not in the fit: {unknown}; the rule has {known}{more}.{guess} Correct them, fit again "
+        "on rows that include them, or fit again with --unseen-group {policies}",
         unknown=_listed(unknown),
         known=", ".join(known[:10]),
         more=", …" if len(known) > 10 else "",
@@ -420,13 +412,15 @@ def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
 
 
 def _spelling(label: str) -> str:
-    """What labels have in common that look alike: accents in one or two characters, case, spaces."""
+    """A label without what makes similar labels differ: case, spaces, and how accents are encoded."""
     return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
 def warn_duplicates(screen: Screen, job: Job) -> None:
-    """Rows that share an id."""
+    """Warn about rows that share an id."""
     ((extra,),) = job.source.ask(f"count(*) - count(DISTINCT {job.source.find(str(job.columns.id), '--id')})")
     if extra:
         many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
-        screen.warn(f"{many} the id of another row in {job.columns.id!r}; rows with the same id share one draw.")
+        screen.warn(
+            f"{many} the id of another row in {job.columns.id!r}; rows with the same id share a random draw."
+        )

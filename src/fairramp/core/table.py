@@ -4,8 +4,9 @@ Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_a
 """
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+import textwrap
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from fairramp.core.checks import library
 from fairramp.core.labels import show_label
+from fairramp.core.words import number, percent, percentage, points, upward_points, with_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -26,44 +28,66 @@ _SHOWN = 8
 _LONGEST = 32
 #: Shortest that a name is cut to; longer than any number.
 _SHORTEST = 12
-#: Numbers up to this are rounding, and shown as 0.
-_NOTHING = 1e-9
+#: Columns of a page of text.
+PAGE = 80
 
 
 class Table:
     """Named columns of equal length, read-only.
 
+    Its text merges columns that belong together: `rate`, `rate_low` and `rate_high` become 7.7% [7.2%, 8.3%]
+    under the heading "rate (95% CI)"; `ramp_from` and `ramp_to` become 0.2285 to 0.2385 under "ramp".
+
     Parameters
     ----------
     columns : mapping of str to sequence
-        What the table holds.
+        The data.
     decimals : int, default 4
-        Digits after the point in its text; the numbers themselves are not rounded.
+        Decimals of plain numbers in its text; the data are not rounded.
     headings : mapping of str to str, optional
-        What its text calls some columns.
+        Headings that differ from the names of the columns.
+    shares : collection of str, optional
+        Columns shown as percentages.
+    gaps : collection of str, optional
+        Columns shown in percentage points.
+    limits : collection of str, optional
+        Columns shown in percentage points, rounded up.
+    confidence : float, default 0.95
+        Confidence of the intervals.
 
     Examples
     --------
     >>> from fairramp import Table
-    >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]})
+    >>> table = Table({"group": ["A", "B"], "rate": [0.25, 0.5]}, shares=["rate"])
     >>> table["rate"].max()
     np.float64(0.5)
     >>> print(table)
-    group    rate
-    -----  ------
-    A      0.2500
-    B      0.5000
+    group   rate
+    -----  -----
+    A      25.0%
+    B      50.0%
     """
 
     def __init__(
-        self, columns: Mapping[str, Any], decimals: int = 4, headings: Mapping[str, str] | None = None
+        self,
+        columns: Mapping[str, Any],
+        decimals: int = 4,
+        headings: Mapping[str, str] | None = None,
+        *,
+        shares: Collection[str] = (),
+        gaps: Collection[str] = (),
+        limits: Collection[str] = (),
+        confidence: float = 0.95,
     ) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
         if len(set(map(len, self._columns.values()))) > 1:
             raise ValueError("The columns of a table must have one length.")
         self._decimals = decimals
-        words = {name: name.split("_") for name in self._columns}
-        self._headings = words | {name: [one_line(text)] for name, text in (headings or {}).items()}
+        forms: list[tuple[Callable[[float], str], Collection[str]]]
+        forms = [(percent, shares), (points, gaps), (upward_points, limits)]
+        self._forms = {name: form for form, names in forms for name in names}
+        self._level = percentage(confidence)
+        self._headings = {name: one_line(text) for name, text in (headings or {}).items()}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -156,32 +180,57 @@ class Table:
         """Whether its text leaves the middle out."""
         return len(self) > 2 * _SHOWN + 1
 
+    def _shown(self) -> dict[str, list[str]]:
+        """The columns of its text: a heading, and the names of the columns that are merged under it."""
+        shown: dict[str, list[str]] = {}
+        merged: set[str] = set()
+        for name in self._columns:
+            ends = [f"{name}_low", f"{name}_high"]
+            stem = name.removesuffix("_from")
+            heading = self._headings.get(name, name.replace("_", " "))
+            if name in merged:
+                continue
+            if self._columns.keys() >= {*ends}:
+                shown[f"{heading} ({self._level} CI)"] = [name, *ends]
+                merged |= {*ends}
+            elif stem != name and f"{stem}_to" in self._columns:
+                shown[self._headings.get(stem, stem.replace("_", " "))] = [name, f"{stem}_to"]
+                merged.add(f"{stem}_to")
+            else:
+                shown[heading] = [name]
+        return shown
+
     def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
         """Texts row by row, the middle of a long table left out, and which columns are numbers."""
-        columns, text, cut = self._columns.values(), self._text, self.is_cut and not every
-        texts = [
-            [*map(text, v[:_SHOWN]), "…", *map(text, v[-_SHOWN:])] if cut else list(map(text, v)) for v in columns
-        ]
-        return [list(row) for row in zip(*texts, strict=True)], [values.dtype != object for values in columns]
+        shown, n, cut = self._shown(), len(self), self.is_cut and not every
+        seats = [*range(_SHOWN), *range(n - _SHOWN, n)] if cut else range(n)
+        rows = [[self._merged(names, i) for names in shown.values()] for i in seats]
+        if cut:
+            rows.insert(_SHOWN, ["…"] * len(shown))
+        return rows, [self._columns[names[0]].dtype != object for names in shown.values()]
 
-    def _text(self, value: Any) -> str:
+    def _merged(self, names: Sequence[str], i: int) -> str:
+        """The text of one cell."""
+        texts = [self._text(names[0], self._columns[name][i]) for name in names]
+        match texts:
+            case [value, low, high]:
+                return with_interval(value, low, high)
+            case [start, end]:
+                return f"{start} to {end}"
+        return texts[0]
+
+    def _text(self, column: str, value: Any) -> str:
         if isinstance(value, np.floating):
-            if np.isnan(value):  # nothing to tell
-                return "–"
-            rounded = f"{value:,.{self._decimals}f}"
-            if float(rounded.replace(",", "")) != 0:
-                return rounded
-            if abs(value) <= _NOTHING:
-                return rounded.lstrip("-")
-            least = f"{10.0**-self._decimals:.{self._decimals}f}"
-            return f"<{least}" if value > 0 else f">-{least}"
-        # What stands in a column of objects is a name, also if it is a number.
+            form = self._forms.get(column, partial(number, decimals=self._decimals))
+            return form(float(value))
+        # Objects are names, even if they are numbers.
         return f"{value:,}" if isinstance(value, np.integer) else _spelled(value)
 
     def text(self, width: int | None = None, *, every: bool = False) -> str:
-        """Text of the table; names are cut as far as a `width` asks for, and numbers never.
+        """Format the table as text.
 
-        Of a long table it has the first and last rows, or `every` row.
+        Headings are stacked where one line would be wider than 80 columns. With a `width`, names are shortened as
+        far as needed; numbers never are. A long table shows its first and last rows, or `every` row.
 
         Examples
         --------
@@ -191,17 +240,28 @@ class Table:
         --------------  ------
         a very long n…  0.2500
         """
-        for longest in range(_LONGEST, _SHORTEST, -1):
-            text = self._lines(longest, every)
-            if width is None or max(map(len, text.split("\n"))) <= width:
-                break
+        text = self._lines(_LONGEST, every, stacked=False)
+        if _width(text) > (width or PAGE):
+            text = self._lines(_LONGEST, every, stacked=True)
+        if width is not None:
+            for longest in range(_LONGEST - 1, _SHORTEST, -1):
+                if _width(text) <= width:
+                    break
+                text = self._lines(longest, every, stacked=True)
         return text
 
-    def _lines(self, longest: int, every: bool) -> str:
+    def _lines(self, longest: int, every: bool, *, stacked: bool) -> str:
         rows, numeric = self._cells(every)
-        rows = [[_shortened(cell, longest) for cell in row] for row in rows]
-        words = ([_shortened(word, longest) for word in self._headings[name]] for name in self._columns)
-        header = list(zip_longest(*words, fillvalue=""))
+
+        def cut(cells: Sequence[str]) -> list[str]:
+            return [c if right else _shortened(c, longest) for c, right in zip(cells, numeric, strict=True)]
+
+        shown = list(self._shown())
+        columns = zip(shown, zip(*rows, strict=True), strict=True) if rows else ((name, ()) for name in shown)
+        headings = [_stack(name, cells) if stacked else [name] for name, cells in columns]
+        tallest = max(map(len, headings), default=0)
+        lines = [[""] * (tallest - len(heading)) + heading for heading in headings]
+        header, rows = list(map(cut, zip(*lines, strict=True))), list(map(cut, rows))
         widths = [max(map(len, column)) for column in zip(*header, *rows, strict=True)]
 
         def line(cells: Sequence[str]) -> str:
@@ -223,7 +283,7 @@ class Table:
                 for t, a in zip(texts, align, strict=True)
             )
 
-        header = cells("th", [" ".join(self._headings[name]) for name in self._columns])
+        header = cells("th", list(self._shown()))
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -235,9 +295,9 @@ def notebook_html(*parts: "Table | str") -> str:
     )
 
 
-def percentage(share: float) -> str:
-    """A share in percent with all its digits: 99.9% confidence is not 100%."""
-    return f"{100 * share:.10g}%"
+def wrapped(text: str) -> str:
+    """A sentence in lines of at most 80 characters."""
+    return textwrap.fill(text, PAGE, break_long_words=False, break_on_hyphens=False)
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
@@ -267,6 +327,17 @@ def with_rows(
         form.format(spelled(label), f"{n:,} row{'' if n == 1 else 's'}") for label, n in groups[:most]
     )
     return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
+
+
+def _stack(heading: str, cells: Sequence[str]) -> list[str]:
+    """A heading in lines as short as its column allows; "(95% CI)" stays whole."""
+    whole = heading.replace("% CI)", "%\u00a0CI)")
+    widest = max(map(len, [*cells, *whole.split(" ")]))
+    return [line.replace("\u00a0", " ") for line in textwrap.wrap(whole, widest)]
+
+
+def _width(text: str) -> int:
+    return max(map(len, text.split("\n")))
 
 
 def _shortened(text: str, longest: int) -> str:

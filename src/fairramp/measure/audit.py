@@ -23,12 +23,14 @@ from fairramp.core.cells import cell_columns, largest_gap, stratum_index, worst_
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
-from fairramp.core.labels import Label
-from fairramp.core.table import Table, notebook_html, percentage
+from fairramp.core.labels import Label, show_label
+from fairramp.core.table import Table, notebook_html, one_line, wrapped
+from fairramp.core.words import percent
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
+from fairramp.measure.comparison import comparison
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
@@ -87,20 +89,22 @@ class Audit(Drawn):
     after : Selection or None
         The rule's, where one was given.
     changed_to_yes, changed_to_no : tuple of float, or None
-        Share of each group whose decision the rule turns round, in expectation.
+        Expected share of each group whose decision the rule changes.
     randomized : float or None
-        Share of all rows whose decision is drawn.
+        Share of all rows that are decided at random.
     calibration_error : tuple of float, or None
-        How far scores are off on average, as far as held-out rows show, where labels are known: near 0 for
+        Mean distance of scores from the truth that held-out rows confirm, where labels are known: near 0 for
         calibrated scores, even with few rows.
     confidence : float
         Of every interval.
     within_strata : bool
         Whether groups were compared within strata; then `groups` are (stratum, group).
     weighted : bool
-        Whether rows had weights; then intervals rest on effective rows and are more approximate.
+        Whether rows had weights; intervals then use effective rows and are more approximate.
     cutoff : float
-        The classifier's own decision is yes from this score on.
+        The classifier's own decision is yes at this score or above.
+    of_decisions : bool
+        Whether the scores were 0/1 decisions, and no rule was given.
 
     Examples
     --------
@@ -124,21 +128,29 @@ class Audit(Drawn):
     within_strata: bool = False
     weighted: bool = False
     cutoff: float = 0.5
+    of_decisions: bool = False
 
-    @property
-    def footing(self) -> str:
-        """What the intervals rest on, in a few words.
+    def sentences(self) -> list[str]:
+        """Selection rates that are furthest apart, before and after, and what the numbers rest on.
 
         Examples
         --------
         >>> import fairramp
-        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).footing
-        'limits at 95% confidence'
-        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], sample_weight=[1, 2, 3, 4]).footing
-        'rows are weighted; limits at about 95% confidence'
+        >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).sentences()
+        ['Selection rate: B 100.0% of 2 rows, A 50.0% of 2 rows (2.0 times as high).']
         """
-        sure = f"{percentage(self.confidence)} confidence"
-        return f"rows are weighted; limits at about {sure}" if self.weighted else f"limits at {sure}"
+        names = [one_line(show_label(label)) for label in self.groups]
+        strata = stratum_index(self.groups) if self.within_strata else None
+        what = "Selection rate"
+        before = what if self.of_decisions else f"{what} before (yes at {self.cutoff:g} or above)"
+        found = [comparison(self.before.rate, names, strata, self.rows, before)]
+        if self.after is not None:
+            found.append(comparison(self.after.rate, names, strata, self.rows, f"{what} after"))
+        if self.randomized is not None:
+            found.append(f"Decided at random: {percent(self.randomized)} of the rows.")
+        if self.weighted:
+            found.append("Rows are weighted, so the confidence intervals are approximate.")
+        return found
 
     @property
     def selection(self) -> Selection:
@@ -163,19 +175,18 @@ class Audit(Drawn):
         >>> import fairramp
         >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
         >>> print(found.table())
-        group  n    rate    rate    rate
-                            from      to
-        -----  -  ------  ------  ------
-        A      2  0.5000  0.0945  0.9055
-        B      2  1.0000  0.3424  1.0000
+        group  n           rate (95% CI)
+        -----  -  ----------------------
+        A      2     50.0% [9.5%, 90.5%]
+        B      2  100.0% [34.2%, 100.0%]
         """
         s = self.selection
         return self._per_group(
             n=self.rows,
             rate_before=self.before.rate if self.after else None,
             rate=s.rate,
-            rate_from=s.lower,
-            rate_to=s.upper,
+            rate_low=s.lower,
+            rate_high=s.upper,
             changed_to_yes=self.changed_to_yes,
             changed_to_no=self.changed_to_no,
         )
@@ -183,7 +194,11 @@ class Audit(Drawn):
     def _per_group(self, **columns: Any) -> Table:
         """A table of those columns that are known."""
         known = {name: values for name, values in columns.items() if values is not None}
-        return Table(cell_columns(self.groups, stratified=self.within_strata) | known)
+        return Table(
+            cell_columns(self.groups, stratified=self.within_strata) | known,
+            shares=known,
+            confidence=self.confidence,
+        )
 
     def errors(self) -> Table:
         """Accuracy, error rates and calibration of each group; needs labels.
@@ -225,21 +240,22 @@ class Audit(Drawn):
         --------
         >>> import fairramp
         >>> found = fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], labels=[0, 1, 0, 1])
-        >>> found.gaps()["impact_ratio"].tolist()
+        >>> found.gaps()["ratio"].tolist()
         [0.5]
         """
         found = [s for s in (self.before, self.after) if s is not None]
         columns: dict[str, list[Any]] = {
-            "decisions": ["before", "after"][: len(found)],
+            "decisions": ["as given"] if self.of_decisions else ["before", "after"][: len(found)],
             "gap": [s.gap for s in found],
-            "gap_from": [s.gap_interval[0] for s in found],
-            "gap_to": [s.gap_interval[1] for s in found],
-            "impact_ratio": [s.ratio for s in found],
-            "ratio_from": [s.ratio_interval[0] for s in found],
-            "ratio_to": [s.ratio_interval[1] for s in found],
+            "gap_low": [s.gap_interval[0] for s in found],
+            "gap_high": [s.gap_interval[1] for s in found],
+            "ratio": [s.ratio for s in found],
+            "ratio_low": [s.ratio_interval[0] for s in found],
+            "ratio_high": [s.ratio_interval[1] for s in found],
             "accuracy": [s.overall_accuracy for s in found],
         }
-        return Table({name: values for name, values in columns.items() if values[0] is not None})
+        known = {name: values for name, values in columns.items() if values[0] is not None}
+        return Table(known, decimals=3, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self._parts()))
@@ -249,12 +265,10 @@ class Audit(Drawn):
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of."""
-        parts: list[Table | str] = [self.table()]
+        parts: list[Table | str] = ["\n".join(map(wrapped, self.sentences())), self.table()]
         if self.selection.accuracy is not None:
-            parts += [*(["errors after the rule:"] if self.after else []), self.errors()]
-        drawn = "" if self.randomized is None else f"; {self.randomized:.2%} of the decisions are drawn"
-        last = f"before: yes from {self.cutoff:g} on\n{self.footing}{drawn}"
-        return [*parts, self.gaps(), last]
+            parts += [*(["Errors after the rule:"] if self.after else []), self.errors()]
+        return [*parts, self.gaps()]
 
 
 def audit(
@@ -353,6 +367,7 @@ def audit(
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
+        of_decisions=rule is None and bool(((sample.scores == 0) | (sample.scores == 1)).all()),
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         **more,
     )

@@ -14,8 +14,6 @@ Independent fit rows that the model was not trained on are always assumed. Refer
 2021, Theorem 1.
 """
 
-import math
-import textwrap
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,8 @@ import numpy as np
 from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label
-from fairramp.core.table import Table, notebook_html, percentage, with_rows
+from fairramp.core.table import Table, notebook_html, with_rows, wrapped
+from fairramp.core.words import percentage, upward_points
 from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed
@@ -53,36 +52,18 @@ _SOURCES = {
 }
 
 
-def upward_points(gap: float) -> str:
-    """A limit in percentage points, rounded up, because a limit rounded down may not hold.
-
-    >>> upward_points(0.02801), upward_points(0.05)
-    ('2.9 points', '5.0 points')
-    """
-    return f"{math.ceil(round(1000 * gap, 6)) / 10:.1f} points"
-
-
 @dataclass(frozen=True)
 class Spelling:
-    """How the sentences of certificates and checks spell numbers and names: as plain text, unless told otherwise.
+    """How the sentences of certificates and checks spell names: as plain text by default.
 
     Attributes
     ----------
-    level : callable
-        A confidence.
-    gap : callable
-        A gap.
-    limit : callable
-        A limit of a gap.
     groups : callable
         Groups with their rows.
     group : str
-        What stands before a single group.
+        Text before a single group.
     """
 
-    level: Callable[[float], str] = percentage
-    gap: Callable[[float], str] = lambda gap: f"{100 * gap:.1f} points"
-    limit: Callable[[float], str] = upward_points
     groups: Callable[[Sequence[tuple[Label, int]]], str] = with_rows
     group: str = "group "
 
@@ -150,14 +131,14 @@ class Certificate:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, target_rate=0.2)
         >>> print(rule.certificate().table())
-        bound                  limit  proven  from
-        --------------------  ------  ------  ------------------------------
-        beta                  0.0108  no      law of the threshold's rank
-        pairs                 0.0218  yes     both deviations of a pair
-        kl                    0.0225  yes     Chernoff's bound per group
-        dkw                   0.0280  yes     Dvoretzky-Kiefer-Wolfowitz
-        theorem_1_as_printed  0.2604  no      the paper as printed, all rows
-        theorem_1             0.4302  yes     the paper, smallest group
+        bound                       limit  proven  from
+        --------------------  -----------  ------  ------------------------------
+        beta                   1.1 points  no      law of the threshold's rank
+        pairs                  2.2 points  yes     both deviations of a pair
+        kl                     2.3 points  yes     Chernoff's bound per group
+        dkw                    2.9 points  yes     Dvoretzky-Kiefer-Wolfowitz
+        theorem_1_as_printed  26.1 points  no      the paper as printed, all rows
+        theorem_1             43.1 points  yes     the paper, smallest group
         """
         return Table(
             {
@@ -165,10 +146,11 @@ class Certificate:
                 "limit": [b.limit for b in self.bounds],
                 "proven": ["yes" if b.is_theorem else "no" for b in self.bounds],
                 "from": [_SOURCES[b.name] for b in self.bounds],
-            }
+            },
+            limits=["limit"],
         )
 
-    def limits(self, spelled: Spelling = PLAIN) -> str:
+    def limits(self) -> str:
         """Both limits in a few words, without their confidence.
 
         Examples
@@ -179,13 +161,13 @@ class Certificate:
         estimated limit 1.1 points, proven limit 2.2 points
         """
         if self.proven is None:
-            return f"estimated limit {spelled.limit(self.estimated)}, no proven limit with weights"
+            return f"estimated limit {upward_points(self.estimated)}, no proven limit with weights"
         proven = (
-            f"proven limit {spelled.limit(self.proven)}" if self.proven < 1 else "too few rows for a proven limit"
+            f"proven limit {upward_points(self.proven)}" if self.proven < 1 else "too few rows for a proven limit"
         )
         if self.estimated == self.proven:
             return proven
-        return f"estimated limit {spelled.limit(self.estimated)}, {proven}"
+        return f"estimated limit {upward_points(self.estimated)}, {proven}"
 
     def sentences(self, spelled: Spelling = PLAIN) -> list[str]:
         """The limits, what makes them approximate, and what makes them wide where they are.
@@ -199,21 +181,21 @@ class Certificate:
         Gap in the population: estimated limit 1.1 points, proven limit 2.2 points (95% confidence).
         """
         which = "Largest gap within a stratum" if self.within_strata else "Gap"
-        sure = f"{spelled.level(self.confidence)} confidence"
+        sure = f"{percentage(self.confidence)} confidence"
         if self.estimated >= 1:
             return [f"{which} in the population: these rows set no limit at {sure}."]
-        found = [f"{which} in the population: {self.limits(spelled)} ({sure})."]
+        found = [f"{which} in the population: {self.limits()} ({sure})."]
         if self.estimated != self.proven:
             reasons = next(b.why_not for b in self.bounds if b.limit == self.estimated)
             found.append(f"The estimated limit is approximate because of {listed(reasons)}.")
         if self.widest_for is not None:
             found.append(f"Widest for {spelled.group}{spelled.groups([self.widest_for])}.")
         if (rest := self.rest) is not None:
-            found[-1] += f" {without(self.left_out, spelled)}: {rest.limits(spelled)} between the others."
+            found[-1] += f" {without(self.left_out, spelled)}: {rest.limits()} between the others."
         return found
 
     def __repr__(self) -> str:
-        return "\n".join(textwrap.fill(part, 80) for part in (*self.sentences(), self.assumptions))
+        return "\n".join(map(wrapped, (*self.sentences(), self.assumptions)))
 
     def _repr_html_(self) -> str:
         return notebook_html(*self.sentences(), self.assumptions, self.table())

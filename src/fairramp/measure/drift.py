@@ -10,7 +10,6 @@ left without a few small ones. The new rows' δ is shared between the parts. Row
 know are left out. What such rows can find is computed in `measure.power`.
 """
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,7 +22,8 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, one_line, percentage
+from fairramp.core.table import Table, notebook_html, one_line, wrapped
+from fairramp.core.words import percent, percentage, upward_points
 from fairramp.errors import warn
 from fairramp.measure.certificate import PLAIN, Spelling
 from fairramp.measure.means import mean_chances
@@ -65,6 +65,8 @@ class Check:
         What the sentence says: of all groups, and of those without a few small ones; with strata, of the one.
     within_strata : bool
         Whether the rule equalizes within strata.
+    confidence : float
+        Confidence of the intervals.
     false_alarm_rate : float
         Probability at most of `has_drifted` while nothing has changed.
 
@@ -93,6 +95,7 @@ class Check:
     missing: tuple[Label, ...]
     comparisons: tuple[Comparison, ...]
     within_strata: bool
+    confidence: float
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
 
@@ -121,9 +124,10 @@ class Check:
     def table(self) -> Table:
         """One row per group: its rows, its expected rate on the fit rows and on these, and what would be found.
 
-        `now_from` and `now_to` are confidence limits of each rate. If a group alone drifts to a rate of at most
-        `found_below` or at least `found_above`, and the others stay as in the fit, this many rows find it nine
-        times in ten; NaN, printed as –, where even 0 or 1 is missed more often. Simulated with a fixed seed.
+        `new_rate_low` and `new_rate_high` are confidence limits of each rate. If one group drifts to a rate of
+        at most `detectable_below` or at least `detectable_above` while the others stay as in the fit, this many
+        rows detect it nine times in ten. NaN, shown as –, means that even a rate of 0 or 1 is missed more often.
+        Simulated with a fixed seed.
 
         Examples
         --------
@@ -131,24 +135,26 @@ class Check:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.check(data.score[12000:], data.sex[12000:]).table())
-        group       n    rate    rate     now     now   found   found
-                         then     now    from      to   below   above
-        ------  -----  ------  ------  ------  ------  ------  ------
-        Female  4,118  0.2000  0.2051  0.1931  0.2177  0.1594  0.2430
-        Male    8,303  0.2000  0.2075  0.1989  0.2163  0.1576  0.2430
+                         fit                        detectable  detectable
+        group       n   rate     new rate (95% CI)       below       above
+        ------  -----  -----  --------------------  ----------  ----------
+        Female  4,118  20.0%  20.5% [19.3%, 21.8%]       15.9%       24.3%
+        Male    8,303  20.0%  20.7% [19.9%, 21.6%]       15.8%       24.3%
         """
         below, above = self._detectable
         return Table(
             cell_columns(self.groups, stratified=self.within_strata)
             | {
                 "n": self.rows,
-                "rate_then": self.rates_then,
-                "rate_now": self.rates,
-                "now_from": self.lower,
-                "now_to": self.upper,
-                "found_below": below,
-                "found_above": above,
-            }
+                "fit_rate": self.rates_then,
+                "new_rate": self.rates,
+                "new_rate_low": self.lower,
+                "new_rate_high": self.upper,
+                "detectable_below": below,
+                "detectable_above": above,
+            },
+            shares=("fit_rate", "new_rate", "detectable_below", "detectable_above"),
+            confidence=self.confidence,
         )
 
     def sentence(self, spelled: Spelling = PLAIN) -> str:
@@ -172,7 +178,7 @@ class Check:
         return notebook_html(*self.sentences(), self.table())
 
     def __repr__(self) -> str:
-        return "\n".join(textwrap.fill(part, 80) for part in self.sentences())
+        return "\n".join(map(wrapped, self.sentences()))
 
     def sentences(self) -> list[str]:
         """What its text consists of: the verdict with its numbers, and how often that is wrong.
@@ -191,7 +197,7 @@ class Check:
         if self.pair is not None:
             now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
             far = ((label, *now[label_key(label)]) for label in self.pair)
-            shown = (f"{one_line(show_label(label))} {100 * rate:.1f}% of {n:,} rows" for label, rate, n in far)
+            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} rows" for label, rate, n in far)
             first += f" Furthest apart: {', '.join(shown)}."
         if self.missing:
             none = ", ".join(one_line(show_label(label)) for label in self.missing[:5])
@@ -200,7 +206,7 @@ class Check:
         if len(self.groups) > 1:
             gap = self.detectable_gap
             second += (
-                f" This many rows find a gap of {PLAIN.limit(gap)} nine times in ten, whichever group drifts."
+                f" This many rows find a gap of {upward_points(gap)} nine times in ten, whichever group drifts."
                 if np.isfinite(gap)
                 else " These rows are too few to find a drift of every group nine times in ten."
             )
@@ -264,6 +270,7 @@ def check(
         missing=missing,
         comparisons=(decided,) if rule.stratified else tuple(found),
         within_strata=rule.stratified,
+        confidence=confidence,
         # Limits of strata hold together; that of the groups without a few small ones is a second limit.
         false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
         _compared=Compared(

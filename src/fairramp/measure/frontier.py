@@ -16,7 +16,8 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import label_key
-from fairramp.core.table import Table, percentage
+from fairramp.core.table import Table
+from fairramp.core.words import percent, points
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
@@ -52,11 +53,10 @@ class Frontier(Drawn):
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
     >>> print(fairramp.frontier(data.score, data.sex, data.label, max_gaps=[0, 0.1]).table())
-       max     gap  accuracy  accuracy  accuracy  lowest  highest
-       gap                        from        to    rate     rate
-    ------  ------  --------  --------  --------  ------  -------
-    0.0000  0.0000    0.8377    0.8331    0.8423  0.1630   0.1630
-    0.1000  0.1000    0.8518    0.8473    0.8562  0.1040   0.2040
+        max gap          gap     accuracy (95% CI)  lowest rate  highest rate
+    -----------  -----------  --------------------  -----------  ------------
+     0.0 points   0.0 points  83.8% [83.3%, 84.2%]        16.3%         16.3%
+    10.0 points  10.0 points  85.2% [84.7%, 85.6%]        10.4%         20.4%
     """
 
     max_gaps: tuple[float, ...]
@@ -87,26 +87,30 @@ class Frontier(Drawn):
                 "max_gap": self.max_gaps,
                 "gap": self.gaps,
                 "accuracy": self.accuracies,
-                "accuracy_from": self.lower,
-                "accuracy_to": self.upper,
+                "accuracy_low": self.lower,
+                "accuracy_high": self.upper,
                 "lowest_rate": self.lowest_rates,
                 "highest_rate": self.highest_rates,
-            }
+            },
+            gaps=("max_gap", "gap"),
+            shares=("accuracy", "lowest_rate", "highest_rate"),
+            confidence=self.confidence,
         )
 
     @property
     def heading(self) -> str:
-        """What its table is about, in a line."""
-        where = "in-sample: on the fit rows themselves" if self.is_in_sample else "on validation rows"
-        return f"Accuracy against gap, {where}; {percentage(self.confidence)} bands"
+        """The subject of its table, in a line."""
+        return f"Accuracy against gap, {'on the fit rows' if self.is_in_sample else 'on validation rows'}."
 
     @property
     def own(self) -> str:
         """The classifier's own decisions, in a line."""
-        return f"the classifier's own decisions: gap {self.own_gap:.4f}, accuracy {self.own_accuracy:.4f}"
+        return (
+            f"The classifier's own decisions: gap {points(self.own_gap)}, accuracy {percent(self.own_accuracy)}."
+        )
 
     def __repr__(self) -> str:
-        return f"{self.heading}\n\n{self.table()}\n\n{self.own}"
+        return f"{self.heading}\n{self.own}\n\n{self.table()}"
 
 
 def frontier(

@@ -13,7 +13,6 @@ so that no hard decisions but constant ones are unbiased in every part of the ro
 why groups have to be named before they can be made equal. Reference: Alabdulmohsin and Lucic 2021, Appendix D.2.
 """
 
-import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.curve import Floats
-from fairramp.core.table import Table
+from fairramp.core.table import Table, wrapped
 from fairramp.measure.bounds import impossibility_bound, split_rows
 
 #: A membership this close to its mean is at it: the mean is rounded. Either side would do for such a row.
@@ -79,10 +78,10 @@ class HiddenSplit:
         --------
         >>> import fairramp
         >>> print(fairramp.hidden_split([1, 0, 1, 0], [1, 1, 0, 0]).table())
-        side     n   share    rate  covariance
-        -------  -  ------  ------  ----------
-        against  2  0.5000  0.5000     -0.2500
-        along    2  0.5000  0.5000      0.2500
+        side     n  share   rate  covariance
+        -------  -  -----  -----  ----------
+        against  2  50.0%  50.0%     -0.2500
+        along    2  50.0%  50.0%      0.2500
         """
         return Table(
             {
@@ -91,19 +90,19 @@ class HiddenSplit:
                 "share": self.shares,
                 "rate": self.rates,
                 "covariance": self.covariances,
-            }
+            },
+            shares=("share", "rate"),
         )
 
     def __repr__(self) -> str:
         n = sum(self.rows)
         rows = f"{n:,} row{'s' if n > 1 else ''}"
-        return textwrap.fill(
+        return wrapped(
             f"Even if every known group is equal, some hidden split of these {rows} in two has a covariance of "
             f"decision and membership of at least {self.bound:.4f} within its sides, on average; this one has "
             f"{self.covariance:.4f}."
             if self.bound > _AT_MEAN
-            else f"No hidden split: decisions or membership hardly differ between these {rows}.",
-            80,
+            else f"No hidden split: decisions or membership hardly differ between these {rows}."
         )
 
 

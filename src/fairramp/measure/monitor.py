@@ -7,7 +7,6 @@ together are wrong with probability δ at most.
 
 import hashlib
 import os
-import textwrap
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +19,11 @@ from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, percentage
+from fairramp.core.table import Table, notebook_html, with_rows, wrapped
+from fairramp.core.words import percentage, points, upward_points, with_interval
 from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, MonitorFormatError, warn
-from fairramp.measure.certificate import PLAIN
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
@@ -369,22 +368,23 @@ class Monitor:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.monitor().update(data.score[12000:], data.sex[12000:]).table())
-        group       n    rate    rate     now     now
-                         then     now    from      to
-        ------  -----  ------  ------  ------  ------
-        Female  4,118  0.2000  0.2051  0.1809  0.2308
-        Male    8,303  0.2000  0.2075  0.1898  0.2259
+        group       n  fit rate     new rate (95% CI)
+        ------  -----  --------  --------------------
+        Female  4,118     20.0%  20.5% [18.1%, 23.1%]
+        Male    8,303     20.0%  20.7% [19.0%, 22.6%]
         """
         lower, upper = self._ends()
         return Table(
             cell_columns(self.groups, stratified=self._rule.stratified)
             | {
                 "n": self.rows,
-                "rate_then": self._fit_rates,
-                "rate_now": np.array(self.rates),
-                "now_from": lower,
-                "now_to": upper,
-            }
+                "fit_rate": self._fit_rates,
+                "new_rate": np.array(self.rates),
+                "new_rate_low": lower,
+                "new_rate_high": upper,
+            },
+            shares=("fit_rate", "new_rate"),
+            confidence=self._confidence,
         )
 
     def sentence(self) -> str:
@@ -398,22 +398,22 @@ class Monitor:
         >>> print(rule.monitor().sentence())
         Nothing to compare yet: the estimated limit of the gap is 1.6 points.
         """
-        limit = PLAIN.limit(self.limit)
+        limit = upward_points(self.limit)
         if not self._compared():
             return f"Nothing to compare yet: the estimated limit of the gap is {limit}."
         rows = f"on {int(self._rows.sum()):,} rows"
         if self._alarm is None:
-            return said(self.comparisons, rows, PLAIN)
-        low, high = (f"{100 * end:.1f}" for end in self.gap_interval)
+            return said(self.comparisons, rows)
+        gap = with_interval(*map(points, (self.gap, *self.gap_interval)))
         left_out = self._furthest().left_out
-        others = f", without {PLAIN.groups(left_out)} in the fit" if left_out else ""
+        others = f", without {with_rows(left_out)} in the fit" if left_out else ""
         return (
             f"Above the {self._furthest().kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
-            f"the gap is now {PLAIN.gap(self.gap)} [{low}, {high}] {rows}{others}."
+            f"the gap is now {gap} {rows}{others}."
         )
 
     def __repr__(self) -> str:
-        return "\n".join(textwrap.fill(part, 80) for part in self.sentences())
+        return "\n".join(map(wrapped, self.sentences()))
 
     def _repr_html_(self) -> str:
         return notebook_html(*self.sentences(), self.table())

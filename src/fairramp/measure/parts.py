@@ -13,7 +13,8 @@ import numpy as np
 from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, label_key
-from fairramp.measure.certificate import Spelling, certify
+from fairramp.core.words import points, upward_points, with_interval
+from fairramp.measure.certificate import PLAIN, Spelling, certify
 from fairramp.measure.verdict import Verdict, verdict_on
 from fairramp.rule.limits import limit_kind, stratum_limits
 from fairramp.rule.rule import Rule
@@ -60,10 +61,10 @@ class Comparison:
         """How far the lower limit of the gap is above the estimated limit."""
         return self.interval[0] - self.limit
 
-    def sentence(self, rows: str, spelled: Spelling) -> str:
+    def sentence(self, rows: str) -> str:
         """The verdict with its numbers, which come from these rows."""
-        low, high = (f"{100 * end:.1f}" for end in self.interval)
-        gap, limit = f"{spelled.gap(self.gap)} [{low}, {high}] {rows}.", spelled.limit(self.limit)
+        gap = f"{with_interval(*map(points, (self.gap, *self.interval)))} {rows}."
+        limit = upward_points(self.limit)
         if self.verdict is Verdict.EXCEEDED:
             return f"Above the {self.kind} limit of {limit}: the gap is {gap}"
         if self.verdict is Verdict.WITHIN:
@@ -79,13 +80,13 @@ def compared(part: Part, gap: float, interval: tuple[float, float]) -> Compariso
     return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out)
 
 
-def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling) -> str:
+def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN) -> str:
     """What they say, one after the other: of all groups, and of those without a few small ones."""
     if len(comparisons) == 1:
-        return comparisons[0].sentence(rows, spelled)
+        return comparisons[0].sentence(rows)
     texts = []
     for one in comparisons:
         whose = f"Without {spelled.groups(one.left_out)} in the fit" if one.left_out else "All groups"
-        text = one.sentence(rows, spelled)
+        text = one.sentence(rows)
         texts.append(f"{whose}: {text[0].lower()}{text[1:]}")
     return " ".join(texts)

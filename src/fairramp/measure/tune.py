@@ -53,7 +53,7 @@ class Tuned:
     grid: Table
 
     def __repr__(self) -> str:
-        return f"{self.grid}\n\nbest, with a validation score of {self.score:.4f}:\n\n{self.rule}"
+        return f"Best, with a validation score of {self.score:.4f}: {self.rule}\n\nAll settings:\n\n{self.grid}"
 
 
 def expected_accuracy(
@@ -139,6 +139,7 @@ def tune(
                 "ramp_width": [float(width) for width, _ in grid],
                 "target_rate": [target for _, target in grid],
                 "score": found,
-            }
+            },
+            shares=["target_rate"],
         ),
     )

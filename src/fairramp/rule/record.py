@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
-from fairramp.core.table import percentage
+from fairramp.core.words import exact_points, percentage, points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
@@ -174,7 +174,7 @@ class FitRecord:
         return self.rates["selection"].rows
 
     def notes(self, max_gap: float) -> list[str]:
-        """What to know about the gap on the fit rows, which was `max_gap` at most, in lines.
+        """What to know about a fit that was given `max_gap` on the fit rows, in sentences.
 
         Examples
         --------
@@ -182,19 +182,29 @@ class FitRecord:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.05, confidence=0.95)
         >>> print(rule.record.notes(rule.max_gap)[0])
-        gap in the population: at most 5 points with 95% confidence (estimated limit)
+        Gap in the population: at most 5.0 points with 95% confidence (estimated limit).
         """
         asked = self.asked
         found = (
             [
-                f"gap in the population: at most {100 * asked.max_gap:.4g} points with "
-                f"{percentage(asked.confidence)} confidence ({asked.limit} limit)",
-                f"gap that the fit rows were held to for that: {100 * max_gap:.2f} points",
+                f"Gap in the population: at most {exact_points(asked.max_gap)} with "
+                f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
+                f"For this, the gap on the fit rows is at most {points(max_gap, 2)}.",
             ]
             if asked
             else []
         )
         return [*found, *([_BORROWED] if self.borrowed else [])]
+
+    @property
+    def gaps(self) -> str:
+        """The gap on the fit rows before and after, in a sentence."""
+        rates = self.rates["selection"]
+        most = "" if rates.is_exact else "at most "
+        bins = "" if rates.is_exact else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
+        return (
+            f"Gap on the fit rows: {points(self.gap_before)} before, {most}{points(self.gap_after)} after{bins}."
+        )
 
     @property
     def gap_before(self) -> float:

@@ -23,7 +23,8 @@ from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
-from fairramp.core.table import Table, notebook_html
+from fairramp.core.table import Table, notebook_html, wrapped
+from fairramp.core.words import exact_points, percent
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
@@ -389,20 +390,19 @@ class Rule(Stored, Verbs):
     # Showing ----------------------------------------------------------------------------------
 
     def table(self) -> Table:
-        """One row per group: rows, threshold, ramp from–to, selection rate before and after.
+        """One row per group: rows, threshold, both ends of the ramp, selection rate before and after.
 
-        Thresholds and ramps of percentages are shown in percent, like the scores. Where small groups borrowed, a
-        column says which share of each group's weight was not its own rows.
+        If scores are percentages, so are thresholds and ramps. If small groups borrowed from others, a column has
+        the share of each group's weight that was borrowed.
 
         Examples
         --------
         >>> from fairramp import Ramp, Rule
         >>> print(Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))).table())
-        group  threshold    ramp    ramp
-                            from      to
-        -----  ---------  ------  ------
-        A         0.5000  0.4500  0.5500
-        B         0.4000  0.3500  0.4500
+        group  threshold              ramp
+        -----  ---------  ----------------
+        A         0.5000  0.4500 to 0.5500
+        B         0.4000  0.3500 to 0.4500
         """
         headings = {
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
@@ -413,7 +413,7 @@ class Rule(Stored, Verbs):
         columns = {
             "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * per_unit,
-            # Of a ramp that rises, the chance there is what the kind of ramp says.
+            # On a ramp with a width, the kind of ramp decides.
             "chance_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
             "ramp_from": None if self.is_hard else feet * per_unit,
             "ramp_to": None if self.is_hard else (feet + width) * per_unit,
@@ -425,42 +425,41 @@ class Rule(Stored, Verbs):
         narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
         known = {name: values for name, values in columns.items() if values is not None}
-        return Table(cell_columns(self.groups, stratified=self.stratified) | known, decimals, headings)
+        return Table(
+            cell_columns(self.groups, stratified=self.stratified) | known,
+            decimals,
+            headings,
+            shares=("rate_before", "rate_after", "rate_error", "borrowed"),
+        )
 
     @property
     def heading(self) -> str:
-        """How many groups it has and what it aims at, in a line."""
+        """The number of groups and the selection rates, in a line."""
         n, about = len(self.groups), "about " if self.record and self.record.borrowed else ""
         if self.target_rate is None:
-            goal = "equal rates" if self.max_gap == 0 else f"rates at most {self.max_gap:.4f} apart"
+            goal = "equal rates" if self.max_gap == 0 else f"rates at most {exact_points(self.max_gap)} apart"
             goal += f" within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata"
         elif self.max_gap == 0:
-            goal = f"a selection rate of {about}{self.target_rate:.4f} in each"
+            goal = f"a selection rate of {about}{percent(self.target_rate)} in each"
         else:
             low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
-            goal = f"selection rates from {about}{max(low, 0):.4f} to {min(high, 1):.4f}"
+            goal = f"selection rates from {about}{percent(max(low, 0))} to {percent(min(high, 1))}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
-            goal = "the classifier's own decisions already comply"
+            goal = "the classifier's own decisions already meet the limit"
         return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
 
     @property
     def notes(self) -> list[str]:
-        """What to know about the thresholds in its table, in lines."""
+        """What to know about the thresholds in the table, in sentences."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
-        unseen = [f"groups not seen in the fit: threshold {threshold:.4f}"] if self.pooled else []
+        unseen = [f"Groups that were not in the fit: threshold {threshold:.4f}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
         """What its text consists of: what the rule does, its table, and more sentences."""
-        lines = self.notes
-        if self.record:
-            before, after, rates = self.record.gap_before, self.record.gap_after, self.record.rates["selection"]
-            most = "" if rates.is_exact else "at most "
-            lines.append(f"gap on the fit rows, in expectation: {before:.4f} before, {most}{after:.4f} after")
-            if not rates.is_exact:
-                lines.append(f"fitted to bins: a selection rate after is right to {max(rates.error):.1e}")
-        return [self.heading, self.table(), *lines]
+        first = self.heading if self.record is None else f"{self.heading}\n{self.record.gaps}"
+        return [first, self.table(), *map(wrapped, self.notes)]
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self._parts()))
@@ -471,8 +470,8 @@ class Rule(Stored, Verbs):
 
 #: What thresholds are where they are not in the units of the scores.
 _SCALE_NOTES = {
-    "logit": ["thresholds and ramps are probabilities, 1/(1 + exp(-logit))"],
-    "percent": ["thresholds and ramps are in percent, like the scores"],
+    "logit": ["Thresholds and ramps are probabilities, 1/(1 + exp(-logit))."],
+    "percent": ["Thresholds and ramps are percentages, like the scores."],
 }
 
 

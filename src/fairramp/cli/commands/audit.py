@@ -93,10 +93,7 @@ def audit(
         weight=weight,
     )
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
-    decided = known is None and bool(((arrays["scores"] == 0) | (arrays["scores"] == 1)).all())
-    texts.show_audit(screen, found, columns, data, decided=decided, every=every)
-    gate, code = (
-        texts.judge(screen, found, fail_above, fail_unless_below, decided=decided) if gates else (None, 0)
-    )
+    texts.show_audit(screen, found, columns, data, every=every)
+    gate, code = texts.judge(screen, found, fail_above, fail_unless_below) if gates else (None, 0)
     screen.result("audit", data=data, **library.named(columns), **found.to_dict(), gate=gate)
     return code

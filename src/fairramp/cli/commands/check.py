@@ -72,17 +72,15 @@ def check(
     )
     code = texts.exit_code(found.verdict, sound=found.is_sound)
     texts.show_heading(screen, found.rows, columns, data)
-    screen.table(found.table())
-    if left_out := job.rows - sum(found.rows):
-        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see, or without weight.")
     word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and code:  # the reason for the exit code
-        screen.warn(f"check {word.lower()}: {first}")
-    else:
-        screen.say(
-            "\nfound below, found above: rates of that group alone that this many rows find nine times in ten",
-            f"\nCheck {word}: {first}",
-            *more,
-        )
+        screen.warn(f"check {word}: {first}")
+    screen.say(f"Check {word}: {first}", *more, "")
+    screen.table(found.table())
+    screen.say(
+        "\nIf one group drifts to a rate detectable below or above, this many rows detect it nine times in ten."
+    )
+    if left_out := job.rows - sum(found.rows):
+        screen.say(f"{count(left_out, 'row')} left out: groups that were not in the fit, or rows without weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
     return code

@@ -84,6 +84,7 @@ def fit(
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import library, outputs, texts
+    from fairramp.core.words import percent
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
@@ -118,25 +119,24 @@ def fit(
             )
         certificate = found.certificate(confidence or 0.95)
         before = after = None
-        accuracy = "accuracy: unknown without --label; the rule itself needed no labels"
+        accuracy = "Accuracy is unknown without --label; fitting needs no labels."
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
                 before, after = library.accuracy(job, found)
-            accuracy = f"accuracy on these rows: {before:.2%} before, {after:.2%} after"
+            accuracy = f"Accuracy on these rows: {percent(before)} before, {percent(after)} after."
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
         screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")
 
     record = found.record
     assert record is not None
-    screen.heading(f"{found.heading}\n")
+    screen.heading(found.heading)
+    screen.say(record.gaps, f"{accuracy}\n")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     screen.say(
         *(f"\n{note}" for note in found.notes),
-        f"\na higher score means yes; if a high score is bad (a risk), pass {texts.turned(scale)}",
-        f"gap on these rows: {record.gap_before:.4f} before, {record.gap_after:.4f} after, in expectation",
-        f"{accuracy}\n",
+        f"\nA higher score means yes. If a high score is bad (a risk), pass {texts.turned(scale)}.\n",
     )
     texts.show_certificate(screen, found, certificate)
     screen.say(f"\nSaved to {spoken(output)}. Next (replace ID by the name of your id column):")

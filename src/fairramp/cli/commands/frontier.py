@@ -108,11 +108,11 @@ def frontier(
         outputs.write_picture(curve.plot(), output)
     elif output is not None:
         outputs.write_table(table, output)
-    screen.heading(f"{curve.heading}\n")
+    screen.heading(curve.heading)
+    screen.say(f"{curve.own}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
-        f"\n{curve.own}",
-        "each point has the rates that agree best with the labels (fit with --target-rate accuracy)",
+        "\nEach row has the most accurate rates for its gap (fit with --target-rate accuracy).",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(

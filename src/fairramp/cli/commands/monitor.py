@@ -84,14 +84,13 @@ def monitor(
     else:
         screen.warn(f"these rows are already in {state} and are not counted again.")
     screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
-    screen.table(found.table())
-    if is_new and (left_out := job.rows - (sum(found.rows) - before)):
-        screen.say(f"\n{count(left_out, 'row')} left out: of groups that the fit did not see.")
     word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and found.has_drifted:  # the reason for the exit code
-        screen.warn(f"monitor {word.lower()}: {first}")
-    else:
-        screen.say(f"\nMonitor {word}: {first}", *more)
+        screen.warn(f"monitor {word}: {first}")
+    screen.say(f"Monitor {word}: {first}", *more, "")
+    screen.table(found.table())
+    if is_new and (left_out := job.rows - (sum(found.rows) - before)):
+        screen.say(f"\n{count(left_out, 'row')} left out: groups that were not in the fit.")
     screen.result(
         "monitor",
         rule=rule,

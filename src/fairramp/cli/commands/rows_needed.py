@@ -27,7 +27,7 @@ def rows_needed(
 
     fairramp rows-needed --max-gap 0.05 --groups 2
     """
-    from fairramp.core.table import percentage
+    from fairramp.core.words import exact_points, percentage
     from fairramp.measure.certificate import rows_needed as needed
 
     screen = Screen(json=json)
@@ -37,15 +37,16 @@ def rows_needed(
         for limit in ("estimated", "proven")
     }
     screen.say(
-        f"To keep the gap between {n_groups:,} groups at {100 * max_gap:.4g} points or less in the population, "
+        f"To keep the gap between {n_groups:,} groups at {exact_points(max_gap)} or less in the population, "
         f"with {percentage(confidence)} confidence, each group needs"
     )
     screen.text("")
     for limit, rows in found.items():
         screen.text(f"  {rows:,} rows by the {limit} limit")
     screen.say(
-        f"\nif {percentage(rate)} of each are selected and the gap on the fit rows is {100 * fit_gap:.4g} "
-        "points. The estimated limit is an approximation that simulations support, the proven one a theorem."
+        f"\nif {percentage(rate)} of each are selected and the gap on the fit rows is "
+        f"{exact_points(fit_gap)}. The estimated limit is an approximation supported by simulation; the proven "
+        "limit is a theorem."
     )
     screen.result(
         "rows-needed",

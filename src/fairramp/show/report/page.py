@@ -15,10 +15,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairramp.core.words import fixed, percent, percentage, points
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
-from fairramp.show.words import fixed, full, isolated, largest, level, percent, points
+from fairramp.show.words import full, isolated, largest
 
 try:
     import jinja2
@@ -81,7 +82,7 @@ def render(content: Content) -> str:
             else ""
         ),
         colored=_groups(content).meaning,
-        level=level(content.confidence),
+        level=percentage(content.confidence),
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[column.name for column in columns],
@@ -338,7 +339,7 @@ def _asked(content: Content) -> str:
     asked = content.settings["asked"]
     if asked is None:
         return ""
-    sure = f"{level(asked['confidence'])} confidence"
+    sure = f"{percentage(asked['confidence'])} confidence"
     return f"at most {points(asked['max_gap'])}, with {sure} ({asked['limit']} limit)"
 
 

@@ -1,0 +1,109 @@
+"""Numbers as people read them: percentages and percentage points with one decimal.
+
+Rounding is to the nearest, halves upward, of the float's exact value. This is what `toFixed` does in a browser,
+so the report shows the same number whether Python or its script wrote it.
+"""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
+#: Numbers up to this are rounding errors and shown as 0.
+NOTHING = 1e-9
+#: Shown instead of a number that does not exist.
+MISSING = "–"
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Format a number with this many decimals.
+
+    >>> fixed(0.125, 2), fixed(-0.001, 2)
+    ('0.13', '0.00')
+    """
+    text = f"{Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):,}"
+    return text.removeprefix("-") if not any(c in "123456789" for c in text) else text
+
+
+def number(value: float, decimals: int) -> str:
+    """Format a number; one that is not 0 is never shown as 0.
+
+    >>> number(1234.5, 1), number(0.00001, 4), number(float("nan"), 1)
+    ('1,234.5', '<0.0001', '–')
+    """
+    if math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    text = fixed(value, decimals)
+    if abs(value) <= NOTHING or any(c in "123456789" for c in text):
+        return text
+    least = fixed(10.0**-decimals, decimals)
+    return f"<{least}" if value > 0 else f">-{least}"
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """Format a share as a percentage.
+
+    >>> percent(0.0772), percent(0.0001), percent(0)
+    ('7.7%', '<0.1%', '0.0%')
+    """
+    text = number(100 * share, decimals)
+    return text if text == MISSING else f"{text}%"
+
+
+def points(gap: float, decimals: int = 1) -> str:
+    """Format a difference of shares in percentage points.
+
+    >>> points(0.1683), points(0.0001)
+    ('16.8 points', '<0.1 points')
+    """
+    text = number(100 * gap, decimals)
+    return text if text == MISSING else f"{text} points"
+
+
+def upward_points(limit: float) -> str:
+    """Format a limit in percentage points, rounded up, because a limit rounded down may not hold.
+
+    >>> upward_points(0.02801), upward_points(0.05)
+    ('2.9 points', '5.0 points')
+    """
+    return f"{math.ceil(round(1000 * limit, 6)) / 10:.1f} points" if math.isfinite(limit) else MISSING
+
+
+def exact_points(setting: float) -> str:
+    """Format a setting in percentage points with all its digits, because rounding would change it.
+
+    >>> exact_points(0.02), exact_points(0.0025)
+    ('2.0 points', '0.25 points')
+    """
+    text = f"{100 * setting:.10g}"
+    return f"{text if '.' in text or 'e' in text else text + '.0'} points"
+
+
+def percentage(share: float) -> str:
+    """Format a share with all its digits: 99.9% confidence is not 100%.
+
+    >>> percentage(0.95), percentage(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * share:.10g}%"
+
+
+def times(high: float, low: float) -> str:
+    """Format how many times as high one rate is as another.
+
+    >>> times(0.245, 0.077), times(0.5, 0.49)
+    ('3.2', '1.02')
+    """
+    ratio = high / low
+    return fixed(ratio, 2 if ratio < 1.095 else 1 if ratio < 20 else 0)
+
+
+def is_word(name: str) -> bool:
+    """Whether a group's name reads as one in a sentence: numbers, truth values and tuples do not."""
+    return any(c.isalpha() for c in name) and name not in ("True", "False") and not name.startswith("(")
+
+
+def with_interval(shown: str, low: str, high: str) -> str:
+    """Put a confidence interval behind a number: 7.7% [7.2%, 8.3%], or 16.8 points [15.9, 17.7]."""
+    ends = ", ".join(end.removesuffix(" points") for end in (low, high))
+    return shown if shown == MISSING else f"{shown} [{ends}]"
