@@ -75,7 +75,10 @@ def rewrite(page: Path) -> None:
         for block in blocks(text):
             printed, keyed = run(block, names, Path(folder)), keyed or "keygen" in block.code
             place = text.index(block.code, place) + len(block.code)
-            if block.says and not (keyed and digits_hidden(printed) == digits_hidden(block.says)):
+            if block.says is None or (keyed and digits_hidden(printed) == digits_hidden(block.says)):
+                continue
+            if printed != block.says:
+                printed += "" if block.says else "\n"  # nothing was said, not even a line end
                 place = text.index(block.says, place)
                 text = text[:place] + printed + text[place + len(block.says) :]
                 place += len(printed)
