@@ -1,19 +1,18 @@
-# Two commands do all the setup: `make demo` and `make test`.
+# `make demo` and `make test` set up everything they need. `make help` lists all targets.
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 DEV    := $(VENV)/ready-dev
-# The reproduction has an environment of its own: its peers must not decide which versions we work with.
+# Some tasks have their own environment: other libraries in the reproduction would pin the versions we develop with,
+# Sphinx is needed only for the documentation, atheris supports few Python versions, and the vision part needs torch.
 REPRO  := .venv-reproduction
-# So has the site: Sphinx and its theme are no part of anyone's work with the library.
 DOCS   := .venv-docs
-# Atheris has one too: it is built for some Pythons only.
 FUZZ   := .venv-fuzz
-UCI    ?=
-# So has the vision half, which needs torch. SUBSET: 6,000 images of CelebA, images.tar; CELEBA, COCO: official layouts.
 VISION := .venv-vision
+# Folders with data. UCI: the raw files; SUBSET: images.tar, 6,000 CelebA images; CELEBA, COCO: the official layouts.
+UCI    ?=
 SUBSET ?= ../shared/data/celeba6000
 CELEBA ?=
 COCO   ?=
@@ -21,113 +20,116 @@ WEIGHTS ?=
 DOWNLOAD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
+.PHONY: help demo test lint types tests coverage test-spark test-torch test-browser docs docs-pictures test-docs test-readme faults slow fuzz fuzz-quick nightly coverage-page nox nox-quick bench bench-page data reproduce reproduce-quick reproduce-page \
 	reproduce-vision reproduce-vision-quick reproduce-vision-page test-vision clean
 
-help:  ## show what can be made
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
+help:  ## list all targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
-demo: $(READY)  ## the whole story on real scores: in Python, then on the command line
+demo: $(READY)  ## run the demo on real scores, in Python and on the command line
 	@$(BIN)/python examples/adult.py
-	@echo; echo "The same on the command line, with files to look at:"; echo
+	@echo; echo "The same on the command line, which leaves its files for you to look at:"; echo
 	@$(BIN)/fairramp demo
 
-test: lint types tests  ## lint, types and tests: what every change must pass
+test: lint types tests  ## lint, types and tests: every change must pass
 
-lint: $(DEV)  ## ruff: rules and format; import-linter: layers import downwards only
+lint: $(DEV)  ## run ruff (rules and format) and import-linter (layers)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: $(DEV)  ## mypy, strict
+types: $(DEV)  ## run mypy in strict mode
 	$(BIN)/mypy
 
-tests: $(DEV)  ## pytest on all cores, warnings are errors
+tests: $(DEV)  ## run pytest on all cores; warnings are errors
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
-coverage: $(DEV)  ## lines and branches that the tests do not reach, to be read for holes
+coverage: $(DEV)  ## list lines and branches that the tests do not reach
 	$(BIN)/pytest --numprocesses auto --dist worksteal --cov --cov-report=term-missing:skip-covered
 
-test-spark: $(DEV)  ## tables of Spark, and a cluster that loses a process in mid-fit (needs Java)
+test-spark: $(DEV)  ## test Spark, including a cluster that loses a process during a fit (needs Java)
 	$(BIN)/pytest -m "spark or cluster"
 
-test-torch: $(VENV)/ready-torch  ## rules as torch modules (installs torch, 200 MB)
+test-torch: $(VENV)/ready-torch  ## test the torch export (installs torch, 200 MB)
 	$(BIN)/pytest -m torch tests/export tests/cli
 	$(BIN)/pytest src/fairramp/deploy/torch.py
 
-test-browser: $(DEV)  ## the report in a real browser: needs chromium, and npm for axe-core
+test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm for axe-core)
 	$(BIN)/pytest -m browser tests/browser
 
-docs: $(DOCS)/ready  ## the site, into docs/_build/html: offline, a warning is an error (Spark's example needs Java)
+docs: $(DOCS)/ready  ## build the documentation in docs/_build/html; warnings are errors (Spark's example needs Java)
 	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
 
-docs-pictures: $(DOCS)/ready  ## draw the pictures of docs/how-it-works.md again
+docs-pictures: $(DOCS)/ready  ## redraw the pictures of docs/how-it-works.md
 	$(DOCS)/bin/python scripts/make_doc_pictures.py
 
-test-docs: $(DEV)  ## every page of the built site in a real browser: needs chromium, and `make docs` before
+test-docs: $(DEV)  ## test the built documentation in a browser (needs chromium; run `make docs` first)
 	$(BIN)/pytest -m site tests/browser
 
-faults: $(DEV)  ## full disks, killed processes, broken downloads, damaged files, threads and forks
+test-readme: $(DEV)  ## follow the README in a fresh clone and an empty environment
+	$(BIN)/pytest -m clone -s tests/test_readme.py
+
+faults: $(DEV)  ## test full disks, killed processes, broken downloads, damaged files, threads and forks
 	$(BIN)/pytest -m "faults and not nightly" tests/faults
 
-fuzz: $(DEV) $(FUZZ)/ready  ## 25,000 generated cases, then ten minutes of atheris on every reader
+fuzz: $(DEV) $(FUZZ)/ready  ## run 25,000 generated cases, then atheris on every reader (twenty minutes)
 	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=fuzz --hypothesis-show-statistics
 	$(FUZZ)/bin/python tests/fuzz/atheris_run.py files -max_total_time=300
 	$(FUZZ)/bin/python tests/fuzz/atheris_run.py tables -max_total_time=300
 
-fuzz-quick: $(DEV)  ## the same in less than a minute, without atheris
+fuzz-quick: $(DEV)  ## run fewer generated cases, without atheris (under a minute)
 	$(BIN)/pytest -m fuzz tests/fuzz --hypothesis-profile=quick
 
-nightly: $(DEV)  ## statistics in the long run: draws of ten million ids, gaps on fresh rows, how often limits hold
+nightly: $(DEV)  ## run long simulations: draws of ten million ids, gaps on new rows, how often limits hold
 	$(BIN)/pytest -m nightly -s tests/statistical tests/faults
 
-coverage-page: $(READY)  ## docs/coverage.md: how often limits hold, simulated (twenty minutes)
+coverage-page: $(READY)  ## simulate how often limits hold and write docs/coverage.md (twenty minutes)
 	$(BIN)/python -m scripts.coverage_page run
 
-nox: $(DEV)  ## every environment that is promised: oldest, bare and newest versions, packages (an hour)
+nox: $(DEV)  ## test every supported environment: oldest, bare and newest versions, packages (an hour)
 	$(BIN)/nox
 
-nox-quick: $(DEV)  ## the wheel in empty environments, and the oldest versions on what matters most
+nox-quick: $(DEV)  ## test the wheel in empty environments, and the core tests on the oldest versions
 	$(BIN)/nox -s packages-3.11 -- wheel
 	$(BIN)/nox -s oldest -- core
 
-slow: $(DEV)  ## long simulations: certificates cover, many more generated cases
+slow: $(DEV)  ## run long simulations of the certificates and many more generated cases
 	$(BIN)/pytest -m slow
 	$(BIN)/pytest tests/properties --hypothesis-profile=many
 
-bench: $(READY)  ## speed, as ratios to reading the data once
+bench: $(READY)  ## measure speed, relative to reading the data once
 	@$(BIN)/python benchmarks/core.py
 	@$(BIN)/python benchmarks/tables.py
 	@$(BIN)/python benchmarks/cli.py
 
-bench-page: $(REPRO)/ready-peers  ## docs/benchmarks.md: rows, groups, strings and peers (ten minutes, 4 GB)
+bench-page: $(REPRO)/ready-peers  ## measure speed beside other libraries and write docs/benchmarks.md (ten minutes, 4 GB)
 	$(REPRO)/bin/python benchmarks/page.py measure
 	$(REPRO)/bin/python benchmarks/page.py write
 
-data: $(READY)  ## compute the demo's scores again from UCI Adult
+data: $(READY)  ## recompute the demo's scores from UCI Adult
 	$(BIN)/python -m scripts.make_adult_scores
 
-reproduce: $(REPRO)/ready-peers  ## the paper's tables and figures: 20 seeds (UCI=folder with the raw files)
+reproduce: $(REPRO)/ready-peers  ## reproduce the paper's tables and figures with 20 seeds (UCI=folder with the raw files)
 	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)")
 
-reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold
+reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold (three minutes)
 	$(REPRO)/bin/python -m reproduction quick $(if $(UCI),--folder "$(UCI)")
 
-reproduce-page: $(REPRO)/ready  ## write docs/reproduction.md again from the stored results
+reproduce-page: $(REPRO)/ready  ## rewrite docs/reproduction.md from the stored results
 	$(REPRO)/bin/python -m reproduction page
 
-reproduce-vision: $(VISION)/ready  ## the paper's vision half: SUBSET=, CELEBA=, COCO=, WEIGHTS=folder, DOWNLOAD=1
+reproduce-vision: $(VISION)/ready  ## reproduce the paper's vision experiments (SUBSET=, CELEBA=, COCO=, WEIGHTS=folder, DOWNLOAD=1)
 	$(VISION)/bin/python -m reproduction.vision run $(if $(wildcard $(SUBSET)/images.tar),--subset "$(SUBSET)") \
 	  $(if $(CELEBA),--celeba "$(CELEBA)") $(if $(COCO),--coco "$(COCO)") $(if $(WEIGHTS),--weights "$(WEIGHTS)") \
 	  $(if $(DOWNLOAD),--download)
 
-reproduce-vision-quick: $(VISION)/ready  ## 600 images, one network; fails if a claim does not hold, skips without SUBSET
+reproduce-vision-quick: $(VISION)/ready  ## the same with 600 images and one network; fails if a claim does not hold; skipped without SUBSET
 	$(VISION)/bin/python -m reproduction.vision quick --subset "$(SUBSET)"
 
-reproduce-vision-page: $(VISION)/ready  ## write docs/reproduction-vision.md again from the store
+reproduce-vision-page: $(VISION)/ready  ## rewrite docs/reproduction-vision.md from the stored results
 	$(VISION)/bin/python -m reproduction.vision page
 
-test-vision: $(VISION)/ready  ## both vision protocols end to end on tiny datasets, in the environment with torch
+test-vision: $(VISION)/ready  ## test both vision protocols on tiny datasets (installs torch)
 	$(VISION)/bin/python -m pytest --noconftest -m vision tests/vision
 
 $(VISION)/ready: reproduction/vision/requirements.txt reproduction/requirements.txt pyproject.toml
@@ -170,6 +172,6 @@ $(VENV)/ready-torch: $(DEV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	@touch $@
 
-clean:  ## remove the environment and all caches
+clean:  ## remove all environments, builds and caches
 	rm -rf $(VENV) $(REPRO) $(FUZZ) $(DOCS) $(VISION) docs/_build docs/api docs/gallery .nox .cache reproduction/results/scores .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage* dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

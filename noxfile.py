@@ -1,11 +1,11 @@
-"""Every environment that fairramp promises to work in, from the oldest versions to the newest.
+"""Test every supported environment, from the oldest versions to the newest.
 
-    nox -l                     the rows
-    nox -s oldest              one of them
-    make nox                   all of them; Pythons that are not on the path are skipped, by name
-    PYENV_VERSION=3.11.7:3.12.1:3.13.0 make nox        the same with Pythons of pyenv
+    nox -l                     list the sessions
+    nox -s oldest              run one of them
+    make nox                   run all of them; Python versions that are not installed are skipped
+    PYENV_VERSION=3.11.7:3.12.1:3.13.0 make nox        the same with pyenv
 
-The oldest versions are read from pyproject.toml, so that a bound that does not work cannot stay there.
+The oldest versions are read from pyproject.toml, so a lower bound that does not work fails here.
 """
 
 import re
@@ -22,9 +22,9 @@ nox.options.sessions = ["packages", "oldest", "bare", "everything"]
 HERE = Path(__file__).parent
 PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
 PYTHONS = ("3.11", "3.12", "3.13")
-#: What tests cannot do without. Those that need more are skipped, by name.
+#: The tests need these; tests that need more are skipped.
 TOOLS = ("pytest>=8.3", "hypothesis>=6.120")
-#: What leans on other libraries most, and what makes an answer wrong if it is wrong; a minute.
+#: Tests that depend most on other libraries or on which correctness depends; about a minute.
 CORE = (
     "tests/test_decisions.py",
     "tests/test_labels.py",
@@ -36,7 +36,7 @@ CORE = (
 
 
 def lowest(requirement: str) -> str:
-    """The constraint that allows only the lowest version of a requirement.
+    """Return the constraint that allows only the lowest version of a requirement.
 
     >>> lowest("dask[dataframe]>=2025.1")
     'dask==2025.1'
@@ -46,21 +46,21 @@ def lowest(requirement: str) -> str:
 
 
 def requirements() -> list[str]:
-    """Every requirement of the library and of its extras that users may have."""
+    """Return the requirements of the library and its extras, except torch."""
     extras = PROJECT["project"]["optional-dependencies"]
     optional = [r for name, group in extras.items() if name not in ("all", "torch", "vision") for r in group]
     return [*PROJECT["project"]["dependencies"], *optional]
 
 
 def dev(*names: str) -> list[str]:
-    """Requirements of the tests, by name."""
+    """Return requirements of the tests, by name."""
     group = PROJECT["dependency-groups"]["dev"]
     return [r for r in group if isinstance(r, str) and re.match(r"[\w-]+", r)[0] in names]
 
 
 @nox.session(python="3.11")
 def oldest(session: nox.Session) -> None:
-    """The lowest version of every dependency; arguments for pytest may be given."""
+    """Test the lowest version of every dependency; extra arguments go to pytest."""
     tables = dev("pandas", "polars", "fairlearn", "cvxpy", "statsmodels")
     everything = list(dict.fromkeys([*requirements(), *tables]))
     if "core" in session.posargs:
@@ -72,14 +72,14 @@ def oldest(session: nox.Session) -> None:
     session.run("pip", "check")
     arguments = [a for a in session.posargs if a != "core"]
     quick = CORE if "core" in session.posargs else ("tests",)
-    # The oldest scikit-learn hands its checks to the newest pytest in a way that this one warns of.
+    # The newest pytest warns about how the oldest scikit-learn passes its checks.
     tolerated = ("-W", "ignore:Passing a non-Collection iterable")
     session.run("pytest", "-q", *tolerated, *(arguments or quick))
 
 
 @nox.session(python=PYTHONS)
 def bare(session: nox.Session) -> None:
-    """No extras: what needs them is skipped by name, all else works."""
+    """Test without extras; tests that need them are skipped."""
     session.install(*TOOLS, ".")
     session.run("pip", "check")
     session.run("pytest", "-q", *(session.posargs or ["tests"]))
@@ -87,9 +87,9 @@ def bare(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def everything(session: nox.Session) -> None:
-    """All extras and all tools of the tests, in their newest versions."""
+    """Test with all extras in their newest versions."""
     session.install("--upgrade", "pip")
-    session.install("--editable", ".[all]")  # doctests are read where the modules are imported from
+    session.install("--editable", ".[all]")  # doctests run where the modules are imported from
     session.run("python", "-m", "pip", "install", "--quiet", "--group", "dev")
     session.run("pip", "check")
     session.run("pytest", "-q", *session.posargs)
@@ -97,7 +97,7 @@ def everything(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def packages(session: nox.Session) -> None:
-    """Wheel and source archive, each in an empty environment, bare and with the command line."""
+    """Install the wheel and the source archive in empty environments, without extras and with `cli`."""
     session.install("build")
     folder = Path(session.create_tmp()).resolve()
     session.run("python", "-m", "build", "--quiet", "--outdir", str(folder), str(HERE))
@@ -111,7 +111,7 @@ def packages(session: nox.Session) -> None:
             python = str(place / "bin" / "python")
             session.run(python, "-m", "pip", "install", "-q", f"{package}{extra}", external=True)
             session.run(python, "-m", "pip", "check", external=True)
-            with session.chdir(place):  # far from the sources
+            with session.chdir(place):  # away from the sources, so that the installed package is imported
                 if extra:
                     session.run(str(place / "bin" / "fairramp"), "demo", external=True, silent=True)
                     assert (place / "fairramp-demo" / "rule.json").exists()
@@ -127,6 +127,6 @@ def packages(session: nox.Session) -> None:
 
 
 def readme_example() -> str:
-    """The first example in Python of the README."""
+    """Return the first Python example of the README."""
     text = (HERE / "README.md").read_text(encoding="utf-8")
-    return re.search(r"## In Python\n.*?```python\n(.*?)```", text, re.DOTALL)[1]
+    return re.search(r"## Six lines of Python\n.*?```python\n(.*?)```", text, re.DOTALL)[1]
