@@ -1,4 +1,4 @@
-"""`fairramp export`: every format gives the decisions of `fairramp apply`, and no file is lost or half-written."""
+"""`fairramp export`: every format decides as `fairramp apply` does, and no file is lost or half-written."""
 
 import contextlib
 import csv
