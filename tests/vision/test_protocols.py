@@ -105,7 +105,7 @@ def test_interrupted_and_resumed_runs_give_the_same_store(folders, tmp_path, cap
     ]
     assert np.mean(bright[:8]) > 0.9  # heads can tell bright images even through random weights
 
-    # Run again, interrupted every few runs and once in the middle of a line.
+    # Run again, interrupted in the middle of a line.
     again = tmp_path / "again/results.jsonl"
     for stop in (7, len(runs)):
         run_all(runs[:stop], workshop(folders, tmp_path / "cache"), Store(again), jobs=1)
