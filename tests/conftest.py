@@ -16,7 +16,7 @@ settings.register_profile("fuzz", deadline=None, max_examples=7000, print_blob=T
 settings.load_profile("default")
 
 
-# Tests that need a missing optional package are skipped, naming the package; an installed one skips nothing.
+# Tests that need a missing optional package are skipped, naming the package; no other test is.
 
 OPTIONAL = (
     *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "onnx"),
@@ -64,7 +64,7 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _spark_ends_with_the_tests():
+def _stop_spark_after_the_tests():
     """Leave no Java process running."""
     yield
     if "engines" in sys.modules:

@@ -99,7 +99,7 @@ def _dask_column(column):
 
 
 def columns_of(frame):
-    """Columns of any table as lists in row order; Spark has no order, so sort by number."""
+    """Columns of any table as lists in row order; Spark rows have none and are sorted by `number`."""
     done = nw.from_native(frame)
     unordered = done.implementation is nw.Implementation.PYSPARK
     done = done.collect() if isinstance(done, nw.LazyFrame) else done

@@ -32,7 +32,7 @@ def test_wilson_limits_match_scipy(confidence):
         assert (lower[i], upper[i]) == pytest.approx(tuple(wilson(count, rows, confidence)), abs=1e-12)
 
 
-def test_wilson_limits_of_rates_0_and_1_are_exactly_0_and_1():
+def test_wilson_limits_reach_exactly_0_at_rate_0_and_1_at_rate_1():
     lower, upper = wilson_interval(*arrays([0, 1], [30, 30]), 0.95)
     assert lower[0] == 0
     assert upper[1] == 1

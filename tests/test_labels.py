@@ -105,7 +105,7 @@ def test_rates_are_those_of_the_most_accurate_monotone_decisions(batch, isotonic
 def test_no_monotone_rule_is_more_accurate_if_scores_rank_correctly(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, _, weights, max_gap = tiny(seed)
-        # Positives increase with rank at each score, so isotonic regression changes nothing.
+        # The share of positives rises with the rank of a score, so isotonic regression changes nothing.
         copies = 20
         rank = np.empty(len(scores))
         for group in np.unique(groups):

@@ -42,9 +42,8 @@ def test_bias_drops_half_the_rows_where_group_and_label_differ() -> None:
     assert kept[~same].mean() == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    "spread", [1.0, 0.001]
-)  # even weights; nearly all weight on a few rows, so the lists are too short
+# Even weights, and nearly all weight on a few rows, where the lists are too short.
+@pytest.mark.parametrize("spread", [1.0, 0.001])
 def test_neighbors_in_a_resample_match_a_direct_search(spread: float) -> None:
     rng = np.random.default_rng(1)
     train, others = rng.normal(size=(900, 4)), rng.normal(size=(300, 4))

@@ -143,7 +143,7 @@ def test_each_stratum_has_its_own_limit(inside):
     assert "This is stratum 1." in words(inside("check", "rule.json", "new.csv", "--score", "p", code=1).stdout)
 
 
-def test_uncheckable_input_raises(inside):
+def test_uncheckable_input_fails(inside):
     rule = rule_of(inside, BIG)
     replace(rule, record=None).save(inside.folder / "bare.json")
     assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")

@@ -237,7 +237,7 @@ def test_key_appears_in_no_output(fitted):
     assert [(r["decision"]) for r in table(fitted.read("o.csv"))] == [r["x_decision"] for r in table(parquet)]
 
 
-def test_bad_keys_raise(fitted):
+def test_bad_keys_fail(fitted):
     fitted.write("bad.txt", KEY[:-1] + "X\n")
     said = fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "bad.txt")
     assert "64 lowercase" in said

@@ -122,7 +122,7 @@ def test_devices_are_written_not_replaced(fitted):
     assert not os.path.isfile("/dev/null")
 
 
-def test_full_disk_raises_and_leaves_nothing(fitted, large, tmp_path_factory):
+def test_full_disk_fails_and_leaves_nothing(fitted, large, tmp_path_factory):
     disk = tmp_path_factory.mktemp("disk")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("needs the right to mount a tmpfs")
@@ -143,7 +143,7 @@ def test_full_disk_raises_and_leaves_nothing(fitted, large, tmp_path_factory):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_write_protected_folder_raises(fitted, tmp_path_factory):
+def test_write_protected_folder_fails(fitted, tmp_path_factory):
     place = tmp_path_factory.mktemp("protected")
     (place / "o.csv").write_text(OLD)
     mounted = False

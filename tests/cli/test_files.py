@@ -244,7 +244,7 @@ def test_groups_of_another_type_are_not_silently_pooled(shell):
     assert "is it the same column?" in shell.error("apply", "r.json", "words.csv", "-o", "o.csv")
 
 
-def test_unseen_groups_raise_and_are_named(fitted):
+def test_unseen_groups_fail_and_are_named(fitted):
     fitted.write("new.csv", rows(groups=("a", "c")))
     said = fitted.error("apply", "rule.json", "new.csv", "-o", "o.csv")
     assert "c (200 rows)" in said
@@ -367,7 +367,7 @@ def test_file_without_rows_gives_a_file_without_rows(fitted):
     assert duckdb.sql(f"SELECT * FROM '{fitted.folder / 'o.parquet'}'").fetchall() == []
 
 
-def test_labels_can_be_true_and_false_but_not_other_words(shell):
+def test_labels_can_be_words_for_yes_and_no_only(shell):
     shell.write("s.csv", rows())
     shell.write(
         "words.csv",
@@ -397,7 +397,7 @@ def test_json_dates_stay_text(shell):
     assert [{k: v for k, v in row.items() if k != "probability"} for row in out] == lines
 
 
-def test_damaged_files_raise(shell):
+def test_damaged_files_fail(shell):
     shell.write("bad.parquet", b"PAR1 and then nothing")
     assert "cannot be read as parquet" in shell.error("audit", "bad.parquet", *COLUMNS)
     shell.write("bad.csv.gz", b"\x1f\x8b broken")

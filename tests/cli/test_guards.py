@@ -428,7 +428,7 @@ def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
     assert "errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
 
 
-def test_columns_that_are_not_groups_raise_or_warn(shell):
+def test_columns_that_are_not_groups_fail_or_warn(shell):
     shell.write("s.csv", rows())
     for command in (("audit",), ("fit", "-o", "r.json")):
         said = shell.error(command[0], "s.csv", "--score", "p", "--group", "p", *command[1:])

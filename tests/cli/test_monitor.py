@@ -90,7 +90,7 @@ def test_repeated_batch_keeps_the_exit_code_of_the_alarm(inside):
     inside(*MONITOR, code=1)
 
 
-def test_mismatched_state_raises(inside):
+def test_mismatched_state_fails(inside):
     batch(inside, 0)
     inside(*MONITOR)
     batch(inside, 1)

@@ -171,7 +171,7 @@ def test_names_with_newlines_stay_on_one_line(inside):
     assert "groups column a b [31m;" in said(inside)
 
 
-def test_bad_arguments_raise(inside):
+def test_bad_arguments_fail(inside):
     assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")

@@ -71,7 +71,7 @@ def trained(adult, model):
 
 @pytest.mark.parametrize("tol", [None, 0.05])
 @pytest.mark.parametrize("columns", ["sex", ["sex", "race"]], ids=str)
-def test_prefit_model_matches_fairlearn_on_the_fit_rows(adult, columns, tol):
+def test_prefit_model_is_as_good_as_fairlearn_on_the_fit_rows(adult, columns, tol):
     model = trained(adult, LogisticRegression())
     ours, theirs = both(adult, model, lambda table: table[columns], prefit=True, tol=tol)
     assert ours[0][1] <= (tol or 0) + 1e-9
@@ -366,9 +366,7 @@ def test_too_few_rows_for_five_folds():
 
 def test_decisions_follow_the_probabilities(small):
     X, y, sex = small
-    post = fit(
-        small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict"
-    )  # ties need random draws
+    post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")  # ties, so draws
     chances = post._pmf_predict(X, sensitive_features=sex)[:, 1]
     assert ((chances > 0.05) & (chances < 0.95)).any()
     source = np.random.RandomState(0)
@@ -377,7 +375,7 @@ def test_decisions_follow_the_probabilities(small):
     assert rates(drawn, sex.to_numpy()) == pytest.approx(rates(chances, sex.to_numpy()), abs=0.01)
 
 
-def test_only_an_int_seed_repeats(small):
+def test_only_a_fixed_random_state_repeats(small):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")
 

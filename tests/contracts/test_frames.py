@@ -50,7 +50,7 @@ def binned(monkeypatch):
 
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
-    """Look up a few groups the way many groups are, too."""
+    """Find groups both ways: by lookup, as for many groups, and by comparison, as for few."""
     for engine in ("duckdb", "spark"):
         monkeypatch.setattr(f"fairramp.deploy.engines.{engine}.FEW_GROUPS", request.param)
 

@@ -44,9 +44,7 @@ def _agree(db, text, probability, decision):
     """Check that a SELECT, sorted by n and with the new columns last, matches NumPy."""
     found = db.columns(text)[-2 if db.decides else -1 :]
     np.testing.assert_allclose(_floats(found[0]), probability, rtol=0, atol=1e-9)
-    assert all(
-        value == value for value in found[0] if value is not None
-    )  # a missing probability is NULL, never NaN
+    assert all(value == value for value in found[0] if value is not None)  # missing is NULL, never NaN
     if db.decides:
         np.testing.assert_array_equal(_decisions(found[1]), decision)
 

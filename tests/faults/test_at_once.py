@@ -81,10 +81,8 @@ def test_joblib(alone, backend):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_forking_while_threads_run(alone):
     stop = threading.Event()
-    big_scores, big_codes = (
-        np.tile(SCORES, 20),
-        np.tile(CODES, 20),
-    )  # several blocks, so the library starts threads
+    # Enough rows for several blocks, so that the library starts threads.
+    big_scores, big_codes = np.tile(SCORES, 20), np.tile(CODES, 20)
 
     def busy():
         while not stop.is_set():

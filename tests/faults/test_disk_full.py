@@ -93,7 +93,7 @@ def test_keygen_leaves_no_partial_key(disk, tmp_path):
     assert disk.files() == []
 
 
-def test_no_space_for_temporary_files_raises(disk, tmp_path, monkeypatch):
+def test_no_space_for_temporary_files_fails(disk, tmp_path, monkeypatch):
     shell = small_shell(disk, tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(disk.folder))
     disk.leave(4)
@@ -104,7 +104,7 @@ def test_no_space_for_temporary_files_raises(disk, tmp_path, monkeypatch):
     assert disk.files() == []
 
 
-def test_demo_without_space_raises(disk):
+def test_demo_without_space_fails(disk):
     disk.leave(8)
     message = Inside(disk.folder).error("demo")
     assert "no space left" in message.lower()
