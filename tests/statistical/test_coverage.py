@@ -15,7 +15,7 @@ from scipy import stats
 from samples import quiet_fit
 
 NOMINAL = 0.95
-#: Coverage that approximate certificates are known to reach (by design 0.941–0.972).
+#: Coverage that approximate certificates are known to reach (0.941 to 0.972 in simulations).
 APPROXIMATE = 0.94
 
 
