@@ -11,12 +11,12 @@ from shell import KEY, Shell, rows
 
 settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile("many", deadline=None, max_examples=5000)  # --hypothesis-profile=many
-settings.register_profile("quick", deadline=None, max_examples=150)  # of tests/fuzz in CI
+settings.register_profile("quick", deadline=None, max_examples=150)  # tests/fuzz in CI
 settings.register_profile("fuzz", deadline=None, max_examples=7000, print_blob=True)  # make fuzz
 settings.load_profile("default")
 
 
-# Without optional packages the tests that need them are skipped, by name; of an installed one nothing is.
+# Tests that need a missing optional package are skipped, naming the package; no other test is.
 
 OPTIONAL = (
     *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "onnx"),
@@ -38,9 +38,9 @@ ABSENT = frozenset(name for name in OPTIONAL if find_spec(name) is None)
 
 
 def _absent(text):
-    """The absent package that a failure is about."""
+    """Name of the missing package that caused a failure, or None."""
     names = re.findall(r"No module named '(\w+)", text)
-    if "pip install" in text:  # the library's own sentence
+    if "pip install" in text:  # the library's own message
         names += re.findall(r"\w+", text.partition("pip install")[0].replace("vl-convert-python", "vl_convert"))
     return next((name for name in names if name in ABSENT), None)
 
@@ -64,8 +64,8 @@ def pytest_runtest_makereport(item, call):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _spark_ends_with_the_tests():
-    """Leave no Java process behind."""
+def _stop_spark_after_the_tests():
+    """Leave no Java process running."""
     yield
     if "engines" in sys.modules:
         sys.modules["engines"].stop_spark()
@@ -100,7 +100,7 @@ def _fitted(tmp_path_factory):
 
 @pytest.fixture
 def fitted(_fitted, shell):
-    """A folder with scores, a rule and a key."""
+    """Folder with scores, a rule and a key."""
     shutil.copytree(_fitted, shell.folder, dirs_exist_ok=True)
     return shell
 
@@ -113,6 +113,6 @@ def _demo(tmp_path_factory):
 
 @pytest.fixture
 def demo(_demo, shell):
-    """A folder in which the demo ran, and what it said."""
+    """Folder in which the demo ran, and its output."""
     shutil.copytree(_demo[0], shell.folder, dirs_exist_ok=True)
     return shell, _demo[1]

@@ -1,4 +1,4 @@
-"""Tables of every engine for tests; an engine that is not there is skipped, by name."""
+"""Tables of every engine for tests; a missing engine is skipped by name."""
 
 import functools
 import importlib.util
@@ -37,7 +37,7 @@ ENGINES = (*IN_MEMORY, *LAZY)
 
 @functools.cache
 def spark():
-    """One session for all tests, set up for many tiny jobs: nothing is compiled, nothing is adapted."""
+    """One session for all tests, configured for many tiny jobs: no code generation, no adaptive execution."""
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
     from pyspark.sql import SparkSession
 
@@ -56,14 +56,14 @@ def spark():
 
 
 def stop_spark():
-    """End the session if there is one."""
+    """Stop the session if there is one."""
     if spark.cache_info().currsize:
         spark().stop()
         spark.cache_clear()
 
 
 def table(engine, columns):
-    """A table of an engine from lists that may hold None."""
+    """Table of an engine from lists that may contain None."""
     arrow = pa.table({name: pa.array(values) for name, values in columns.items()})
     if engine == "pandas":
         return pd.DataFrame({name: pd.Series(list(v), dtype=_pandas_type(v)) for name, v in columns.items()})
@@ -90,7 +90,7 @@ def _pandas_type(values):
 
 
 def _dask_column(column):
-    """As Dask would read a file: whole numbers beside nulls stay whole, and nothing is an object."""
+    """Column as Dask reads it from a file: integers with nulls stay integers, and nothing is an object."""
     if pa.types.is_integer(column.type) and column.null_count:
         return pd.Series(column.to_pylist(), dtype="Int64")
     if pa.types.is_list(column.type):
@@ -99,7 +99,7 @@ def _dask_column(column):
 
 
 def columns_of(frame):
-    """Columns of any table as lists, in the order of its rows; Spark has none, so there by number."""
+    """Columns of any table as lists in row order; Spark rows have none and are sorted by `number`."""
     done = nw.from_native(frame)
     unordered = done.implementation is nw.Implementation.PYSPARK
     done = done.collect() if isinstance(done, nw.LazyFrame) else done

@@ -1,17 +1,17 @@
 """Independent answers for the tests: a convex solver, optimality conditions, exact fractions.
 
 Nothing here imports the library. Every function restates its problem and solves it by other
-means, so that the library and its oracle can only agree by both being right.
+means, so library and oracle are unlikely to share a mistake.
 
-Conventions, the same everywhere in this module:
+Conventions in this module:
 
-- A row i has a score p_i (a probability, float64), a group code 0 … K−1 of which every code
-  occurs, and a weight w_i > 0. W_k is the weight of group k, π_k = W_k / Σ_k W_k its share, and
-  r_k = Σ_{i in k} w_i h_i / W_k its selection rate, where h_i is the probability of a yes.
-- Scores are signed inside, f_i = 2 (p_i − `cutoff`), and γ = 2 · `ramp_width`. Multipliers t_k are
-  signed too: in units of the scores group k's threshold is `cutoff` + t_k / 2.
+- A row i has a score p_i (a probability, float64), a group code in 0 … K−1 (every code
+  occurs), and a weight w_i > 0. W_k is the weight of group k, π_k = W_k / Σ_k W_k its share, and
+  r_k = Σ_{i in k} w_i h_i / W_k its selection rate, where h_i is the probability of selection.
+- Scores are signed internally: f_i = 2 (p_i − `cutoff`), and γ = 2 · `ramp_width`. Multipliers t_k are
+  signed too: in units of the scores, group k's threshold is `cutoff` + t_k / 2.
 - c is `offset`: 0.5 for the centered ramp, 0.0 for the paper's.
-- ε is `max_gap` and ρ is `target_rate`; ρ = None means that ρ is chosen as well.
+- ε is `max_gap` and ρ is `target_rate`; ρ = None means that ρ is optimized, too.
 
 The problem, for all groups at once:
 
@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-# Clarabel stops at this duality gap and infeasibility, on weights that sum to 1. Ten times less,
-# and it gives up on some ramps of width 1e-6 ("optimal_inaccurate").
+# Duality gap and infeasibility at which Clarabel stops, for weights that sum to 1. At a tenth of
+# this, it gives up on some ramps of width 1e-6 ("optimal_inaccurate").
 QP_TOLERANCE = 1e-11
-# An LP has no curvature, and Clarabel gives up on a few in 100 of them. A simplex method ends in a
-# vertex, exact to rounding; the tolerance is that of HiGHS for bounds and reduced costs.
+# Clarabel gives up on a few in 100 LPs, which have no curvature. A simplex method ends in a vertex,
+# exact to rounding; the tolerance is that of HiGHS for bounds and reduced costs.
 LP_TOLERANCE = 1e-10
 
 
@@ -61,7 +61,7 @@ def objective(
 
 @dataclass(frozen=True)
 class Optimum:
-    """What the convex solver found: h per input row, the objective there, and the center ρ."""
+    """Solution of the convex solver: h per input row, the objective, and the center ρ."""
 
     h: Floats
     objective: float
@@ -79,18 +79,18 @@ def solve_convex(
     ramp_width: float,
     offset: float,
 ) -> Optimum:
-    """argmin over h (and ρ, if `target_rate` is None) of the problem on top.
+    """argmin over h (and ρ, if `target_rate` is None) of the module's problem.
 
         minimize    Σ w_i (γ/2 · (h_i − c)² − f_i h_i)
         subject to  0 ≤ h ≤ 1,   ρ − ε/2 ≤ A h ≤ ρ + ε/2
 
-    solved with cvxpy: by Clarabel for γ > 0, by HiGHS for the linear program that γ = 0 leaves.
+    solved with cvxpy: by Clarabel for γ > 0, by HiGHS for the linear program if γ = 0.
     A is the K × n matrix of group averages. A free ρ is the joint optimum over all h whose rates
     differ by at most ε; it is kept in [0, 1], which excludes no such h.
 
     Rows of one group with equal scores are one variable: the objective is convex and symmetric in
-    them, so some optimum gives them the same h (for γ > 0 the only one does). What is unique: the
-    objective; h for γ > 0. What is not: h for γ = 0, and ρ if several are optimal.
+    them, so some optimum gives them the same h (for γ > 0 the only one does). The objective is unique,
+    and so is h for γ > 0; h for γ = 0 need not be, nor ρ.
     """
     import cvxpy as cp
 
@@ -113,7 +113,7 @@ def solve_convex(
         center = cp.Constant(target_rate)
     if max_gap > 0:
         constraints += [averages @ h <= center + max_gap / 2, averages @ h >= center - max_gap / 2]
-    else:  # two opposite inequalities would leave an interior-point solver no interior
+    else:  # two opposite inequalities would leave no interior to an interior-point solver
         constraints += [averages @ h == center]
 
     if gamma > 0:
@@ -125,7 +125,7 @@ def solve_convex(
         solver = {"solver": cp.SCIPY, "scipy_options": options}
     problem = cp.Problem(cp.Minimize(cost), constraints)
     with warnings.catch_warnings():
-        # The status is checked below; this only makes the failure one and the same error.
+        # Checking the status below makes every failure the same error.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
         problem.solve(**solver)
     if problem.status != cp.OPTIMAL:
@@ -202,32 +202,32 @@ def kkt_residual(
     3. slack:       t_k ≤ 0 unless r_k ≥ ρ + ε/2 − δ,  t_k ≥ 0 unless r_k ≤ ρ − ε/2 + δ;
     4. best target: Σ_k π_k t_k = 0, if `best_target`.
 
-    In 2, a row strictly inside (0, 1) pins t_k = g_i, a row at 0 says t_k ≥ f_i + γc, a row at 1
-    says t_k ≤ f_i − γ(1 − c); with γ = 0 this reads f_i < t_k → h_i = 0 and f_i > t_k → h_i = 1.
+    In 2, a row strictly inside (0, 1) means t_k = g_i, a row at 0 means t_k ≥ f_i + γc, a row at 1
+    means t_k ≤ f_i − γ(1 − c); with γ = 0 this reads f_i < t_k → h_i = 0 and f_i > t_k → h_i = 1.
     In 3, ε = 0 puts every rate on both edges, so either sign is allowed, and an edge outside
     [0, 1] is never reached. Each of 2 and 3 confines t_k to an interval T_k, so 4 says that 0 lies
     in Σ π_k T_k.
 
-    One δ for all of it needs no other tolerance: a rate is "on the edge", or a row "at 0", if it
-    is so up to the residual returned. Every condition only gets weaker as δ grows, hence bisection.
+    A single δ needs no other tolerance: a rate is "on the edge", or a row "at 0", if it is so up to
+    the residual returned. Every condition gets weaker as δ grows, hence bisection.
 
     Parameters
     ----------
     target_rate
-        ρ, or None to read it off h: half way between the largest and the smallest rate, which is
+        ρ, or None to read it off h: halfway between the largest and the smallest rate, which is
         the only possible ρ if the gap is ε and leaves every rate off the edges if it is smaller.
         None requires `best_target`.
     in_probability
         Conditions 1 and 3 and the tests on h_i are in units of probability; 2 is in units of the
         signed scores, where an error of h_i counts γ times. True divides 2 by γ (if 0 < γ < 1), so
-        that an error of h_i counts in full. Then rounding of the scores counts too, 1/γ times:
-        1e-16 becomes 1e-10 at a ramp width of 1e-6. Right for exact solutions, too strict for a
+        an error of h_i counts in full. Then rounding of the scores counts too, 1/γ times:
+        1e-16 becomes 1e-10 at a ramp width of 1e-6. Suitable for exact solutions, too strict for a
         convex solver on a narrow ramp.
 
     Returns
     -------
     float
-        0.0 if h is optimal to the last bit; otherwise δ from above, to within 1%, at least 1e-17.
+        0.0 if h is exactly optimal; otherwise an upper bound on δ, to within 1%, at least 1e-17.
     """
     if target_rate is None and not best_target:
         raise ValueError("target_rate=None is the problem with the best target: best_target=True.")
@@ -286,7 +286,7 @@ def brute_force_threshold_rate(
     """Σ w_i clip(c + (p_i − threshold)/ramp_width, 0, 1) / Σ w_i, exactly, for one group.
 
     With `ramp_width` 0: 1 above the threshold, `tie` at it, 0 below. Scores, threshold and width
-    are in the same units, whichever: probabilities with `ramp_width` and a threshold in
+    are in the same units: probabilities with `ramp_width` and a threshold in
     probabilities, or signed scores with γ and t. Floats are taken at their exact binary value.
     """
     theta, width, c = Fraction(threshold), Fraction(ramp_width), Fraction(offset)
@@ -305,13 +305,13 @@ def brute_force_threshold_rate(
 
 
 def example_1() -> tuple[Floats, Codes, Floats, Floats]:
-    """Return (scores, groups, weights, h) of the paper's Example 1, where h is its answer.
+    """Return (scores, groups, weights, h) of the paper's Example 1, where h is its solution.
 
     x in {−1, 0, 1} with probabilities 1/2, 1/3, 1/6 and scores P(y=1|x) = 0, 1/2, 1; group 1 has
     P(s=1|x) = 1/2, 1, 0. One row per (x, group) that occurs, weights in twelfths of the population,
-    so that they are exact. For cutoff 0.5 and max_gap 0 the best ρ is 2/5, and h is optimal for
+    which are exact. For cutoff 0.5 and max_gap 0 the best ρ is 2/5, and h is optimal for
     ramp widths from 0 to 25/39 with offset 0.5, to 25/99 with offset 0: group 1 needs t_1 = −γ/5
-    (−7γ/10), the best target then t_0 = 7γ/25 (49γ/50), and x = 1 is selected for certain only if
+    (−7γ/10), the best target then needs t_0 = 7γ/25 (49γ/50), and x = 1 is always selected only if
     t_0 ≤ 1 − γ/2 (1 − γ).
     """
     scores = np.array([0.0, 0.0, 0.5, 1.0])
@@ -323,7 +323,7 @@ def example_1() -> tuple[Floats, Codes, Floats, Floats]:
 
 @dataclass(frozen=True)
 class Instance:
-    """Rows and options of one problem; `dataclasses.replace` sets what a test wants fixed."""
+    """Rows and options of one problem; tests fix some with `dataclasses.replace`."""
 
     scores: Floats
     groups: Codes
@@ -357,7 +357,7 @@ def random_instance(
     """Draw a generic instance, with the awkward cases over-represented.
 
     1 to 6 groups of 1 to `max_group_size` rows each, in random order. Scores are continuous, tied,
-    hard 0/1, crowded near 0 or 1, or all equal, of one kind for all groups or of one kind each.
+    hard 0/1, crowded near 0 or 1, or all equal, of one kind for all groups or one per group.
     """
     k = n_groups if n_groups is not None else int(rng.integers(1, 7))
     sizes = rng.integers(1, max_group_size + 1, k)
@@ -387,7 +387,7 @@ def random_instance(
     )
 
 
-# One group's scores: its level differs from group to group, so that parity has work to do.
+# One group's scores: levels differ between groups, so parity is not trivial.
 _SCORE_KINDS = [
     lambda rng, size: rng.random(size),
     lambda rng, size: rng.beta(*rng.uniform(0.5, 5.0, 2), size),

@@ -1,12 +1,12 @@
-"""Code on the pages of the documentation: it runs, in the order of the page, and says what the page says.
+"""Run the code on documentation pages, in page order, and compare its output with the page.
 
-    ```python     runs; a ```text block right below it is what it prints
-    ```console    lines that begin with $ run in a shell; the lines below each are what it prints
+    ```python     runs; a ```text block right below it is its output
+    ```console    lines starting with $ run in a shell; the lines below each are its output
 
-A block below `<!-- not run: … -->` is left alone. A page has one folder and one Python process's names to itself.
+A block below `<!-- not run: … -->` is skipped. Each page has its own folder and its own Python namespace.
 
-`python tests/pages.py PAGE …` runs the pages and writes what their blocks print into them. Numbers below a
-`keygen` stay: they depend on the new key.
+`python tests/pages.py PAGE …` runs the pages and updates the output blocks in them. Numbers below a
+`keygen` are kept, because they depend on the new key.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Pages whose code has tests of its own, beside the databases and runtimes that it needs.
+#: Pages whose code has its own tests, next to the databases and runtimes it needs.
 TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
@@ -29,7 +29,7 @@ _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
 
 @dataclass(frozen=True)
 class Block:
-    """Code, and what the page says it prints (None if it does not say)."""
+    """Code and its output on the page (None if the page shows none)."""
 
     language: str
     code: str
@@ -38,7 +38,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """README and every page that people write, not those that programs write."""
+    """README and all hand-written pages."""
     docs = ROOT / "docs"
     made = {docs / name for name in ("_build", "api", "gallery")}
     found = sorted(path for path in docs.rglob("*.md") if made.isdisjoint(path.parents))
@@ -46,7 +46,7 @@ def pages() -> list[Path]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """What is to be run on a page."""
+    """Blocks of a page that run."""
     fences = list(_FENCE.finditer(text))
     for i, fence in enumerate(fences):
         language, code = fence.groups()
@@ -63,12 +63,12 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def digits_hidden(text: str) -> str:
-    """What a text says whatever its numbers are."""
+    """Text with its numbers masked."""
     return re.sub(r"\d", "0", text)
 
 
 def rewrite(page: Path) -> None:
-    """Write into a page what its blocks print now."""
+    """Update the output blocks of a page."""
     text, names, keyed = page.read_text(encoding="utf-8"), {}, False
     with tempfile.TemporaryDirectory() as folder:
         place = 0
@@ -86,14 +86,14 @@ def rewrite(page: Path) -> None:
 
 
 def _typed(text: str) -> tuple[str, str]:
-    """A command, which goes on after a backslash, and what it prints."""
+    """A command, continued after a backslash, and its output."""
     lines = text.splitlines(keepends=True)
     last = next(i for i, line in enumerate(lines) if not line.endswith("\\\n"))
     return "".join(lines[: last + 1]), "".join(lines[last + 1 :]).rstrip("\n")
 
 
 def run(block: Block, names: dict[str, object], folder: Path) -> str:
-    """Run a block in a folder and return what it printed."""
+    """Run a block in a folder and return its output."""
     if block.language == "console":
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Rules of every kind, for properties."""
+"""Strategies for rules of every kind."""
 
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ KINDS = {"texts": TEXTS, "whole numbers": WHOLES, "booleans": st.booleans()}
 
 @st.composite
 def columns(draw, most=3):
-    """Strategies for labels: one for each of one or several columns, each of one kind or missing."""
+    """Strategy for labels of one or several columns, each of one type, some with missing values."""
     kinds = draw(st.lists(st.sampled_from(list(KINDS.values())), min_size=1, max_size=most))
     parts = [st.one_of(kind, st.none()) if draw(st.booleans()) else kind for kind in kinds]
     return parts[0] if len(parts) == 1 else st.tuples(*parts)
@@ -21,7 +21,7 @@ def columns(draw, most=3):
 
 @st.composite
 def rules(draw, scales=tuple(SCALES), **settings):
-    """Rules written by hand: all scales, ramps and steps, policies, several columns, strata."""
+    """Hand-written rules: all scales, ramps and steps, policies, several columns, strata."""
     scale = SCALES[draw(st.sampled_from(scales))]
     stratified = draw(st.booleans())
     groups = draw(columns())
@@ -31,7 +31,7 @@ def rules(draw, scales=tuple(SCALES), **settings):
         found = sorted(found, key=label_key)
     low, high = scale.score_range
     widths = st.one_of(st.just(0.0), st.floats(1e-6, 2.0))
-    width = widths if draw(st.booleans()) else st.just(draw(widths))  # of its own, or one for all
+    width = widths if draw(st.booleans()) else st.just(draw(widths))  # one width per group, or one for all
     threshold = st.floats(scale.lowest - 0.5, scale.highest + 0.5)
     ramp = st.builds(Ramp.centered, threshold, width, st.floats(0.0, 1.0))
     policies = ["error", "original"] if stratified else ["error", "pooled", "original"]
@@ -52,6 +52,6 @@ def rules(draw, scales=tuple(SCALES), **settings):
 
 
 def labels_of(rule):
-    """Each group's value in each column, strata first, and how many columns are strata."""
+    """Each group's value in each column, strata first, and the number of strata columns."""
     within = len(label_parts(rule.groups[0][0])) if rule.stratified else 0
     return [label_parts(label, rule.stratified) for label in rule.groups], within

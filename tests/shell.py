@@ -1,4 +1,4 @@
-"""The command line is tested as users meet it: as a process, in a folder of its own."""
+"""Run the command line as users do: as a process, in its own folder."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ KEY = "0123456789abcdef" * 4
 
 
 class Shell:
-    """Runs `fairramp` in a folder."""
+    """Run `fairramp` in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -38,7 +38,7 @@ class Shell:
         return done
 
     def error(self, *arguments, **options):
-        """Run what must fail; return its one line."""
+        """Run a command that must fail; return its one-line message."""
         done = self(*arguments, code=2, **options)
         assert done.stderr.count("\n") == 1, done.stderr
         assert done.stderr.startswith("fairramp: ")
@@ -58,7 +58,7 @@ class Shell:
 
 
 class Inside(Shell):
-    """Runs `fairramp` within this process."""
+    """Run `fairramp` in this process."""
 
     def __call__(self, *arguments, code=0, stdin=b""):
         from fairramp.cli.run import run
@@ -83,7 +83,7 @@ class Inside(Shell):
 
 
 def rows(n=400, groups=("a", "b"), header="id,p,g,y", line="{id},{p},{g},{y}", end="\n"):
-    """A CSV whose groups differ: the second scores higher."""
+    """CSV with two groups, of which the second has higher scores."""
     lines = [header]
     for i in range(n):
         g = i % len(groups)

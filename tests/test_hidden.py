@@ -1,4 +1,4 @@
-"""The hidden split: never below the bound, never above the best of all splits."""
+"""The hidden split: never below the bound, never above the best possible split."""
 
 from fractions import Fraction
 from itertools import product
@@ -14,7 +14,7 @@ from fairramp.measure.bounds import impossibility_bound
 
 ROUNDING = 1e-12
 
-#: Any membership, and coarse ones, which are often equal to each other and to their mean.
+#: Any membership; coarse values are often equal to each other and to their mean.
 MEMBERSHIP = st.floats(0, 1) | st.integers(0, 8).map(lambda i: i / 8)
 ROWS = st.lists(st.tuples(st.integers(0, 1), MEMBERSHIP), min_size=1, max_size=40)
 COARSE = st.tuples(st.integers(0, 1), st.integers(0, 8).map(lambda i: i / 8), st.integers(1, 4))
@@ -35,8 +35,8 @@ def within_sides(rows, sides):
     return found
 
 
-def test_the_worked_example_of_equal_rates():
-    # Members and others have the same rate of ½, and yet the sides differ as much as they can.
+def test_worked_example_with_equal_rates():
+    # Members and others have the same rate of ½, yet the two sides differ as much as possible.
     split = hidden_split([1, 0, 1, 0], [1, 1, 0, 0])
     assert split.covariance == pytest.approx(0.25)
     assert split.bound == pytest.approx(0.125)
@@ -45,7 +45,7 @@ def test_the_worked_example_of_equal_rates():
 
 
 @given(ROWS)
-def test_the_covariance_never_falls_below_the_bound(rows):
+def test_covariance_is_at_least_the_bound(rows):
     decisions, membership = zip(*rows, strict=True)
     split = hidden_split(decisions, membership)
     assert split.covariance >= split.bound - ROUNDING
@@ -53,7 +53,7 @@ def test_the_covariance_never_falls_below_the_bound(rows):
 
 
 @given(ROWS, st.data())
-def test_the_covariance_never_falls_below_the_bound_with_weights(rows, data):
+def test_covariance_is_at_least_the_bound_with_weights(rows, data):
     decisions, membership = zip(*rows, strict=True)
     n = len(rows)
     weights = data.draw(st.lists(st.floats(0, 1e6), min_size=n, max_size=n).filter(lambda w: max(w) > 1e-3))
@@ -62,7 +62,7 @@ def test_the_covariance_never_falls_below_the_bound_with_weights(rows, data):
 
 
 @given(st.lists(COARSE, min_size=1, max_size=8))
-def test_no_split_of_all_has_less_at_best_and_this_one_has_what_it_says(rows):
+def test_covariance_is_exact_and_at_most_that_of_the_best_split(rows):
     decisions, membership, weights = zip(*rows, strict=True)
     split = hidden_split(decisions, membership, sample_weight=weights)
     assert split.covariance == pytest.approx(float(within_sides(rows, split.sides)), abs=ROUNDING)
@@ -71,7 +71,7 @@ def test_no_split_of_all_has_less_at_best_and_this_one_has_what_it_says(rows):
 
 
 @given(st.lists(COARSE, min_size=1, max_size=20))
-def test_the_sides_are_those_of_the_proof(rows):
+def test_sides_match_the_proof(rows):
     decisions, membership, weights = zip(*rows, strict=True)
     mean = sum(Fraction(q) * w for _, q, w in rows) / sum(weights)
     for beta in (Fraction(1, 10), Fraction(9, 10)):
@@ -101,7 +101,7 @@ def test_integer_weights_equal_repeated_rows(rows):
 
 
 @given(st.lists(COARSE, min_size=1, max_size=20), st.randoms(use_true_random=False))
-def test_the_order_of_rows_is_irrelevant(rows, random):
+def test_row_order_does_not_matter(rows, random):
     order = list(range(len(rows)))
     random.shuffle(order)
     decisions, membership, weights = (np.array(column) for column in zip(*rows, strict=True))
@@ -125,25 +125,25 @@ def test_constant_membership_hides_nothing(q):
     split = hidden_split([0, 1, 1, 0, 1, 1, 1], [q] * 7)
     assert split.bound == pytest.approx(0, abs=ROUNDING)
     assert split.covariance == pytest.approx(0, abs=ROUNDING)
-    assert not split.sides.any()  # all at the mean
+    assert not split.sides.any()  # all equal the mean
     assert split.rows == (7, 0)
     assert np.isnan(split.rates[1])
     assert "No hidden split" in str(split)
 
 
-def test_rows_without_weight_count_for_nothing_but_have_a_side():
+def test_zero_weight_rows_do_not_count_but_have_a_side():
     split = hidden_split([1, 0, 1, 0, 1], [1, 1, 0, 0, 1], sample_weight=[1, 1, 1, 1, 0])
     assert split.rows == (2, 2)
     assert split.sides.tolist() == [True, False, False, True, True]
     assert split.covariance == pytest.approx(0.25)
 
 
-def test_a_fair_rule_has_a_hidden_split_too():
+def test_fair_rule_has_a_hidden_split():
     data = fairramp.datasets.load_adult_scores()
     rule = fairramp.fit_rule(data.score, data.sex, ramp_width=0)
     decisions = rule.decide(data.score, data.sex, random_state=0)
     women = data.sex == "Female"
-    assert abs(np.cov(decisions, women, bias=True)[0, 1]) < 0.002  # as equal as a draw can be
+    assert abs(np.cov(decisions, women, bias=True)[0, 1]) < 0.002  # equal up to the random draws
     split = hidden_split(decisions, women)
     assert split.covariance > split.bound > 0.03
     found = 0.0
@@ -152,7 +152,7 @@ def test_a_fair_rule_has_a_hidden_split_too():
     assert split.covariance == pytest.approx(found)
 
 
-def test_it_reads_as_one_short_paragraph_and_as_a_table():
+def test_shows_as_a_short_paragraph_and_as_a_table():
     split = hidden_split([1, 0, 1, 0], [1, 1, 0, 0])
     text = " ".join(str(split).split())
     assert text == (
@@ -167,7 +167,7 @@ def test_it_reads_as_one_short_paragraph_and_as_a_table():
     assert len(table) == 2
 
 
-def test_a_hidden_split_cannot_be_changed():
+def test_hidden_split_is_immutable():
     split = hidden_split([1, 0], [1, 0])
     assert isinstance(split, HiddenSplit)
     with pytest.raises(AttributeError):
@@ -176,7 +176,7 @@ def test_a_hidden_split_cannot_be_changed():
         split.sides[0] = False
 
 
-def test_lists_booleans_and_columns_of_libraries_are_the_same():
+def test_every_column_type_gives_the_same_split():
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     h, q = [1, 0, 1, 0, 1], [0.9, 0.3, 0.2, 0.4, 0.5]
     expected = hidden_split(h, q)
@@ -204,12 +204,12 @@ def test_lists_booleans_and_columns_of_libraries_are_the_same():
         (([0, 1], [[0.5, 0.5]]), r"`membership` must be one column of numbers, got shape \(1, 2\)\."),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(arguments, message):
+def test_bad_input_raises(arguments, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         hidden_split(*arguments)
 
 
-def test_bad_weights_are_refused_in_one_sentence():
+def test_bad_weights_raise():
     with pytest.raises(InputError, match=r"^`sample_weight` has 3 rows and `decisions` 2; they must match\.$"):
         hidden_split([0, 1], [0, 1], sample_weight=[1, 1, 1])
     with pytest.raises(InputError, match=r"not negative, got -1\.0 in row 0"):

@@ -1,6 +1,6 @@
-"""Bad input never passes silently and never half-works: each mistake has its sentence.
+"""Bad input always raises, with a message for each mistake.
 
-Every sentence names the argument, the rule and what came; a mistake with a remedy ends with it.
+Every message names the argument, the requirement and the value, and ends with a remedy if there is one.
 """
 
 import datetime
@@ -25,19 +25,19 @@ RULE = fit_rule(SCORES, GROUPS)
 
 
 def with_row(value, row=3, kind=np.float64, base=SCORES):
-    """The scores with one of them replaced."""
+    """Scores with one value replaced."""
     column = np.array(base, dtype=kind)
     column[row] = value
     return column
 
 
 def plain(value):
-    """A value as Python writes it, also if NumPy made it."""
+    """A value as a plain Python object, even if it is a NumPy scalar."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def refused(call, *words):
-    """Check that a call is refused as an InputError whose sentence holds all the words; return it."""
+    """Check that a call raises InputError with one line that contains all the words; return the message."""
     with pytest.raises(InputError) as caught:
         call()
     sentence = str(caught.value)
@@ -48,7 +48,7 @@ def refused(call, *words):
     return sentence
 
 
-def test_an_input_error_is_a_value_error_and_a_fairramp_error():
+def test_input_error_is_a_value_error_and_a_fairramp_error():
     assert issubclass(InputError, ValueError)
     assert issubclass(InputError, FairrampError)
     assert issubclass(fairramp.UnseenGroupError, InputError)
@@ -67,7 +67,7 @@ def test_arguments_after_the_data_are_keyword_only():
 
 @pytest.fixture(params=["fit_rule", "probabilities", "decide"])
 def door(request):
-    """Each place where scores come in, for a scale."""
+    """Each function that takes scores, for a scale."""
     name = request.param
 
     def enter(scores, groups=GROUPS, scale="probability"):
@@ -84,17 +84,17 @@ def door(request):
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_a_score_that_is_not_finite_is_refused_on_every_scale(door, scale, value, kind):
+def test_non_finite_scores_raise_on_every_scale(door, scale, value, kind):
     refused(lambda: door(with_row(value, 7, kind), scale=scale), "`scores`", "finite", str(value), "row 7")
 
 
 @pytest.mark.parametrize("value", [-0.001, 1.001, -3, 2])
-def test_a_probability_outside_0_to_1_is_refused(door, value):
+def test_probabilities_outside_0_to_1_raise(door, value):
     refused(lambda: door(with_row(value)), "`scores`", "[0, 1]", "'probability'", f"got {value}", "row 3")
 
 
 @pytest.mark.parametrize("value", [-1.001, 1.001, 5])
-def test_a_signed_score_outside_minus_1_to_1_is_refused(door, value):
+def test_signed_scores_outside_minus_1_to_1_raise(door, value):
     refused(
         lambda: door(with_row(value), scale="signed"),
         "`scores`",
@@ -114,30 +114,30 @@ def test_a_signed_score_outside_minus_1_to_1_is_refused(door, value):
         ("probability", np.nextafter(np.float32(1), np.float32(2), dtype=np.float32)),
     ],
 )
-def test_a_score_just_out_of_range_is_shown_with_the_digits_that_put_it_there(door, scale, value):
+def test_scores_just_out_of_range_are_shown_with_enough_digits(door, scale, value):
     sentence = refused(lambda: door(with_row(value, kind=type(value)), scale=scale), "row 3")
     shown = float(sentence.split("got ")[1].split(" in row")[0])
     assert abs(shown) > 1
 
 
-def test_percentages_taken_for_probabilities_are_refused_with_the_remedy(door):
+def test_percentages_as_probabilities_raise_with_a_remedy(door):
     refused(lambda: door(SCORES * 100), "[0, 1]", "scale='percent' for percentages")
 
 
-def test_logits_taken_for_probabilities_are_refused_with_the_remedy(door):
+def test_logits_as_probabilities_raise_with_a_remedy(door):
     refused(lambda: door(np.log(SCORES / (1 - SCORES))), "[0, 1]", "scale='logit'")
 
 
-def test_signed_scores_taken_for_probabilities_are_refused_with_the_remedy(door):
+def test_signed_scores_as_probabilities_raise_with_a_remedy(door):
     refused(lambda: door(2 * SCORES - 1), "[0, 1]", "scale='signed'")
 
 
-def test_logits_taken_for_signed_scores_are_refused_with_the_remedy(door):
+def test_logits_as_signed_scores_raise_with_a_remedy(door):
     refused(lambda: door(np.log(SCORES / (1 - SCORES)), scale="signed"), "[-1, 1]", "scale='logit'")
 
 
 @pytest.mark.parametrize("row", [0, 131_071, 131_072, 299_999])
-def test_a_bad_score_is_found_in_whatever_block_it_lies_and_its_row_is_named(row):
+def test_bad_score_is_found_in_any_block_and_its_row_named(row):
     scores = np.full(300_000, 0.5)
     scores[row] = np.nan
     groups = np.arange(300_000) % 2
@@ -146,26 +146,26 @@ def test_a_bad_score_is_found_in_whatever_block_it_lies_and_its_row_is_named(row
     refused(lambda: rule.probabilities(scores, groups), f"row {row}.")
 
 
-def test_the_first_of_several_bad_scores_is_named():
+def test_first_of_several_bad_scores_is_named():
     scores = np.full(300_000, 0.5)
     scores[[299_999, 140_000, 131_080]] = -1
     refused(lambda: fit_rule(scores, np.arange(300_000) % 2), "row 131080;")
 
 
-def test_both_columns_of_predict_proba_are_refused_with_the_remedy(door):
+def test_both_columns_of_predict_proba_raise_with_a_remedy(door):
     refused(lambda: door(np.stack([1 - SCORES, SCORES], axis=1)), "`scores`", "one column", "(400, 2)", "[:, 1]")
 
 
 @pytest.mark.parametrize("shape", [(400, 1), (1, 400), (20, 20), (400, 1, 1)])
-def test_scores_that_are_not_one_column_are_refused(door, shape):
+def test_two_dimensional_scores_raise(door, shape):
     refused(lambda: door(SCORES.reshape(shape)), "`scores`", "one column", str(shape))
 
 
-def test_a_single_number_is_refused_as_scores(door):
+def test_single_number_as_scores_raises(door):
     refused(lambda: door(0.5, ["A"]), "`scores`", "one column", "list of one")
 
 
-def test_rows_of_different_length_are_refused_as_scores(door):
+def test_ragged_scores_raise(door):
     refused(lambda: door([[0.1], [0.2, 0.3]], ["A", "B"]), "`scores`", "different length")
 
 
@@ -186,15 +186,15 @@ TEXTS = [f"{score:.3f}" for score in SCORES]
         pytest.param(np.array([0.5] * (N - 1) + ["0.5"], dtype=object), id="one text among objects"),
     ],
 )
-def test_text_is_refused_as_scores_even_if_it_reads_like_numbers(door, column):
+def test_text_scores_raise_even_if_numeric(door, column):
     refused(lambda: door(column), "`scores`", "numbers")
 
 
-def test_text_among_numbers_is_refused_with_its_row(door):
+def test_text_among_numbers_raises_with_its_row(door):
     refused(lambda: door(with_row("high", 5, object)), "`scores`", "numbers", "'high'", "row 5")
 
 
-def test_a_sentence_about_text_calls_it_text_and_not_a_number_of_bits():
+def test_message_calls_text_text_rather_than_a_dtype():
     sentence = refused(lambda: fit_rule(TEXTS, GROUPS), "`scores`", "numbers")
     assert not re.search(r"str\d", sentence), sentence
 
@@ -210,7 +210,7 @@ def test_a_sentence_about_text_calls_it_text_and_not_a_number_of_bits():
         pytest.param([{}] * N, id="dicts"),
     ],
 )
-def test_other_kinds_are_refused_as_scores(door, column):
+def test_scores_of_other_types_raise(door, column):
     refused(lambda: door(column), "`scores`", "numbers")
 
 
@@ -231,16 +231,16 @@ MISSING = [None, *SCORES.tolist()[1:]]
         pytest.param(pa.chunked_array([MISSING]), id="arrow chunked"),
     ],
 )
-def test_a_missing_score_is_refused(door, column):
+def test_missing_score_raises(door, column):
     refused(lambda: door(column), "`scores`", "row 0")
 
 
-def test_a_masked_array_with_nothing_masked_is_its_numbers():
+def test_masked_array_without_masked_values_is_accepted():
     rule = quiet_fit(np.ma.array(SCORES, mask=False), GROUPS)
     assert rule == quiet_fit(SCORES, GROUPS)
 
 
-def test_a_masked_score_is_refused(door):
+def test_masked_score_raises(door):
     refused(lambda: door(np.ma.array(SCORES, mask=np.arange(N) == 3)), "`scores`")
 
 
@@ -248,40 +248,40 @@ def test_a_masked_score_is_refused(door):
     ("kind", "value"),
     [(np.float16, 60_000), (np.float32, 3e38), (np.float64, 1.7e308), (np.float64, -1.7e308)],
 )
-def test_any_finite_logit_is_welcome(kind, value):
+def test_any_finite_logit_is_accepted(kind, value):
     logits = np.full(N, value, dtype=kind)
     rule = quiet_fit(logits, GROUPS, scale="logit")
     assert (rule.probabilities(logits, GROUPS) == (value > 0)).all()
 
 
-# Lengths and emptiness ----------------------------------------------------------------------------
+# Lengths and empty input --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("keep", [0, 1, N - 1])
-def test_groups_of_another_length_are_refused(door, keep):
+def test_groups_of_another_length_raise(door, keep):
     refused(lambda: door(SCORES, GROUPS[:keep]), "`groups`", "`scores`", str(keep), str(N))
 
 
-def test_group_columns_of_different_length_are_refused(door):
+def test_group_columns_of_different_length_raise(door):
     refused(lambda: door(SCORES, [GROUPS, GROUPS[1:]]), "`groups`", "differ in length", str(N), str(N - 1))
 
 
-def test_weights_of_another_length_are_refused():
+def test_weights_of_another_length_raise():
     refused(
         lambda: fit_rule(SCORES, GROUPS, sample_weight=np.ones(7)), "`sample_weight`", "`scores`", "7", str(N)
     )
 
 
-def test_labels_of_another_length_are_refused():
+def test_labels_of_another_length_raise():
     refused(lambda: fit_rule(SCORES, GROUPS, [0, 1, 1]), "`labels`", "`scores`", "3", str(N))
 
 
-def test_ids_of_another_length_are_refused():
+def test_ids_of_another_length_raise():
     refused(lambda: RULE.decide(SCORES, GROUPS, ids=["a", "b"], key=KEY), "`ids`", "`scores`", "2", str(N))
 
 
 @pytest.mark.parametrize("nothing", [[], np.array([]), pd.Series([], dtype=float), pl.Series([], dtype=float)])
-def test_a_fit_without_rows_is_refused(nothing):
+def test_fit_without_rows_raises(nothing):
     refused(lambda: fit_rule(nothing, []), "`scores`", "empty", "at least one row")
 
 
@@ -289,7 +289,7 @@ def test_a_fit_without_rows_is_refused(nothing):
 
 
 @pytest.mark.parametrize("value", [-1, -1e-300, np.nan, np.inf, -np.inf])
-def test_a_weight_that_is_negative_or_not_finite_is_refused(value):
+def test_negative_or_non_finite_weight_raises(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, sample_weight=with_row(value, 9)),
         "`sample_weight`",
@@ -300,20 +300,20 @@ def test_a_weight_that_is_negative_or_not_finite_is_refused(value):
     )
 
 
-def test_a_missing_weight_is_refused():
+def test_missing_weight_raises():
     refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=[1] * (N - 1) + [None]), "`sample_weight`", "row 399")
 
 
-def test_a_masked_weight_is_refused():
+def test_masked_weight_raises():
     weights = np.ma.array(np.ones(N), mask=np.arange(N) == 3)
     refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=weights), "`sample_weight`")
 
 
-def test_weights_that_are_all_0_are_refused():
+def test_weights_all_0_raise():
     refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=np.zeros(N)), "`sample_weight`", "zero in every row")
 
 
-def test_a_group_whose_weights_are_all_0_is_refused_by_name():
+def test_group_with_weights_all_0_raises_and_is_named():
     weights = (GROUPS == "A").astype(float)
     refused(
         lambda: fit_rule(SCORES, GROUPS, sample_weight=weights),
@@ -325,7 +325,7 @@ def test_a_group_whose_weights_are_all_0_is_refused_by_name():
 
 
 @pytest.mark.parametrize("shape", [(N, 1), (1, N), ()])
-def test_weights_that_are_not_one_column_are_refused(shape):
+def test_two_dimensional_weights_raise(shape):
     refused(
         lambda: fit_rule(SCORES, GROUPS, sample_weight=np.ones(shape)),
         "`sample_weight`",
@@ -335,7 +335,7 @@ def test_weights_that_are_not_one_column_are_refused(shape):
 
 
 @pytest.mark.parametrize("column", [["heavy"] * N, np.array(["1"] * N, dtype=object), [1j] * N])
-def test_weights_that_are_not_numbers_are_refused(column):
+def test_non_numeric_weights_raise(column):
     refused(lambda: fit_rule(SCORES, GROUPS, sample_weight=column), "`sample_weight`", "numbers")
 
 
@@ -343,7 +343,7 @@ def test_weights_that_are_not_numbers_are_refused(column):
 
 
 @pytest.mark.parametrize("value", [-1, 2, 0.5, np.nan, np.inf])
-def test_labels_other_than_0_and_1_are_refused_whether_used_or_not(value):
+def test_labels_other_than_0_and_1_raise_even_if_unused(value):
     labels = with_row(value, 11, base=SCORES > 0.5)
     for target_rate in ("optimal", "base_rate"):
         refused(
@@ -355,32 +355,32 @@ def test_labels_other_than_0_and_1_are_refused_whether_used_or_not(value):
         )
 
 
-def test_a_label_just_beside_1_is_shown_with_the_digits_that_put_it_there():
+def test_label_close_to_1_is_shown_with_enough_digits():
     sentence = refused(lambda: fit_rule(SCORES, GROUPS, with_row(1 + 1e-9, base=SCORES > 0.5)), "row 3")
     assert float(sentence.split("got ")[1].split(" in row")[0]) > 1
 
 
 @pytest.mark.parametrize("column", [["yes", "no"] * (N // 2), np.array(["1", "0"] * (N // 2), dtype=object)])
-def test_labels_that_are_text_are_refused(column):
+def test_text_labels_raise(column):
     refused(lambda: fit_rule(SCORES, GROUPS, column, target_rate="base_rate"), "`labels`", "numbers")
 
 
-def test_labels_of_two_columns_are_refused():
+def test_two_label_columns_raise():
     refused(lambda: fit_rule(SCORES, GROUPS, np.ones((N, 2))), "`labels`", "one column", "(400, 2)")
 
 
-def test_base_rate_without_labels_is_refused():
+def test_base_rate_without_labels_raises():
     refused(lambda: fit_rule(SCORES, GROUPS, target_rate="base_rate"), "target_rate", "'base_rate'", "`labels`")
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.float32, "boolean", "Int64"])
-def test_labels_may_be_booleans_or_numbers_of_any_kind(kind):
+def test_labels_can_be_booleans_or_numbers_of_any_type(kind):
     labels = pd.Series(SCORES > 0.5).astype(kind)
     rule = fit_rule(SCORES, GROUPS, labels, target_rate="base_rate")
     assert rule.target_rate == pytest.approx(np.mean(SCORES > 0.5), abs=1e-15)
 
 
-def test_the_base_rate_counts_weights():
+def test_base_rate_is_weighted():
     labels, weights = SCORES > 0.4, np.random.default_rng(1).random(N)
     rule = fit_rule(SCORES, GROUPS, labels, target_rate="base_rate", sample_weight=weights)
     assert rule.target_rate == pytest.approx((labels * weights).sum() / weights.sum(), abs=1e-12)
@@ -392,17 +392,17 @@ NOT_NUMBERS = [True, False, np.True_, "0.1", None, [0.1], np.array([0.1]), 1j, d
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
-def test_a_max_gap_that_is_not_a_number_in_0_to_1_is_refused(value):
+def test_max_gap_must_be_a_number_in_0_to_1(value):
     refused(lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", "[0, 1]", f"got {plain(value)!r}")
 
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
-def test_a_ramp_width_that_is_not_a_number_from_0_on_is_refused(value):
+def test_ramp_width_must_be_a_number_of_at_least_0(value):
     refused(lambda: fit_rule(SCORES, GROUPS, ramp_width=value), "`ramp_width`", f"got {plain(value)!r}")
 
 
 @pytest.mark.parametrize("value", [9.99e-7, 1e-9, 5e-324])
-def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
+def test_ramp_width_too_narrow_to_be_exact_raises_with_a_remedy(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, ramp_width=value),
         "`ramp_width`",
@@ -413,12 +413,12 @@ def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1e-6, np.float32(0.25), np.int64(1), 1])
-def test_a_ramp_width_may_be_0_or_any_number_from_a_millionth_on(value):
+def test_ramp_width_can_be_0_or_at_least_1e_6(value):
     assert all(ramp.width == value for ramp in fit_rule(SCORES, GROUPS, ramp_width=value).ramps)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, *NOT_NUMBERS[:3], *NOT_NUMBERS[4:]], ids=repr)
-def test_a_target_rate_that_is_not_a_number_in_0_to_1_is_refused(value):
+def test_target_rate_must_be_a_number_in_0_to_1(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, target_rate=value),
         "`target_rate`",
@@ -428,7 +428,7 @@ def test_a_target_rate_that_is_not_a_number_in_0_to_1_is_refused(value):
 
 
 @pytest.mark.parametrize("value", ["", "best", "Optimal", "0.3"])
-def test_a_target_rate_of_an_unknown_word_is_refused_with_the_known_ones(value):
+def test_unknown_target_rate_raises_and_lists_the_known_ones(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, target_rate=value),
         "`target_rate`",
@@ -454,7 +454,7 @@ def test_a_target_rate_of_an_unknown_word_is_refused_with_the_known_ones(value):
     ],
     ids=repr,
 )
-def test_a_cutoff_that_is_not_a_number_in_the_range_of_the_scale_is_refused(scale, value, limits):
+def test_cutoff_must_be_in_the_range_of_the_scale(scale, value, limits):
     refused(
         lambda: fit_rule(SCORES, GROUPS, scale=scale, cutoff=value),
         "`cutoff`",
@@ -472,18 +472,18 @@ def test_a_cutoff_that_is_not_a_number_in_the_range_of_the_scale_is_refused(scal
     ],
 )
 @pytest.mark.parametrize("value", ["other", "", "Centered", "PROBABILITY", None, 1, True, ["error"], b"error"])
-def test_a_setting_that_is_none_of_its_words_is_refused_with_all_of_them(name, words, value):
+def test_unknown_option_raises_and_lists_the_known_ones(name, words, value):
     refused(lambda: fit_rule(SCORES, GROUPS, **{name: value}), f"`{name}`", *words, f"got {plain(value)!r}")
 
 
 @pytest.mark.parametrize("value", [20240131, True, b"2024-01-31", datetime.date(2024, 1, 31)])
-def test_a_date_that_is_not_text_is_refused_with_the_remedy(value):
+def test_date_that_is_not_text_raises_with_a_remedy(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, date=value), "`date`", "text", f"got {plain(value)!r}", "isoformat()"
     )
 
 
-def test_a_date_is_stored_as_it_is_and_no_date_otherwise():
+def test_date_is_stored_as_given():
     assert fit_rule(SCORES, GROUPS, date="31 January").record.date == "31 January"
     assert fit_rule(SCORES, GROUPS).record.date is None
 
@@ -493,7 +493,7 @@ def test_a_date_is_stored_as_it_is_and_no_date_otherwise():
 
 @pytest.fixture(params=["fit_rule", "probabilities"])
 def group_door(request):
-    """Each place where groups come in."""
+    """Each function that takes groups."""
     return {"fit_rule": fit_rule, "probabilities": RULE.probabilities}[request.param]
 
 
@@ -509,7 +509,7 @@ def group_door(request):
     ],
     ids=["numpy", "float32", "list", "pandas", "polars", "arrow"],
 )
-def test_continuous_numbers_are_refused_as_groups_with_the_remedy(group_door, column):
+def test_continuous_groups_raise_with_a_remedy(group_door, column):
     refused(lambda: group_door(SCORES, column), "group label", "whole number", "(float", "bins")
 
 
@@ -529,7 +529,7 @@ def test_continuous_numbers_are_refused_as_groups_with_the_remedy(group_door, co
     ],
     ids=repr,
 )
-def test_labels_of_other_kinds_are_refused_with_the_remedy(group_door, label):
+def test_labels_of_other_types_raise_with_a_remedy(group_door, label):
     refused(
         lambda: group_door(SCORES, [label] * N),
         "group label",
@@ -555,29 +555,29 @@ def test_labels_of_other_kinds_are_refused_with_the_remedy(group_door, label):
         pytest.param(np.full(N, 1j), id="complex"),
     ],
 )
-def test_columns_of_other_kinds_are_refused_as_groups(group_door, column):
+def test_group_columns_of_other_types_raise(group_door, column):
     refused(lambda: group_door(SCORES, column), "group label", "string", "convert")
 
 
 @pytest.mark.parametrize(
     "label", [{}, {1}, bytearray(b"A"), np.ones(2)], ids=["dict", "set", "bytearray", "array"]
 )
-def test_unhashable_labels_are_refused(group_door, label):
+def test_unhashable_labels_raise(group_door, label):
     column = np.empty(N, dtype=object)
     column[:] = [label] * N
     refused(lambda: group_door(SCORES, column), "group label", type(label).__name__, "convert")
 
 
-def test_a_long_label_is_cut_in_the_sentence():
+def test_long_label_is_shortened_in_the_message():
     assert len(refused(lambda: fit_rule(SCORES, [b"A" * 1000] * N), "...")) < 200
 
 
 @pytest.mark.parametrize(
     ("value", "words"),
     [(np.str_("half"), "got 'half'"), (np.array("half"), "got 'half'"), (10**5000, "got a very long int")],
-    ids=["scalar", "array", "int"],  # pytest could not write the last one
+    ids=["scalar", "array", "int"],  # pytest cannot print the last one
 )
-def test_what_came_is_repeated_as_python_writes_it_if_it_can(value, words):
+def test_message_quotes_the_value_as_python_prints_it(value, words):
     refused(lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", words)
 
 
@@ -586,7 +586,7 @@ def test_what_came_is_repeated_as_python_writes_it_if_it_can(value, words):
     [(True, 1), (False, 0), (True, 0), (True, 1.0), (np.True_, np.int64(1)), (True, np.int8(1)), (True, 2)],
     ids=repr,
 )
-def test_booleans_among_numbers_are_refused_as_groups(group_door, pair):
+def test_booleans_among_numeric_groups_raise(group_door, pair):
     refused(lambda: group_door(SCORES, list(pair) * (N // 2)), "`groups`", "booleans and numbers", "one kind")
 
 
@@ -600,12 +600,12 @@ def test_booleans_among_numbers_are_refused_as_groups(group_door, pair):
     ],
     ids=repr,
 )
-def test_booleans_among_numbers_are_refused_inside_intersections_too(group_door, labels):
+def test_booleans_among_numbers_raise_in_intersections(group_door, labels):
     refused(lambda: group_door(SCORES, labels * (N // len(labels))), "booleans and numbers")
 
 
 @pytest.mark.parametrize("value", [None, "A", b"A", 5, {1, 2}, pytest.param(iter("AB"), id="iterator")], ids=repr)
-def test_groups_that_are_no_column_are_refused(group_door, value):
+def test_groups_that_are_not_a_column_raise(group_door, value):
     refused(lambda: group_door(SCORES, value), "`groups`", "one label per row")
 
 
@@ -614,28 +614,28 @@ def test_groups_that_are_no_column_are_refused(group_door, value):
     [{}, pd.DataFrame(index=range(N)), pl.DataFrame(), np.empty((N, 0))],
     ids=["mapping", "pandas", "polars", "numpy"],
 )
-def test_groups_without_a_column_are_refused(group_door, nothing):
+def test_groups_without_a_column_raise(group_door, nothing):
     refused(lambda: group_door(SCORES, nothing), "`groups`", "no column")
 
 
-def test_groups_of_three_dimensions_are_refused(group_door):
+def test_three_dimensional_groups_raise(group_door):
     refused(lambda: group_door(SCORES, np.zeros((N, 1, 1))), "`groups`", "one label per row", "(400, 1, 1)")
 
 
-def test_a_lazy_table_is_refused_with_the_remedy(group_door):
+def test_lazy_table_raises_with_a_remedy(group_door):
     refused(lambda: group_door(SCORES, pl.LazyFrame({"a": GROUPS})), "`groups`", "lazy", "collect")
 
 
-def test_two_group_columns_of_one_name_are_refused(group_door):
+def test_duplicate_group_columns_raise(group_door):
     frame = pd.DataFrame(np.stack([GROUPS, GROUPS], axis=1), columns=["sex", "sex"])
     refused(lambda: group_door(SCORES, frame), "`groups`", "'sex'")
 
 
-# What is allowed and worth knowing ----------------------------------------------------------------
+# Warnings -----------------------------------------------------------------------------------------
 
 
 def warned(call, *words):
-    """Check that a call warns once, with a sentence that holds all the words; return its result."""
+    """Check that a call warns once, with a message that contains all the words; return its result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = call()
@@ -647,41 +647,41 @@ def warned(call, *words):
     return result
 
 
-def test_plain_data_warn_of_nothing():
+def test_ordinary_data_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit_rule(SCORES, GROUPS, SCORES > 0.5, sample_weight=SCORES)
 
 
-def test_one_single_group_is_warned_of_by_name():
+def test_one_group_warns_and_is_named():
     rule = warned(
         lambda: fit_rule(SCORES, ["only"] * N), "one single group", "group, only: ", "nothing to equalize"
     )
     assert rule.groups == ("only",)
 
 
-def test_one_single_group_keeps_the_classifiers_own_decisions():
+def test_one_group_keeps_the_classifiers_own_decisions():
     rule = quiet_fit(SCORES, ["only"] * N)
     assert np.array_equal(rule.probabilities(SCORES, ["only"] * N), SCORES >= 0.5)
 
 
-def test_a_group_below_30_rows_is_warned_of_with_its_size():
+def test_group_below_30_rows_warns_with_its_size():
     groups = np.where(np.arange(N) < 29, "few", "many")
     warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "few (29 rows)")
 
 
-def test_a_group_of_30_rows_is_not_warned_of():
+def test_group_of_30_rows_does_not_warn():
     groups = np.where(np.arange(N) < 30, "enough", "many")
     assert fit_rule(SCORES, groups, max_gap=1).record.rows == (30, N - 30)
 
 
-def test_rows_of_weight_0_do_not_make_a_group_large():
+def test_zero_weight_rows_do_not_count_toward_30():
     groups = np.where(np.arange(N) < 40, "few", "many")
     weights = (np.arange(N) >= 30).astype(float)
     warned(lambda: fit_rule(SCORES, groups, max_gap=1, sample_weight=weights), "few (10 rows)")
 
 
-def test_many_small_groups_are_warned_of_once_and_counted():
+def test_many_small_groups_warn_once_and_are_counted():
     groups = np.arange(N) // 4
     warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "0 (4 rows)", "95 more")
 
@@ -689,25 +689,25 @@ def test_many_small_groups_are_warned_of_once_and_counted():
 @pytest.mark.parametrize(
     ("scores", "rate", "who"), [(SCORES * 0.4, 0, "nobody"), (SCORES * 0.4 + 0.6, 1, "everybody")]
 )
-def test_an_optimal_rate_of_0_or_1_is_warned_of_with_the_remedies(scores, rate, who):
+def test_optimal_rate_of_0_or_1_warns_with_remedies(scores, rate, who):
     rule = warned(lambda: fit_rule(scores, GROUPS), f"rate is {rate}", who, "`cutoff`", "`target_rate`")
     assert rule.target_rate == rate
     assert (rule.probabilities(scores, GROUPS) == rate).all()
 
 
 @pytest.mark.parametrize("rate", [0, 1])
-def test_a_rate_of_0_or_1_that_was_asked_for_is_not_warned_of(rate):
+def test_requested_rate_of_0_or_1_does_not_warn(rate):
     rule = fit_rule(SCORES, GROUPS, target_rate=rate)
     assert rule.probabilities(SCORES, GROUPS) == pytest.approx(rate, abs=1e-9)
 
 
-def test_logits_whose_probabilities_are_tied_at_1_are_warned_of_with_their_number():
+def test_logits_tied_at_probability_1_warn_and_are_counted():
     logits = np.log(SCORES / (1 - SCORES))
     logits[:7] = [36.8, 37, 40, 50, 100, 700, 1e300]
     warned(lambda: fit_rule(logits, GROUPS, scale="logit"), "7 logits", "probability 1", "tied")
 
 
-def test_logits_below_saturation_are_not_warned_of():
+def test_logits_below_saturation_do_not_warn():
     logits = np.log(SCORES / (1 - SCORES))
     logits[:4] = [36.7, -40, -700, 36]
     assert fit_rule(logits, GROUPS, scale="logit").scale == "logit"
@@ -719,7 +719,7 @@ def test_logits_below_saturation_are_not_warned_of():
 @pytest.mark.parametrize(
     "name", ["max_gap", "ramp_width", "target_rate", "scale", "unseen_group", "date", "solver"]
 )
-def test_a_sentence_stays_one_however_long_what_came(name, value):
+def test_message_stays_one_short_line_for_long_values(name, value):
     if name == "date" and isinstance(value, str):
         return
     with pytest.raises(fairramp.InputError) as caught:

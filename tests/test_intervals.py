@@ -1,4 +1,4 @@
-"""Confidence limits: against scipy, statsmodels, published formulas, and exact binomial coverage."""
+"""Confidence limits compared with scipy, statsmodels, published formulas and exact binomial coverage."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ def arrays(*columns):
 
 
 def wilson(count, n, confidence=0.95):
-    """Limits of one rate by scipy."""
+    """Wilson limits of one rate from scipy."""
     return stats.binomtest(count, n).proportion_ci(confidence, method="wilson")
 
 
@@ -25,14 +25,14 @@ def wilson(count, n, confidence=0.95):
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-def test_wilson_limits_are_scipys(confidence):
+def test_wilson_limits_match_scipy(confidence):
     counts, n = arrays(*zip(*COUNTS, strict=True))
     lower, upper = wilson_interval(counts / n, n, confidence)
     for i, (count, rows) in enumerate(COUNTS):
         assert (lower[i], upper[i]) == pytest.approx(tuple(wilson(count, rows, confidence)), abs=1e-12)
 
 
-def test_wilson_limits_of_rates_0_and_1_touch_the_border_exactly():
+def test_wilson_limits_reach_exactly_0_at_rate_0_and_1_at_rate_1():
     lower, upper = wilson_interval(*arrays([0, 1], [30, 30]), 0.95)
     assert lower[0] == 0
     assert upper[1] == 1
@@ -49,7 +49,7 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize(("rate", "n"), [(0.05, 200), (0.01, 200), (0.2, 50), (0.5, 50)])
 def test_limits_of_weighted_rates_cover(weights, rate, n):
-    # By the variance alone they would cover 0.59 to 0.88: heavy rows are on one side by chance.
+    # Using the variance alone, coverage would be 0.59 to 0.88: heavy rows fall on one side by chance.
     rng = np.random.default_rng(3)
     h = (rng.random((2_000, n)) < rate).astype(float)
     v = WEIGHTS[weights](rng, h.shape)
@@ -65,7 +65,7 @@ def divergence(r, u):
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-6])
-def test_kl_limits_are_where_n_times_the_divergence_is_the_budget(delta):
+def test_kl_limits_solve_n_times_divergence_equals_budget(delta):
     rates, n = arrays([0.5, 0.1, 0.93, 0.004], [20, 1_000, 333, 50_000])
     for limit in kl_interval(rates, n, delta):
         found = [rows * divergence(r, u) for r, u, rows in zip(rates, limit, n, strict=True)]
@@ -96,14 +96,14 @@ def test_kl_limits_are_nested_in_delta_and_in_rows():
 
 @pytest.mark.parametrize("delta", [0.2, 0.05, 0.005])
 @pytest.mark.parametrize("n", [1, 5, 30, 200])
-def test_kl_limits_miss_a_binomial_rate_with_probability_delta_per_side_at_most(n, delta):
+def test_kl_limits_miss_a_rate_with_probability_at_most_delta_per_side(n, delta):
     counts = np.arange(n + 1)
     lower, upper = kl_interval(counts / n, np.full(n + 1, float(n)), delta)
     for true in (0.003, 0.05, 0.31, 0.5, 0.77, 0.96, 0.999):
         mass = stats.binom.pmf(counts, n, true)
         assert mass[lower > true].sum() <= delta
         assert mass[upper < true].sum() <= delta
-    # As Clopper and Pearson's, and wider, because they are the shortest of that kind.
+    # Wider than Clopper-Pearson, whose limits are the shortest with this guarantee.
     for count in counts:
         exact = stats.binomtest(int(count), n).proportion_ci(1 - 2 * delta, method="exact")
         assert lower[count] <= exact.low + 1e-12
@@ -124,7 +124,7 @@ def newcombe(first, second, confidence=0.95):
     )
 
 
-#: (x₁, n₁), (x₂, n₂) and the limits that Newcombe (1998, Table II, method 10) prints, at 95%.
+#: (x₁, n₁), (x₂, n₂) and the 95% limits in Newcombe (1998, Table II, method 10).
 PUBLISHED = [
     ((56, 70), (48, 80), (0.0524, 0.3339)),
     ((9, 10), (3, 10), (0.1705, 0.8090)),
@@ -134,7 +134,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("first", "second", "limits"), PUBLISHED)
-def test_the_gap_of_two_groups_has_newcombes_published_limits(first, second, limits):
+def test_gap_of_two_groups_has_newcombes_published_limits(first, second, limits):
     (x1, n1), (x2, n2) = first, second
     for order in (slice(None), slice(None, None, -1)):
         rates, n = arrays([x1 / n1, x2 / n2][order], [n1, n2][order])
@@ -142,7 +142,7 @@ def test_the_gap_of_two_groups_has_newcombes_published_limits(first, second, lim
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
-def test_the_gap_of_two_groups_is_statsmodels(confidence):
+def test_gap_of_two_groups_matches_statsmodels(confidence):
     proportion = pytest.importorskip("statsmodels.stats.proportion")
     for (x1, n1), (x2, n2) in [((56, 70), (48, 80)), ((400, 1_000), (290, 900)), ((9, 10), (3, 10))]:
         expected = proportion.confint_proportions_2indep(
@@ -152,7 +152,7 @@ def test_the_gap_of_two_groups_is_statsmodels(confidence):
         assert found == pytest.approx(tuple(expected), abs=1e-9)
 
 
-def test_a_gap_that_may_be_none_starts_at_0_and_reaches_as_far_as_either_direction():
+def test_gap_that_may_be_0_has_lower_limit_0_and_the_larger_upper_limit():
     groups = (30, 100), (33, 120)
     rates, n = arrays([x / n for x, n in groups], [n for _, n in groups])
     low, high = gap_interval(rates, n, 0.95)
@@ -162,7 +162,7 @@ def test_a_gap_that_may_be_none_starts_at_0_and_reaches_as_far_as_either_directi
 
 
 def candidate_pairs(strata, confidence):
-    """Ordered pairs (high, low) of groups that can be the extremes of a stratum, by limits of all at δ/10.
+    """Ordered pairs (high, low) of groups that can be the extremes of a stratum, by simultaneous limits at δ/10.
 
     A stratum is a list of (count, rows).
     """
@@ -180,12 +180,12 @@ def candidate_pairs(strata, confidence):
 
 
 def per_pair(pairs, confidence):
-    """Confidence of each of the pairs, 0.9 δ shared; both orders of two groups are one pair."""
+    """Confidence for each pair when 0.9 δ is shared among them; both orders of two groups are one pair."""
     return 1 - 0.9 * (1 - confidence) / len({frozenset(pair) for pair in pairs})
 
 
 def some_strata(sizes, seed, low=0.1, high=0.9):
-    """Strata with different counts, and the same as arrays."""
+    """Strata with different counts, as lists and as arrays."""
     rng = np.random.default_rng(seed)
     n = rng.integers(40, 900, sum(sizes)).tolist()
     counts = rng.binomial(n, rng.uniform(low, high, len(n))).tolist()
@@ -203,9 +203,7 @@ STRATA = pytest.mark.parametrize("sizes", [(3,), (4,), (7,), (2, 2), (3, 1, 4), 
 @STRATA
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("spread", [(0.1, 0.9), (0.3, 0.4)])
-def test_the_upper_limit_of_many_groups_is_uncorrected_and_the_lower_shared_by_pairs_that_can_be_extreme(
-    sizes, confidence, spread
-):
+def test_upper_limit_is_uncorrected_and_lower_limit_shared_by_possible_extremes(sizes, confidence, spread):
     strata, (rates, n), cells = some_strata(sizes, len(sizes), *spread)
     every = [pair for groups in strata for pair in itertools.permutations(groups, 2)]
     pairs = candidate_pairs(strata, confidence)
@@ -220,17 +218,17 @@ def test_groups_in_the_middle_do_not_widen_the_limits():
     low, high = gap_interval(rates, n, 0.95)
     two = gap_interval(rates[[0, 4]], n[[0, 4]], 0.95)
     assert high == two[1]
-    assert two[0] - 0.001 < low < two[0]  # the tenth of δ that finds the two
+    assert two[0] - 0.001 < low < two[0]  # the tenth of δ spent on finding the two
 
 
 @pytest.mark.parametrize("rates", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.5, 1.0)])
-def test_gaps_of_rates_0_and_1_stay_in_0_to_1(rates):
+def test_limits_for_rates_0_and_1_stay_within_0_to_1(rates):
     low, high = gap_interval(*arrays(rates, [50] * len(rates)), 0.95)
     assert 0 <= low <= max(rates) - min(rates) <= high <= 1
     assert high > 0
 
 
-def test_one_group_has_no_gap_and_ratio_1():
+def test_one_group_has_gap_0_and_ratio_1():
     rates, n = arrays([0.4], [50])
     assert gap_interval(rates, n, 0.95) == (0.0, 0.0)
     assert ratio_interval(rates, n, 0.95) == (1.0, 1.0)
@@ -254,13 +252,13 @@ LAWS = [
     ((0.1, 0.15, 0.2, 0.25, 0.3), (5_000,) * 5),
     ((0.02, 0.06, 0.06, 0.06, 0.1), (2_000, 30, 5_000, 500, 2_000)),
 ]
-#: Of which the extremes are clear, so that the limits are as sharp as those of two groups.
+#: Cases with clear extremes, where the limits are as sharp as for two groups.
 CLEAR = [law for law in LAWS if len(law[1]) == 2 or law[1][0] == 5_000]
 
 
 @pytest.mark.parametrize(("true_rates", "n"), LAWS)
 def test_gap_limits_cover(true_rates, n):
-    # Newcombe's own coverage is 0.94 to 0.96 here; where more pairs can be the extremes, they cover more.
+    # Newcombe's own coverage is 0.94 to 0.96 here; with more possible extremes, coverage is higher.
     coverage = covered(gap_interval, max(true_rates) - min(true_rates), true_rates, n, seed=1)
     assert 0.935 <= coverage <= (0.965 if (true_rates, n) in CLEAR else 1)
 
@@ -269,7 +267,7 @@ def test_gap_limits_cover(true_rates, n):
 
 
 def fieller_like(first, second, confidence=0.95):
-    """Limits of r₁/r₂: the q at which r₁ − q·r₂ = 0 lies on a limit of r₁ − q·r₂ (MOVER), by root finding.
+    """Limits of r₁/r₂: the q at which 0 lies on a limit of r₁ − q·r₂ (MOVER), by root finding.
 
     lower limit of r₁ − q·r₂ :  r₁ − q r₂ − √((r₁ − l₁)² + q² (u₂ − r₂)²),   upper likewise.
     """
@@ -287,15 +285,15 @@ def fieller_like(first, second, confidence=0.95):
 @pytest.mark.parametrize(
     ("first", "second"), [((30, 100), (60, 120)), ((8, 40), (25, 50)), ((100, 1_000), (333, 900))]
 )
-def test_the_ratio_of_two_groups_is_where_a_weighted_difference_may_vanish(first, second, confidence):
+def test_ratio_limits_of_two_groups_match_root_finding(first, second, confidence):
     for pair in ((first, second), (second, first)):
         rates, n = arrays([x / n for x, n in pair], [n for _, n in pair])
         expected = fieller_like(first, second, confidence)
         assert ratio_interval(rates, n, confidence) == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_limits_of_a_ratio_are_near_those_of_its_logarithm_in_large_samples():
-    # Katz's: exp(ln q ± z·√((1 − r₁)/(n₁r₁) + (1 − r₂)/(n₂r₂))).
+def test_ratio_limits_approach_katz_limits_in_large_samples():
+    # Katz: exp(ln q ± z·√((1 − r₁)/(n₁r₁) + (1 − r₂)/(n₂r₂))).
     rates, n = arrays([0.2, 0.4], [20_000, 30_000])
     error = math.sqrt(0.8 / (20_000 * 0.2) + 0.6 / (30_000 * 0.4))
     z = stats.norm.ppf(0.975)
@@ -304,7 +302,7 @@ def test_the_limits_of_a_ratio_are_near_those_of_its_logarithm_in_large_samples(
 
 
 @STRATA
-def test_ratio_limits_of_many_groups_mirror_those_of_the_gap(sizes):
+def test_ratio_limits_of_many_groups_mirror_the_gap_limits(sizes):
     strata, (rates, n), cells = some_strata(sizes, len(sizes), 0.2, 0.8)
     every = [pair for groups in strata for pair in itertools.permutations(groups, 2)]
     pairs = candidate_pairs(strata, 0.95)
@@ -324,7 +322,7 @@ def test_ratio_limits_cover(true_rates, n):
     "rates", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.0, 0.3), (0.02, 1.0), (0.0, 0.5, 1.0), (0.01, 0.01)]
 )
 @pytest.mark.parametrize("rows", [3, 50, 10_000])
-def test_ratios_of_extreme_rates_have_limits_in_0_to_1_that_hold_them(rates, rows):
+def test_ratio_limits_for_extreme_rates_contain_the_ratio(rates, rows):
     low, high = ratio_interval(*arrays(rates, [rows] * len(rates)), 0.95)
     ratio = min(rates) / max(rates) if max(rates) > 0 else 1.0
     assert 0 <= low <= ratio + 1e-12

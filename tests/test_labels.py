@@ -1,4 +1,4 @@
-"""With labels: the most accurate rates, against linear programming, by hand, and beside Fairlearn."""
+"""Fitting with labels: the most accurate rates, compared with linear programming, by hand and with Fairlearn."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ from samples import gap, quiet_fit, rates
 
 
 def accuracy(h, labels, weights=None):
-    """Expected share of right decisions."""
+    """Expected accuracy."""
     return np.average(h * labels + (1 - h) * (1 - labels), weights=weights)
 
 
 def best_accuracy(scores, groups, labels, weights, max_gap):
-    """Highest in-sample accuracy of any decisions monotone in each group's scores, by linear programming.
+    """Highest in-sample accuracy of decisions monotone in each group's scores, by linear programming.
 
-    One variable per group and score, h rising with the score, and two more for the ends of the band:
+    One variable per group and score, with h nondecreasing in the score, and two for the ends of the band:
     maximize Σ w (2y − 1) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
     """
     points, place = np.unique(np.column_stack([groups, scores]), axis=0, return_inverse=True)
@@ -50,7 +50,7 @@ def best_accuracy(scores, groups, labels, weights, max_gap):
 
 
 def tiny(seed):
-    """A few rows with ties, labels that disagree with the scores, and weights in every second instance."""
+    """A few rows with ties and labels that disagree with the scores; some seeds have weights."""
     rng = np.random.default_rng(seed)
     n_groups = 2 + seed % 2
     sizes = rng.integers(1, 13, n_groups)
@@ -69,12 +69,12 @@ def tiny(seed):
 
 @pytest.fixture
 def isotonic(monkeypatch):
-    """Calibrate groups of any size as large ones are."""
+    """Calibrate small groups like large ones."""
     monkeypatch.setattr("fairramp.fit.outcomes.LINE_BELOW", 0)
 
 
 def blocks(scores, groups, labels, weights):
-    """Rows of one group between which isotonic regression sees no difference, numbered."""
+    """Number the blocks of a group that isotonic regression pools."""
     calibrated = np.empty(len(scores))
     for group in np.unique(groups):
         inside = groups == group
@@ -89,11 +89,11 @@ def fit_tiny(scores, groups, labels, weights, max_gap):
 
 
 @pytest.mark.parametrize("batch", range(8))
-def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(batch, isotonic):
+def test_rates_are_those_of_the_most_accurate_monotone_decisions(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, labels, weights, max_gap = tiny(seed)
         h = fit_tiny(scores, groups, labels, weights, max_gap)
-        # Monotone decisions may give all rows of a block the same chance, which one threshold cannot.
+        # Monotone decisions can give all rows of a block the same probability; one threshold cannot.
         block = blocks(scores, groups, labels, weights)
         spread = (np.bincount(block, weights * h) / np.bincount(block, weights))[block]
         best = best_accuracy(scores, groups, labels, weights, max_gap)
@@ -102,10 +102,10 @@ def test_rates_are_those_of_the_most_accurate_decisions_monotone_in_the_scores(b
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(batch, isotonic):
+def test_no_monotone_rule_is_more_accurate_if_scores_rank_correctly(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, _, weights, max_gap = tiny(seed)
-        # As many positives at each score as its rank allows: isotonic regression changes nothing.
+        # The share of positives rises with the rank of a score, so isotonic regression changes nothing.
         copies = 20
         rank = np.empty(len(scores))
         for group in np.unique(groups):
@@ -118,8 +118,8 @@ def test_no_monotone_rule_is_more_accurate_where_higher_scores_are_never_worse(b
         assert accuracy(h, labels, weights) == pytest.approx(best, abs=1e-9), seed
 
 
-def test_thresholds_on_a_grid_are_never_more_accurate(isotonic):
-    # Brute force of another kind: every pair of hard thresholds whose gap is allowed.
+def test_no_pair_of_hard_thresholds_is_more_accurate(isotonic):
+    # Brute force over every pair of hard thresholds within the gap.
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], [12, 15])
     scores = rng.random(27)
@@ -139,7 +139,7 @@ def test_thresholds_on_a_grid_are_never_more_accurate(isotonic):
 
 @pytest.mark.parametrize("ramp", ["centered", "paper"])
 @pytest.mark.parametrize("ramp_width", [1e-6, 0.01, 0.3])
-def test_the_gap_holds_with_a_ramp_too_and_the_rates_are_those_without_one(ramp, ramp_width):
+def test_ramps_keep_the_gap_and_the_rates_of_hard_thresholds(ramp, ramp_width):
     for seed in range(60):
         scores, groups, labels, weights, max_gap = tiny(seed)
         options = {"target_rate": "accuracy", "max_gap": max_gap, "sample_weight": weights, "ramp": ramp}
@@ -153,14 +153,14 @@ def test_the_gap_holds_with_a_ramp_too_and_the_rates_are_those_without_one(ramp,
 
 
 def miscalibrated(n=3_000, seed=0, power=(0.5, 2.0)):
-    """Scores whose true probability is another in each group."""
+    """Scores whose calibration differs between groups."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, len(power), n)
     scores = rng.beta(2 + groups, 3)
     return scores, groups, (rng.random(n) < scores ** np.array(power)[groups]).astype(float)
 
 
-def test_labels_make_decisions_on_miscalibrated_scores_more_accurate():
+def test_labels_improve_accuracy_on_miscalibrated_scores():
     scores, groups, labels = miscalibrated()
     blind = fit_rule(scores, groups, ramp_width=0)
     aware = fit_rule(scores, groups, labels, target_rate="accuracy", ramp_width=0)
@@ -169,7 +169,7 @@ def test_labels_make_decisions_on_miscalibrated_scores_more_accurate():
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.07])
-def test_a_strictly_increasing_distortion_of_each_groups_scores_leaves_the_rates_unchanged(max_gap):
+def test_increasing_distortion_of_the_scores_leaves_rates_unchanged(max_gap):
     scores, groups, labels = miscalibrated()
     options = {"target_rate": "accuracy", "max_gap": max_gap, "ramp_width": 0}
     plain = fit_rule(scores, groups, labels, **options)
@@ -183,7 +183,7 @@ def test_a_strictly_increasing_distortion_of_each_groups_scores_leaves_the_rates
     )
 
 
-def test_calibration_changes_nothing_but_the_rates():
+def test_calibration_changes_only_the_rates():
     scores, groups, labels = miscalibrated()
     rule = fit_rule(scores, groups, labels, target_rate="accuracy", max_gap=0.05)
     by_rates = [
@@ -203,7 +203,7 @@ def test_calibration_changes_nothing_but_the_rates():
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.04])
-def test_the_cutoff_is_of_no_consequence_for_the_most_accurate_rates(max_gap):
+def test_cutoff_does_not_affect_the_most_accurate_rates(max_gap):
     scores, groups, labels = miscalibrated()
     found = [
         fit_rule(scores, groups, labels, target_rate="accuracy", ramp_width=0, max_gap=max_gap, cutoff=cutoff)
@@ -225,7 +225,7 @@ def test_scores_on_another_scale_give_the_same_rates():
     assert logits == pytest.approx(plain, abs=1e-9)
 
 
-def test_integer_weights_equal_repeated_rows_and_weight_0_leaves_rows_out(isotonic):
+def test_integer_weights_equal_repeated_rows_and_weight_0_drops_rows(isotonic):
     rng = np.random.default_rng(3)
     scores, groups, labels = miscalibrated(600)
     weights = rng.integers(0, 4, 600)
@@ -236,7 +236,7 @@ def test_integer_weights_equal_repeated_rows_and_weight_0_leaves_rows_out(isoton
         np.testing.assert_allclose(a.probabilities(scores, groups), b.probabilities(scores, groups), atol=1e-9)
 
 
-def test_labels_of_rows_without_weight_do_not_count():
+def test_labels_of_zero_weight_rows_do_not_count():
     scores, groups, labels = miscalibrated(600)
     weights = (np.arange(600) % 3 > 0).astype(float)
     other = np.where(weights > 0, labels, 1 - labels)
@@ -275,11 +275,11 @@ def test_base_rate_is_the_weighted_mean_label(max_gap):
     assert plain.record.rates["selection"].after == pytest.approx([labels.mean()] * 2, abs=1e-9)
 
 
-# Refusals -----------------------------------------------------------------------------------------
+# Rejected input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["accuracy", "base_rate"])
-def test_labels_are_asked_for_where_they_are_needed(target):
+def test_missing_labels_raise_if_needed(target):
     with pytest.raises(InputError) as caught:
         fit_rule([0.1, 0.9], ["a", "b"], target_rate=target)
     assert str(caught.value) == f"`target_rate='{target}'` needs `labels`, the true outcomes of the rows."
@@ -299,7 +299,7 @@ def test_labels_are_asked_for_where_they_are_needed(target):
         ),
     ],
 )
-def test_bad_labels_are_named(labels, sentence):
+def test_bad_labels_raise(labels, sentence):
     for target in ("accuracy", "optimal"):
         with pytest.raises(InputError) as caught:
             fit_rule([0.1, 0.9], ["a", "b"], labels, target_rate=target)
@@ -309,14 +309,14 @@ def test_bad_labels_are_named(labels, sentence):
 @pytest.mark.parametrize(
     "as_column", [list, np.asarray, lambda y: np.asarray(y) > 0, lambda y: y.astype(np.int8)]
 )
-def test_labels_may_be_lists_booleans_or_whole_numbers(as_column):
+def test_labels_can_be_lists_booleans_or_integers(as_column):
     scores, groups, labels = miscalibrated(300)
     expected = fit_rule(scores, groups, labels, target_rate="accuracy")
     assert fit_rule(scores, groups, as_column(labels), target_rate="accuracy") == expected
 
 
 @pytest.mark.parametrize("column", ["labels all 0", "labels all 1", "one group all 1"])
-def test_labels_of_one_kind_only_are_no_obstacle(column, isotonic):
+def test_labels_can_all_be_equal(column, isotonic):
     scores, groups, labels = miscalibrated(300)
     labels = {
         "labels all 0": 0 * labels,
@@ -329,11 +329,11 @@ def test_labels_of_one_kind_only_are_no_obstacle(column, isotonic):
     assert accuracy(h, labels) == pytest.approx(best, abs=1e-9)
 
 
-# Beside Fairlearn ---------------------------------------------------------------------------------
+# Compared with Fairlearn --------------------------------------------------------------------------
 
 
 def fairlearn_optimizer():
-    """Fairlearn's post-processor of scores that come as the only column of X."""
+    """Fairlearn's post-processor for scores passed as the only column of X."""
     postprocessing = pytest.importorskip("fairlearn.postprocessing")
     from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -365,7 +365,7 @@ CLASSIFIERS = {
 
 
 def credit(n, seed):
-    """Two groups like those of the credit-card data: 60% and 40% of the rows, about a fifth positive."""
+    """Two groups resembling the credit-card data: 60% and 40% of the rows, about a fifth positive."""
     rng = np.random.default_rng(seed)
     group = (rng.random(n) < 0.4).astype(int)
     eta = expit(rng.normal(-1.8 + 0.5 * group, 1.3))
@@ -375,7 +375,7 @@ def credit(n, seed):
 @pytest.mark.filterwarnings("ignore:.*:FutureWarning")
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_test_accuracy_is_within_15_hundredths_of_a_point_of_fairlearns(classifier, seed):
+def test_test_accuracy_is_within_0_15_points_of_fairlearn(classifier, seed):
     other = fairlearn_optimizer()
     (eta, group, y, rng), (new_eta, new_group, new_y, new_rng) = credit(20_000, seed), credit(20_000, seed + 100)
     scores = CLASSIFIERS[classifier](eta, group, rng)
@@ -388,7 +388,7 @@ def test_test_accuracy_is_within_15_hundredths_of_a_point_of_fairlearns(classifi
     assert gap(ours, new_group) <= gap(theirs, new_group) + 0.005
 
 
-def test_a_group_with_one_label_only_stops_fairlearn_and_not_us():
+def test_group_with_one_label_value_works_unlike_in_fairlearn():
     eta, group, y, _ = credit(2_000, 0)
     y = np.where(group == 1, 0, y)
     with pytest.raises(ValueError, match=r"[Dd]egenerate"):
@@ -397,7 +397,7 @@ def test_a_group_with_one_label_only_stops_fairlearn_and_not_us():
     assert gap(rule.probabilities(eta, group), group) <= 1e-9
 
 
-def test_single_precision_scores_stop_fairlearn_and_not_us():
+def test_single_precision_scores_work_unlike_in_fairlearn():
     eta, group, y, _ = credit(2_000, 0)
     scores = eta.astype(np.float32)
     other = fairlearn_optimizer()

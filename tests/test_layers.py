@@ -1,4 +1,4 @@
-"""The layers hold: imports go downwards, and the check that says so can fail."""
+"""Imports follow the layers, and the check for this can fail."""
 
 import ast
 import pathlib
@@ -28,7 +28,7 @@ LATE = "def late():\n    from fairramp.{0} import {1}\n    return {1}"
 
 
 def linted(folder):
-    """What import-linter says of a copy of the package."""
+    """Run import-linter on a copy of the package."""
     command = [
         pathlib.Path(sys.executable).parent / "lint-imports",
         "--no-cache",
@@ -44,7 +44,7 @@ def copied(tmp_path):
     return tmp_path
 
 
-def test_the_layers_hold(copied):
+def test_layers_hold(copied):
     found = linted(copied)
     assert found.returncode == 0, found.stdout
 
@@ -70,9 +70,9 @@ def test_the_layers_hold(copied):
             "No cycles are allowed",
         ),
     ],
-    ids=["upwards", "a layer further", "sideways, in a function", "a cycle", "a cycle through a function"],
+    ids=["upward", "upward from rule", "sideways in a function", "cycle", "cycle through a function"],
 )
-def test_an_import_upwards_or_a_cycle_fails_the_check(copied, module, line, reason):
+def test_upward_import_or_cycle_fails_the_check(copied, module, line, reason):
     path = copied / "fairramp" / module
     path.write_text(f"{path.read_text()}\n\n{line}\n")
     found = linted(copied)
@@ -80,27 +80,27 @@ def test_an_import_upwards_or_a_cycle_fails_the_check(copied, module, line, reas
     assert reason in " ".join(found.stdout.split())
 
 
-def test_only_the_verbs_look_upwards():
+def test_only_verbs_import_upward():
     text = (ROOT / "pyproject.toml").read_text()
     exempt = [line for line in text.splitlines() if line.startswith("ignore_imports")]
     assert set(exempt) == {'ignore_imports = ["fairramp.rule.verbs -> fairramp.**"]'}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_says_what_lives_there_and_what_it_may_not_know(package):
+def test_package_docstring_states_purpose_and_limits(package):
     text = ast.get_docstring(ast.parse((SOURCE / package / "__init__.py").read_text()))
     assert len(text.splitlines()) <= 4
-    assert "ay not know" in text or package == "cli"  # nothing is above it
+    assert "ay not know" in text or package == "cli"  # the top layer may import everything
 
 
-def test_modules_are_few_in_the_root_and_none_is_long():
+def test_root_has_few_modules_and_none_is_long():
     assert len(list(SOURCE.glob("*.py"))) <= 10
     long = {path.name: n for path in SOURCE.rglob("*.py") if (n := len(path.read_text().splitlines())) > 500}
     assert not long
 
 
-def test_messages_are_templates_with_values_beside_them():
-    """An f-string in an error could hold braces of a user's label, and could not be spelled in another way."""
+def test_messages_are_templates_without_f_strings():
+    """A formatted message could contain braces from a label, and the command line could not reword it."""
     kinds = {
         "FairrampError",
         "InputError",

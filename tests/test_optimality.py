@@ -1,4 +1,4 @@
-"""The rule is the optimum: against a convex solver, by its optimality conditions, and by hand."""
+"""The fitted rule is optimal: compared with a convex solver, by optimality conditions, and by hand."""
 
 import tracemalloc
 import warnings
@@ -40,12 +40,12 @@ def instances(batch):
 
 
 def stands(rule, instance):
-    """Whether the classifier's own decisions were kept, which no ramp can equal."""
+    """Whether the classifier's own decisions were kept, which no ramp can reproduce."""
     return rule.is_hard and instance.ramp_width > 0
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-def test_objective_equals_that_of_an_independent_convex_solver(batch):
+def test_objective_matches_a_convex_solver(batch):
     for seed, instance, rule, h in instances(batch):
         if stands(rule, instance):
             continue
@@ -72,7 +72,7 @@ def test_optimality_conditions_hold_to_rounding(batch):
 
 
 @pytest.mark.parametrize("batch", BATCHES)
-def test_gap_on_the_fit_sample_never_exceeds_max_gap(batch):
+def test_gap_on_the_fit_rows_never_exceeds_max_gap(batch):
     for seed, instance, rule, h in instances(batch):
         rates = selection_rates(h, instance.groups, instance.weights)
         assert rates.max() - rates.min() <= instance.max_gap + 1e-9, seed
@@ -80,7 +80,7 @@ def test_gap_on_the_fit_sample_never_exceeds_max_gap(batch):
 
 
 @pytest.mark.parametrize("batch", BATCHES[:8])
-def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatch):
+def test_refined_bins_give_the_sorted_rule(batch, binned, monkeypatch):
     for seed, instance, rule, h in instances(batch):
         with monkeypatch.context() as sorting:
             sorting.setattr("fairramp.data.rows.SORTED_ROWS", 10**6)
@@ -90,13 +90,13 @@ def test_bins_refined_until_exact_give_the_sorted_rule(batch, binned, monkeypatc
         )
         assert rule.record.fingerprint == expected.record.fingerprint
         assert rule.record.rows == expected.record.rows
-        if instance.ramp_width == 0 or stands(rule, instance):  # otherwise a ramp's end may round past a score
+        if instance.ramp_width == 0 or stands(rule, instance):  # otherwise a ramp's end can round past a score
             assert rule.record.rates["selection"].rows_above == expected.record.rates["selection"].rows_above
             assert rule.record.rates["selection"].rows_inside == expected.record.rates["selection"].rows_inside
 
 
 @pytest.mark.parametrize("batch", BATCHES[:4])
-def test_a_wrong_guess_costs_time_alone(batch, binned, monkeypatch):
+def test_wrong_guess_costs_only_time(batch, binned, monkeypatch):
     rng = np.random.default_rng(batch)
 
     def wrong(curve, shares, problem):
@@ -113,8 +113,8 @@ def test_a_wrong_guess_costs_time_alone(batch, binned, monkeypatch):
 @pytest.mark.parametrize("width", [0.0, 0.001, 0.05, 0.3])
 @pytest.mark.parametrize("max_gap", [0.0, 0.1])
 @pytest.mark.parametrize("target_rate", ["optimal", 0.3])
-def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
-    """Within two bins of the solution where rows are many, so that one look is enough."""
+def test_guess_is_close(width, max_gap, target_rate, monkeypatch):
+    """Within two bins of the solution if there are many rows, so one pass is enough."""
     rng = np.random.default_rng(1)
     groups = rng.integers(0, 4, 200_000)
     scores = rng.beta(1.5 + 0.4 * groups, 3.0)
@@ -133,7 +133,7 @@ def test_the_guess_is_a_good_one(width, max_gap, target_rate, monkeypatch):
 
 
 @pytest.mark.parametrize("width", [1.0, 30.0, 1e6])
-def test_ramps_far_wider_than_the_scores_take_no_memory(width, binned):
+def test_very_wide_ramps_need_little_memory(width, binned):
     rng = np.random.default_rng(3)
     groups = rng.integers(0, 3, 5000)
     scores = rng.beta(2.0 + groups, 3.0)
@@ -147,7 +147,7 @@ def test_ramps_far_wider_than_the_scores_take_no_memory(width, binned):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.003, 0.01, 0.0625, 0.1, 1.0])
-def test_a_guess_is_exact_for_rows_spread_evenly_inside_their_bins(width):
+def test_guess_is_exact_for_rows_spread_evenly_within_bins(width):
     rng = np.random.default_rng(2)
     rows = rng.integers(0, 9, (3, 16))
     rows[:, 5] += 1  # no group is empty
@@ -163,8 +163,8 @@ def test_a_guess_is_exact_for_rows_spread_evenly_inside_their_bins(width):
 
 
 @pytest.mark.parametrize("width", [1e-6, 1e-5, 1e-4, 1e-3])
-def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(width, monkeypatch):
-    # A narrow ramp magnifies them: 1e-13 of the target was 3e-7 of a probability.
+def test_best_target_is_accurate_to_the_last_digits(width, monkeypatch):
+    # A narrow ramp magnifies errors: 1e-13 in the target was 3e-7 in a probability.
     rng = np.random.default_rng(6)
     groups, weights = rng.integers(0, 3, 40000), rng.lognormal(0, 1, 40000)
     scores = np.clip(0.9 + 0.05 * rng.standard_normal(40000) + 0.02 * groups, 0, 1)
@@ -177,9 +177,9 @@ def test_the_last_digits_of_the_best_target_do_not_hang_on_the_way_it_was_found(
 
 @pytest.mark.parametrize("error", [0.0, 1e-6, -1e-6, 0.1])
 @pytest.mark.parametrize(("cutoff", "offset"), [(0.42, 0.0), (0.6, 1.0)])
-def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
-    # Every target that leaves all groups on the cutoff is free; the nearest to the classifier's own rate, 1 or
-    # 0, is where the lighter group begins to move. Its share of the sum looked like rounding.
+def test_light_group_is_not_moved_needlessly(cutoff, offset, error):
+    # All targets that leave every group at the cutoff are optimal; the one nearest to the classifier's own rate,
+    # 1 or 0, is where the lighter group starts to move. Its share of the sum was mistaken for rounding.
     scores, rows = np.array([0.42, 0.51, 0.42, 0.51]), np.array([50.0, 50, 50, 50])
     rows[2:] += 10 if cutoff < 0.5 else -10, 0
     distribution = ScoreDistribution(np.array([2, 2]), scores, rows)
@@ -193,23 +193,23 @@ def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
 
 @pytest.mark.filterwarnings("ignore:Groups below")
 class TestExample1:
-    """x in {-1, 0, 1}: the paper's proof that randomization is needed."""
+    """The paper's proof that randomization is needed, with x in {-1, 0, 1}."""
 
     @pytest.mark.parametrize("ramp_width", [0, 1e-6, 1e-3, 0.01, 0.1, 0.5])
-    def test_half_way_people_get_seven_tenths(self, ramp_width):
+    def test_people_at_the_threshold_get_0_7(self, ramp_width):
         scores, groups, weights, expected = example_1()
         rule = fairramp.fit_rule(scores, groups, sample_weight=weights, ramp_width=ramp_width)
         assert rule.target_rate == pytest.approx(0.4, abs=1e-12)
         np.testing.assert_allclose(rule.probabilities(scores, groups), expected, atol=1e-9)
 
     @pytest.mark.parametrize("ramp_width", [0, 1e-3, 0.1, 0.25])
-    def test_so_does_the_published_ramp(self, ramp_width):
+    def test_published_ramp_agrees(self, ramp_width):
         scores, groups, weights, expected = example_1()
         rule = fairramp.fit_rule(scores, groups, sample_weight=weights, ramp_width=ramp_width, ramp="paper")
         np.testing.assert_allclose(rule.probabilities(scores, groups), expected, atol=1e-9)
 
     @pytest.mark.parametrize(("max_gap", "unchanged"), [(12 / 70, True), (0.2, True), (12 / 70 - 1e-9, False)])
-    def test_its_own_decisions_stand_iff_the_gap_allows_them(self, max_gap, unchanged):
+    def test_own_decisions_are_kept_iff_the_gap_allows(self, max_gap, unchanged):
         scores, groups, weights, _ = example_1()
         rule = fairramp.fit_rule(scores, groups, sample_weight=weights, max_gap=max_gap)
         own = scores >= 0.5
@@ -217,8 +217,8 @@ class TestExample1:
 
 
 @pytest.mark.filterwarnings("ignore:Groups below")
-def test_of_several_best_targets_the_one_nearest_the_classifiers_own_rate_is_taken():
-    # With ramp 0 and scores 0 and 1 only, a wide band leaves every target in it equally good.
+def test_tied_targets_resolve_to_the_one_nearest_the_classifiers_own_rate():
+    # With ramp width 0 and scores of only 0 and 1, every target in a wide band is equally good.
     scores = np.array([0, 0, 0, 1, 1, 0, 1, 1, 1, 1.0])
     groups = np.repeat(["A", "B"], 5)
     rule = fairramp.fit_rule(scores, groups, max_gap=0.3, ramp_width=0, ramp="paper")

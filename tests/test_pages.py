@@ -1,4 +1,4 @@
-"""What the documentation shows is what happens."""
+"""Code in the documentation does what the pages show."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from pages import ROOT, blocks, digits_hidden, pages, run
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path):
+def test_page_code_runs_and_prints_what_the_page_shows(page, tmp_path):
     names = {}
     drawn = False
     for block in blocks(page.read_text(encoding="utf-8")):
@@ -14,7 +14,7 @@ def test_code_on_a_page_runs_and_prints_what_the_page_says(page, tmp_path):
         if block.says is None:
             continue
         drawn = drawn or "keygen" in block.code
-        if drawn:  # by a new key: all but the numbers stay the same
+        if drawn:  # a new key changes only the numbers
             printed, says = digits_hidden(printed), digits_hidden(block.says)
         else:
             says = block.says

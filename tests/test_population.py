@@ -1,4 +1,4 @@
-"""A gap that holds in the population: the largest inner gap whose limit is at most what was asked for."""
+"""Fits with `confidence`: the largest gap on the fit rows whose limit stays within the requested `max_gap`."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from samples import quiet_fit
 
 
 def rows(sizes=(3_000, 2_000), seed=0):
-    """Groups whose own rates differ by much more than is asked for."""
+    """Groups whose own rates differ by far more than the requested gap."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     return rng.beta(2.0 + 4.0 * groups / len(sizes), 2.5), groups
@@ -43,17 +43,17 @@ def limit(rule, which="estimated", confidence=0.95):
         {"strata": GROUPS * 0 + (np.arange(len(GROUPS)) % 2)},
     ],
 )
-def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
+def test_largest_gap_that_keeps_the_limit_is_used(options, which):
     most = 0.09
     rule = quiet_fit(SCORES, GROUPS, max_gap=most, confidence=0.95, confidence_limit=which, **options)
     assert limit(rule, which) <= most
     assert 0 < rule.max_gap < most
     assert rule.record.gap_after <= rule.max_gap + 1e-9
     assert rule.record.asked == fairramp.Asked(most, 0.95, which)
-    # It is the rule of that gap, and nothing else.
+    # The result is exactly the rule for that gap.
     plain = quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap, **options)
     assert replace(rule, record=replace(rule.record, asked=None)) == plain
-    # A gap larger by three thousandths is too large.
+    # A gap larger by 0.3% of the limit is too large.
     assert limit(quiet_fit(SCORES, GROUPS, max_gap=rule.max_gap + 0.003 * most, **options), which) > most
 
 
@@ -64,7 +64,7 @@ def test_the_limit_is_kept_by_the_largest_inner_gap(options, which):
     confidence=st.sampled_from([0.8, 0.95, 0.99]),
 )
 @settings(max_examples=15, deadline=None)
-def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed, most, confidence):
+def test_limit_is_kept_or_the_error_says_what_is_possible(sizes, seed, most, confidence):
     sample = rows(sizes, seed)
     least = limit(quiet_fit(*sample), confidence=confidence)
     if least <= most:
@@ -86,7 +86,7 @@ def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed,
     assert limit(quiet_fit(*sample, max_gap=allowed, confidence=confidence), confidence=confidence) <= allowed
 
 
-def test_the_rows_that_the_error_asks_for_are_enough():
+def test_rows_suggested_by_the_error_suffice():
     sample = rows((400, 300))
     with pytest.raises(InputError) as caught:
         quiet_fit(*sample, max_gap=0.05, confidence=0.95)
@@ -95,7 +95,7 @@ def test_the_rows_that_the_error_asks_for_are_enough():
     assert limit(quiet_fit(*more, max_gap=0.05, confidence=0.95)) <= 0.05
 
 
-def test_large_groups_stay_as_they_are_where_a_small_one_needs_rows():
+def test_only_small_groups_need_more_rows():
     with pytest.raises(InputError) as caught:
         quiet_fit(*rows((20_000, 60)), max_gap=0.05, confidence=0.95)
     assert "where these have fewer: 1 (60 rows)." in str(caught.value)
@@ -103,26 +103,26 @@ def test_large_groups_stay_as_they_are_where_a_small_one_needs_rows():
     assert limit(quiet_fit(*rows((20_000, round(1.05 * needed))), max_gap=0.05, confidence=0.95)) <= 0.05
 
 
-def test_where_no_rows_help_none_are_asked_for():
+def test_no_rows_are_suggested_if_none_would_help():
     coarse = summarize(SCORES, GROUPS, resolution=16)
     with pytest.raises(InputError, match=r"limit of [\d.]+; allow [\d.]+\.$"):
         fit_summary(coarse, max_gap=0.001, confidence=0.95, ramp_width=0.001)
 
 
 @pytest.mark.parametrize("confidence", [np.float64(0.95), np.float32(0.95)])
-def test_a_confidence_of_numpy_is_stored_like_any_other(confidence, tmp_path):
+def test_numpy_confidence_is_stored_as_a_float(confidence, tmp_path):
     fit_rule(SCORES, GROUPS, max_gap=0.09, confidence=confidence).save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json").record.asked.confidence == pytest.approx(0.95)
 
 
-def test_a_gap_that_the_rows_chose_is_no_ground_for_a_bound_that_fixes_it_beforehand():
+def test_data_dependent_gap_rules_out_bounds_that_need_a_fixed_one():
     found = quiet_fit(
         SCORES, GROUPS, target_rate=0.55, max_gap=0.09, confidence=0.95, confidence_limit="proven"
     ).certificate()
     assert {bound.name for bound in found.bounds if bound.is_theorem} == {"pairs", "dkw", "theorem_1"}
 
 
-def test_decisions_that_comply_with_confidence_stand():
+def test_decisions_that_meet_the_limit_with_confidence_are_kept():
     scores, groups = rows((40_000, 40_000))
     own = fairramp.audit(scores, groups).gap
     rule = fit_rule(scores, groups, max_gap=own + 0.05, confidence=0.95)
@@ -131,11 +131,11 @@ def test_decisions_that_comply_with_confidence_stand():
     assert rule.max_gap == own + 0.05
 
 
-def test_every_way_in_gives_the_same_rule():
+def test_every_fit_function_gives_the_same_rule():
     import duckdb
     import polars
 
-    scores, groups = rows((60_000, 50_000))  # in bins
+    scores, groups = rows((60_000, 50_000))  # enough rows for bins
     frame = polars.DataFrame({"p": scores, "g": groups})
     asked = {"max_gap": 0.05, "confidence": 0.95}
     expected = fit_rule(frame["p"], {"g": groups}, **asked)
@@ -149,7 +149,7 @@ def test_every_way_in_gives_the_same_rule():
     assert binned.max_gap == pytest.approx(expected.max_gap, abs=0.002)
 
 
-def test_what_was_asked_for_is_in_the_file_and_in_the_text(tmp_path):
+def test_request_is_saved_and_shown(tmp_path):
     rule = fit_rule(SCORES, GROUPS, max_gap=0.09, confidence=0.9)
     rule.save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json") == rule
@@ -158,7 +158,7 @@ def test_what_was_asked_for_is_in_the_file_and_in_the_text(tmp_path):
     assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
 
 
-def test_weights_keep_the_estimated_limit_and_have_no_proven_one():
+def test_weights_allow_an_estimated_limit_but_no_proven_one():
     weights = np.random.default_rng(2).uniform(1, 2, len(SCORES))
     rule = quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95)
     assert limit(rule) <= 0.09
@@ -166,7 +166,7 @@ def test_weights_keep_the_estimated_limit_and_have_no_proven_one():
         quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95, confidence_limit="proven")
 
 
-def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
+def test_estimator_needs_a_frozen_classifier():
     rng = np.random.default_rng(3)
     features = rng.normal(size=(6_000, 2)) + 0.3 * GROUPS[:1].size * rng.integers(0, 2, 6_000)[:, None]
     sex = rng.choice(["f", "m"], 6_000)
@@ -198,7 +198,7 @@ def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
         ),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(options, sentence):
+def test_invalid_requests_raise(options, sentence):
     with pytest.raises(InputError) as caught:
         fit_rule(SCORES, GROUPS, **options)
     assert str(caught.value).startswith(sentence)

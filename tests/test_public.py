@@ -1,4 +1,4 @@
-"""The public surface: small, documented, quick to import."""
+"""The public API is small, documented and quick to import."""
 
 import doctest
 import importlib
@@ -65,7 +65,7 @@ def test_public_names_are_these():
     assert all(hasattr(fairramp, name) for name in NAMES)
 
 
-def test_import_brings_in_neither_scikit_learn_nor_any_engine():
+def test_import_loads_neither_scikit_learn_nor_any_engine():
     code = "import sys, fairramp; print(' '.join(m.split('.')[0] for m in sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {
@@ -86,17 +86,17 @@ def test_import_brings_in_neither_scikit_learn_nor_any_engine():
 
 
 @pytest.mark.parametrize("name", sorted(NAMES - MODULES - {"__version__"}))
-def test_every_public_name_says_what_it_is(name):
+def test_every_public_name_has_a_docstring(name):
     assert inspect.getdoc(getattr(fairramp, name))
 
 
 @pytest.mark.parametrize("name", sorted(NAMES - ERRORS - MODULES - {"__version__"}))
 def test_every_public_name_has_an_example(name):
-    # That the examples run is checked by pytest --doctest-modules.
+    # `pytest --doctest-modules` runs the examples.
     assert doctest.DocTestParser().get_examples(inspect.getdoc(getattr(fairramp, name)))
 
 
-#: Used by other modules, or explained once for all by their class.
+#: Used by other modules, or explained in the docstring of their class.
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
     "Rule.chances",
     "Rule.encode",
@@ -105,14 +105,14 @@ PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} 
     "Rule.sample",
 }
 SHELLS = {"RandomizedThresholdOptimizer", "Report", "ThresholdOptimizer"}
-ROOMS = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
+SUBMODULES = ("measure.bounds", "baselines", "datasets", "compat.fairlearn", "deploy.onnx", "deploy.sql")
 
 
 def named(kind):
-    """Names in the rooms of the house that users visit, and methods of the classes there."""
-    rooms = [fairramp, *(importlib.import_module(f"fairramp.{room}") for room in ROOMS)]
-    found = {f"{room.__name__}.{name}": getattr(room, name) for room in rooms for name in room.__all__}
-    if kind == "rooms":
+    """Public names of the user-facing modules, or methods of the classes in them."""
+    modules = [fairramp, *(importlib.import_module(f"fairramp.{name}") for name in SUBMODULES)]
+    found = {f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in module.__all__}
+    if kind == "submodules":
         return {name: thing for name, thing in found.items() if callable(thing) and name.count(".") > 1}
     methods = {}
     for thing in found.values():
@@ -124,13 +124,13 @@ def named(kind):
     return methods
 
 
-@pytest.mark.parametrize("name", sorted(named("rooms")))
-def test_every_name_of_the_other_rooms_has_an_example(name):
-    assert doctest.DocTestParser().get_examples(inspect.getdoc(named("rooms")[name]))
+@pytest.mark.parametrize("name", sorted(named("submodules")))
+def test_every_submodule_name_has_an_example(name):
+    assert doctest.DocTestParser().get_examples(inspect.getdoc(named("submodules")[name]))
 
 
 @pytest.mark.parametrize("name", sorted(named("methods")))
-def test_every_method_says_what_it_does_with_an_example(name):
+def test_every_method_has_a_docstring_with_an_example(name):
     method = named("methods")[name]
     text = inspect.getdoc(method)
     assert text
@@ -138,6 +138,6 @@ def test_every_method_says_what_it_does_with_an_example(name):
     assert explained or doctest.DocTestParser().get_examples(text)
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
+def test_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         fairramp.nonsense  # noqa: B018

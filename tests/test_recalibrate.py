@@ -1,4 +1,4 @@
-"""Labels of small groups: the line between logits, against a general optimizer, and what it is worth."""
+"""Calibration of small groups: a line between logits, compared with a general optimizer, and its benefit."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ def levels(*args, **kwargs):
 
 
 def line_by_hand(x, y, w):
-    """Minimize the penalized loss of one group's rows within s ≥ 0; the line at its rows."""
+    """Minimize one group's penalized loss subject to s ≥ 0; return the line at its rows, and its parameters."""
     z = logit(np.clip(x, NEAREST, 1 - NEAREST))
     v = w * w.sum() / (w**2).sum()
 
@@ -49,7 +49,7 @@ def line_by_hand(x, y, w):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_line_is_the_penalized_optimum_of_each_group(seed):
+def test_line_is_the_penalized_optimum_of_each_group(seed):
     rng = np.random.default_rng(seed)
     n, n_groups = int(rng.integers(3, 300)), 1 + seed % 3
     groups = rng.permutation(np.arange(n) % n_groups)
@@ -70,14 +70,14 @@ def test_the_line_is_the_penalized_optimum_of_each_group(seed):
         assert (np.diff(at[found.scores.points.group == k]) >= 0).all()
 
 
-def test_labels_against_the_scores_flatten_the_line_and_never_turn_it():
+def test_labels_that_contradict_the_scores_give_a_flat_line():
     rng = np.random.default_rng(0)
     scores = rng.random(400)
     at = levels(scores, np.zeros(400), (rng.random(400) < 1 - scores).astype(float))
     assert np.ptp(at) == 0
 
 
-def test_a_common_factor_of_the_weights_changes_nothing_and_weights_need_not_be_near_1():
+def test_weights_scale_out():
     rng = np.random.default_rng(1)
     scores, groups = rng.random(300), rng.integers(0, 3, 300)
     labels, weights = (rng.random(300) < scores**2).astype(float), rng.uniform(0.5, 2, 300)
@@ -87,7 +87,7 @@ def test_a_common_factor_of_the_weights_changes_nothing_and_weights_need_not_be_
     np.testing.assert_allclose(levels(scores, groups, labels, np.full(300, 7.0)), levels(scores, groups, labels))
 
 
-def test_rows_without_weight_do_not_count():
+def test_zero_weight_rows_do_not_count():
     rng = np.random.default_rng(2)
     scores, labels = rng.random(200), (rng.random(200) < 0.4).astype(float)
     weights = (np.arange(200) % 4 > 0).astype(float)
@@ -106,7 +106,7 @@ def test_scores_on_another_scale_give_the_same_line():
         np.testing.assert_allclose(levels(other, groups, labels, scale=scale), plain, atol=1e-9)
 
 
-def test_few_rows_leave_scores_nearly_as_they_are_and_many_find_the_distortion():
+def test_few_rows_barely_change_scores_and_many_undo_the_distortion():
     rng = np.random.default_rng(4)
     eta = expit(rng.normal(-0.5, 1.2, 200_000))
     labels = (rng.random(len(eta)) < eta).astype(float)
@@ -116,23 +116,23 @@ def test_few_rows_leave_scores_nearly_as_they_are_and_many_find_the_distortion()
     assert levels([0.6], [0], [0.0])[0] == pytest.approx(0.6, abs=0.07)
 
 
-def test_the_size_of_a_group_alone_chooses_how_it_is_calibrated():
+def test_effective_group_size_chooses_the_calibration():
     rng = np.random.default_rng(5)
     sizes = [LINE_BELOW - 1, LINE_BELOW]
     groups = np.repeat([0, 1], sizes)
     scores = rng.random(len(groups))
     found = labeled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float))
     distinct = [np.count_nonzero(found.calibrated.points.group == k) for k in range(2)]
-    # Isotonic regression pools scores into blocks; a line keeps them apart.
+    # Isotonic regression pools scores into blocks; a line keeps them distinct.
     assert distinct[0] > LINE_BELOW - 10
     assert distinct[1] < 100
-    # A group of which few rows have nearly all the weight is small.
+    # A group in which a few rows have nearly all the weight counts as small.
     weights = np.where(np.arange(len(groups)) % 50 == 0, 1000.0, 1.0)
     heavy = labeled(scores, groups, (rng.random(len(groups)) < scores**2).astype(float), weights)
     assert np.count_nonzero(heavy.calibrated.points.group == 1) > LINE_BELOW - 10
 
 
-def test_within_the_gap_small_groups_get_the_rates_of_their_lines():
+def test_small_groups_get_the_rates_of_their_lines_if_the_gap_allows():
     rng = np.random.default_rng(6)
     groups = np.arange(600) % 2
     scores = rng.beta(2, 3, 600)
@@ -144,15 +144,15 @@ def test_within_the_gap_small_groups_get_the_rates_of_their_lines():
     assert rates(rule.probabilities(scores, groups), groups) == pytest.approx(free, abs=1e-9)
 
 
-# What it is worth ---------------------------------------------------------------------------------
+# Benefit ------------------------------------------------------------------------------------------
 
-#: Distortions of calibrated scores, by their logits.
+#: Distortions of calibrated scores, applied to their logits.
 DISTORTIONS = {
     "none": lambda z: z,
     "over-confident": lambda z: 2 * z,
     "under-confident": lambda z: 0.5 * z,
     "shifted": lambda z: z + 0.7,
-    "squared": lambda z: logit(np.clip(expit(z) ** 2, 1e-12, 1 - 1e-12)),  # no line between logits
+    "squared": lambda z: logit(np.clip(expit(z) ** 2, 1e-12, 1 - 1e-12)),  # not a line between logits
 }
 
 
@@ -177,7 +177,7 @@ WORLDS = {
 
 
 def accuracies(world, distort, n, monkeypatch, replicates=100):
-    """Percent of right decisions in the population: "optimal", "accuracy" by isotonic regression, "accuracy"."""
+    """Accuracy in the population, in percent: "optimal", "accuracy" with isotonic regression, "accuracy"."""
     new_groups, new_z, _ = world.draw(100_000, np.random.default_rng(5))
     eta, new = expit(new_z), expit(distort(new_z))
     found = []
@@ -199,7 +199,7 @@ def accuracies(world, distort, n, monkeypatch, replicates=100):
 @pytest.mark.slow
 @pytest.mark.parametrize("distortion", DISTORTIONS)
 @pytest.mark.parametrize("world", WORLDS)
-def test_200_rows_with_labels_lose_nothing_to_scores_alone(world, distortion, monkeypatch):
+def test_with_200_rows_labels_are_as_good_as_scores_alone(world, distortion, monkeypatch):
     optimal, _, aware = accuracies(WORLDS[world], DISTORTIONS[distortion], 200, monkeypatch)
     assert aware >= optimal - 0.1
 
@@ -207,21 +207,21 @@ def test_200_rows_with_labels_lose_nothing_to_scores_alone(world, distortion, mo
 @pytest.mark.slow
 @pytest.mark.parametrize("distortion", DISTORTIONS)
 @pytest.mark.parametrize("world", WORLDS)
-def test_20000_rows_are_as_good_as_with_isotonic_regression_everywhere(world, distortion, monkeypatch):
-    # Of three groups one has 800 rows.
+def test_with_20000_rows_lines_are_as_good_as_isotonic_regression(world, distortion, monkeypatch):
+    # The smallest of the three groups has 800 rows.
     _, isotonic, aware = accuracies(WORLDS[world], DISTORTIONS[distortion], 20_000, monkeypatch)
-    assert aware >= isotonic - 0.01  # two standard errors of the means' difference
+    assert aware >= isotonic - 0.01  # two standard errors of the difference in means
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attribute", ["sex", "race"])
-def test_200_rows_of_real_scores_with_labels_lose_nothing_to_scores_alone(attribute):
+def test_with_200_real_rows_labels_are_as_good_as_scores_alone(attribute):
     adult = load_adult_scores()
     groups, found = getattr(adult, attribute), []
     for seed in range(100):
         order = np.random.default_rng([8, seed]).permutation(len(groups))
         fit, rest = order[:200], order[200:]
-        rest = rest[np.isin(groups[rest], groups[fit])]  # of a group that the fit did not see there is no rate
+        rest = rest[np.isin(groups[rest], groups[fit])]  # unseen groups have no rate
         y, row = adult.label[rest], []
         for target in ("optimal", "accuracy"):
             rule = quiet_fit(adult.score[fit], groups[fit], adult.label[fit], target_rate=target)

@@ -1,4 +1,4 @@
-"""Cases that once went wrong, each with its reason."""
+"""Cases that once failed."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from fairramp import FairrampWarning, InputError, fit_rule
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
 
 
-def test_scores_an_ulp_apart_do_not_hide_a_flat_piece_from_a_narrow_ramp():
+def test_scores_one_ulp_apart_do_not_hide_a_flat_piece_from_a_narrow_ramp():
     scores, groups = [0.9, np.nextafter(0.9, 1), 0.2, 0.4], [0, 0, 0, 1]
     rule = fit_rule(scores, groups, ramp_width=1e-6)
     assert rule.target_rate == pytest.approx(2 / 3, abs=1e-9)
@@ -19,7 +19,7 @@ def test_scores_an_ulp_apart_do_not_hide_a_flat_piece_from_a_narrow_ramp():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_pooled_bin_of_one_score_is_not_left_by_the_rounding_of_its_mean(seed):
+def test_rounded_mean_stays_inside_a_bin_of_one_score(seed):
     rng = np.random.default_rng(seed)
     n, tie = 60_000, np.float32(rng.uniform(0.3, 0.7))
     groups = rng.integers(0, 2, n)
@@ -32,7 +32,7 @@ def test_a_pooled_bin_of_one_score_is_not_left_by_the_rounding_of_its_mean(seed)
 
 
 @pytest.mark.parametrize("options", [{"max_gap": 0.5}, {"max_gap": 1.0, "ramp": "paper", "target_rate": 0.5}])
-def test_rows_at_the_foot_of_a_ramp_are_told_from_rows_above_it_also_in_bins(options):
+def test_rows_at_the_foot_of_a_ramp_are_counted_correctly_in_bins(options):
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 40_000)
     scores = np.where(rng.random(40_000) < 0.3, 0.5, rng.random(40_000))
@@ -62,13 +62,13 @@ def test_tiny_negative_scores_do_not_change_the_fingerprint():
     assert len(found) == 1
 
 
-def test_weights_too_far_apart_for_floats_are_refused():
+def test_weights_too_far_apart_for_floats_raise():
     groups = np.arange(100) % 2
     with pytest.raises(InputError, match="`sample_weight` must not differ"):
         fit_rule(np.linspace(0, 1, 100), groups, sample_weight=np.where(groups == 0, 1e200, 1e-200))
 
 
-def test_a_base_rate_of_huge_weights_does_not_overflow():
+def test_base_rate_with_huge_weights_does_not_overflow():
     labels = np.arange(100) % 4 == 0
     rule = fit_rule(
         np.linspace(0, 1, 100),
@@ -80,7 +80,7 @@ def test_a_base_rate_of_huge_weights_does_not_overflow():
     assert rule.target_rate == pytest.approx(0.25)
 
 
-def test_a_bad_score_of_weight_0_is_refused_and_bad_rows_keep_their_number():
+def test_bad_score_of_weight_0_raises_with_its_original_row():
     scores, weights = np.linspace(0, 1, 200), np.ones(200)
     weights[:100] = 0
     scores[150] = 7

@@ -1,4 +1,4 @@
-"""What a report says, without a browser: its numbers are the library's, its bytes repeat, its parts draw."""
+"""Report contents without a browser: numbers match the library, bytes are reproducible, charts render."""
 
 import html
 import json
@@ -41,7 +41,7 @@ def rows(n=900, groups=3, seed=0):
 
 
 def assert_is_audit(outcome, found, tolerance=1e-12):
-    """An outcome has the numbers of an audit."""
+    """Check that an outcome has the numbers of an audit."""
     after, mine_after = found.after, outcome.after
     for mine, theirs in (
         (mine_after.rate, after.rate),
@@ -74,7 +74,7 @@ def assert_is_audit(outcome, found, tolerance=1e-12):
     ],
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_every_position_is_what_fit_and_audit_say(settings, weighted):
+def test_every_slider_position_matches_fit_and_audit(settings, weighted):
     scores, group, labels, weights = rows()
     weights = weights if weighted else None
     own = fairramp.fit_rule(scores, group, labels, max_gap=0.03, sample_weight=weights, **settings)
@@ -89,7 +89,7 @@ def test_every_position_is_what_fit_and_audit_say(settings, weighted):
         assert outcome.promise.estimated == rule.certificate().estimated
 
 
-def test_own_position_is_the_given_rule_also_on_other_rows():
+def test_own_position_is_the_given_rule_even_on_other_rows():
     scores, group, *_ = rows()
     rule = fairramp.fit_rule(scores, group, max_gap=0.03)
     others = rows(seed=1)
@@ -101,7 +101,7 @@ def test_own_position_is_the_given_rule_also_on_other_rows():
     assert make_content(rule, scores, group).in_sample
 
 
-def test_accuracies_are_those_of_the_frontier():
+def test_accuracies_match_the_frontier():
     scores, group, labels, weights = rows()
     rule = fairramp.fit_rule(scores, group, labels, max_gap=0.03, target_rate="accuracy", sample_weight=weights)
     outcomes = make_content(rule, scores, group, labels, sample_weight=weights).outcomes
@@ -118,13 +118,13 @@ def test_binned_rows_give_the_same_numbers(binned):
     rule = fairramp.fit_rule(scores, group, max_gap=0.03, sample_weight=weights)
     content = make_content(rule, scores, group, labels, sample_weight=weights)
     found = fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights)
-    # Limits rest on Σw²(h − r)², which bins on the ramp know only nearly.
+    # Limits depend on Σw²(h − r)², which is approximate for bins on the ramp.
     assert_is_audit(content.chosen, found, tolerance=1e-5)
     np.testing.assert_allclose(content.chosen.after.rate, found.after.rate, atol=1e-12)
     np.testing.assert_allclose(content.chosen.changed_to_yes, found.changed_to_yes, atol=1e-12)
 
 
-def test_a_report_says_whether_its_rows_exceed_the_limit():
+def test_report_says_whether_its_rows_exceed_the_limit():
     scores, group, *_ = rows(n=6000)
     rule = fairramp.fit_rule(scores, group, max_gap=0.03)
     assert make_content(rule, scores, group).drift is None
@@ -149,7 +149,7 @@ def test_a_report_says_whether_its_rows_exceed_the_limit():
     assert make_content(replace(rule, record=None), others, new_group).is_kept is None
 
 
-def test_a_report_says_what_the_population_was_to_keep():
+def test_report_states_the_requested_population_limit():
     scores, group, *_ = rows(n=6000)
     rule = fairramp.fit_rule(scores, group, max_gap=0.15, confidence=0.95)
     page = rule.report(scores, group).html
@@ -164,7 +164,7 @@ def test_a_report_says_what_the_population_was_to_keep():
     assert "Asked for" not in plain.report(scores, group).html
 
 
-def test_a_report_names_what_makes_its_promise_wide():
+def test_report_names_the_group_that_widens_its_limits():
     scores, group, *_ = rows(n=6000)
     group[:40], group[40:] = 9, group[40:] % 2
     rule = fairramp.fit_rule(scores, group, max_gap=0.03)
@@ -182,7 +182,7 @@ def test_a_report_names_what_makes_its_promise_wide():
     assert "Without group \u20689\u2069 (40 rows) in the fit: above the estimated limit of " in said
 
 
-def test_within_strata():
+def test_strata():
     scores, group, labels, _ = rows(groups=2)
     strata = np.random.default_rng(5).integers(0, 3, len(scores))
     rule = fairramp.fit_rule(scores, group, strata=strata, max_gap=0.02)
@@ -199,7 +199,7 @@ def test_histograms_are_shares_of_the_scores():
         np.testing.assert_allclose(g.histogram, counts / counts.sum())
 
 
-def test_same_input_same_bytes(adult, report):
+def test_same_input_gives_the_same_bytes(adult, report):
     again = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02).report(adult.score, adult.sex, adult.label)
     order = np.random.default_rng(0).permutation(len(adult.score))
     shuffled = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02).report(
@@ -209,7 +209,7 @@ def test_same_input_same_bytes(adult, report):
     assert again.to_json() == shuffled.to_json() == report.to_json()
 
 
-def test_page_holds_no_address_to_load_from(report):
+def test_page_loads_nothing_external(report):
     head = html.unescape(report.html[: report.html.index("<style>")])
     assert "default-src 'none'" in head
     assert "unsafe" not in head
@@ -217,7 +217,7 @@ def test_page_holds_no_address_to_load_from(report):
     assert report.html.count("<link") == 1  # the icon, which is empty
 
 
-def test_a_path_saves_the_page_whole_or_not_at_all(adult, report, tmp_path):
+def test_saving_to_a_path_is_all_or_nothing(adult, report, tmp_path):
     rule = fairramp.fit_rule(adult.score, adult.sex, max_gap=0.02)
     rule.report(adult.score, adult.sex, adult.label, path=tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report.html
@@ -227,13 +227,13 @@ def test_a_path_saves_the_page_whole_or_not_at_all(adult, report, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_json_reads_back(report):
+def test_json_round_trip(report):
     content = json.loads(report.to_json())
     assert content["outcomes"][content["own"]]["is_own"]
     assert content["rule_fingerprint"] == report.content.rule_fingerprint
 
 
-def test_groups_the_rule_does_not_know_are_left_out_and_counted():
+def test_unknown_groups_are_left_out_and_counted():
     scores, group, *_ = rows()
     rule = fairramp.fit_rule(scores[group < 2], group[group < 2], unseen_group="original")
     content = make_content(rule, scores, group)
@@ -249,7 +249,7 @@ def test_groups_the_rule_does_not_know_are_left_out_and_counted():
         make_content(rule, scores[group == 2], group[group == 2])
 
 
-def test_a_rule_by_hand_is_reported_without_a_certificate():
+def test_hand_written_rule_is_reported_without_a_certificate():
     scores, group, *_ = rows(groups=2)
     rule = fairramp.Rule(
         (0, 1), (fairramp.Ramp.centered(0.5, 0.1), fairramp.Ramp.centered(0.6, 0.1)), target_rate=0.4
@@ -262,13 +262,13 @@ def test_a_rule_by_hand_is_reported_without_a_certificate():
 
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_one_group_and_small_groups_are_said():
+def test_one_group_and_small_groups_are_noted():
     alone = make_content(fairramp.fit_rule([0.2, 0.7], ["a", "a"]), [0.2, 0.7], ["a", "a"])
     assert any("one single group" in note for note in alone.notes)
     assert any("2 rows" in note for note in alone.notes)
 
 
-def test_a_rule_that_changes_nothing_says_so():
+def test_rule_that_changes_nothing_says_so():
     scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
     content = make_content(fairramp.fit_rule(scores, group), scores, group)
     assert content.chosen.stands
@@ -276,7 +276,7 @@ def test_a_rule_that_changes_nothing_says_so():
     assert "nothing changes" in content.chosen.sentence
 
 
-def test_labels_with_one_value_leave_gaps_in_the_table():
+def test_labels_with_one_value_leave_blanks_in_the_table():
     scores, group, *_ = rows(groups=2)
     content = make_content(fairramp.fit_rule(scores, group), scores, group, np.ones(len(scores), dtype=int))
     assert np.isnan(content.chosen.after.false_positive_rate).all()
@@ -284,7 +284,7 @@ def test_labels_with_one_value_leave_gaps_in_the_table():
     assert chosen["after"]["false_positive_rate"] == [None, None]
 
 
-def test_no_warning_of_a_refit_escapes():
+def test_refits_do_not_warn():
     scores, group, *_ = rows(n=60, groups=5)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -303,11 +303,11 @@ def test_no_warning_of_a_refit_escapes():
         (1.005, 2, "1.00"),
     ],
 )
-def test_rounding_is_that_of_a_browser(value, decimals, text):
+def test_rounding_matches_browsers(value, decimals, text):
     assert fixed(value, decimals) == text
 
 
-def test_small_shares_are_not_shown_as_nothing():
+def test_small_shares_are_not_shown_as_zero():
     assert percent(0.0) == "0.0\u00a0%"
     assert percent(0.0004) == "<\u00a00.1\u00a0%"
     assert points(0.02) == "2.0\u00a0points"
@@ -336,7 +336,7 @@ def test_charts_are_saved_as_files(adult, tmp_path):
 
 
 def colors_of(spec):
-    """The color of each group's dots after the rule."""
+    """Color of each group's dots after the rule."""
     parts = spec.get("vconcat", [spec])
     return next(
         layer["encoding"]["color"]["scale"]["range"]
@@ -347,7 +347,7 @@ def colors_of(spec):
 
 
 @pytest.mark.parametrize("n", [6, 7, 15])
-def test_no_two_groups_share_a_color_of_their_own(n):
+def test_many_groups_are_gray_except_the_extremes(n):
     scores, groups, *_ = rows(n * 100, n)
     rule = quiet_fit(scores, groups, max_gap=0.02)
     made = rule.report(scores, groups)
@@ -371,7 +371,7 @@ def test_no_two_groups_share_a_color_of_their_own(n):
     assert (said in json.dumps(rule.plot().to_dict())) == (n > 6)
 
 
-def test_groups_of_several_strata_are_not_compared_by_color():
+def test_groups_in_several_strata_are_not_distinguished_by_color():
     scores, groups, *_ = rows(4000, 2)
     unit = np.arange(4000) % 4
     rule = quiet_fit(scores, groups, strata=unit)
@@ -392,7 +392,7 @@ def test_notebooks_show_text_and_tables(adult):
 
 
 @pytest.mark.parametrize("library", ["altair", "jinja2", "vl_convert"])
-def test_without_the_extra_one_line_installs_it(library):
+def test_missing_report_extra_gives_install_command(library):
     code = (
         "import sys, fairramp\n"
         f"sys.modules[{library!r}] = None\n"
@@ -406,7 +406,7 @@ def test_without_the_extra_one_line_installs_it(library):
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     line = f"{library} is not installed; install it with: pip install 'fairramp[report]'"
-    assert said.count(line) == (1 if library == "vl_convert" else 2)  # which only the page and files need
+    assert said.count(line) == (1 if library == "vl_convert" else 2)  # only the page and files need it
 
 
 def test_content_needs_no_extra():
@@ -419,12 +419,12 @@ def test_content_needs_no_extra():
 
 
 def shown_of(page):
-    """What the page shows, without its drawing program."""
+    """Text of the page without scripts."""
     return html.unescape(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
 
 
 @pytest.mark.parametrize("ramp_width", [0.02, 0])
-def test_percentages_are_in_percent_everywhere(ramp_width):
+def test_percent_scale_is_shown_in_percent_everywhere(ramp_width):
     scores, group, labels, _ = rows()
     settings = {"max_gap": 0.03, "ramp_width": ramp_width}
     rule = fairramp.fit_rule(100 * scores, group, scale="percent", cutoff=40, **settings)
@@ -460,7 +460,7 @@ def test_percentages_are_in_percent_everywhere(ramp_width):
         assert '{"x": 40.0}' in text
 
 
-def test_logits_are_shown_as_probabilities_and_that_is_said():
+def test_logits_are_shown_as_probabilities_with_a_note():
     scores, group, *_ = rows()
     logits = np.log(np.clip(scores, 0.01, 0.99) / (1 - np.clip(scores, 0.01, 0.99)))
     made = fairramp.fit_rule(logits, group, scale="logit", cutoff=-0.4).report(logits, group)
@@ -471,7 +471,7 @@ def test_logits_are_shown_as_probabilities_and_that_is_said():
 
 
 @pytest.mark.parametrize(("bins", "in_sample"), [(1024, True), (16, None)])
-def test_a_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
+def test_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
     _, group, *_ = rows()
     scores = np.random.default_rng(2).random(len(group)) * (0.7 + 0.1 * group)
     summary = fairramp.summarize(scores, group, resolution=bins)
@@ -486,7 +486,7 @@ def test_a_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
     assert f"off by up to {100 * max(rule.record.rates['selection'].error):.2g} percentage points" in notes
 
 
-def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
+def test_exact_bins_do_not_rule_out_the_fit_rows():
     scores, group = np.tile(np.linspace(0, 1, 101), 2), np.repeat([0, 1], 101)
     rule = fairramp.fit_summary(fairramp.summarize(scores, group, resolution=2))  # nothing needs to change
     assert not any(rule.record.rates["selection"].error)
@@ -494,7 +494,7 @@ def test_bins_that_are_exact_for_a_rule_do_not_make_its_rows_others():
     assert make_content(rule, *rows(groups=2)[:2]).in_sample is False
 
 
-def test_of_strata_with_one_gap_the_sentence_is_about_that_of_the_ratio():
+def test_among_strata_with_equal_gaps_the_sentence_uses_the_lowest_ratio():
     rng = np.random.default_rng(3)
     strata, group = np.repeat([0, 1], 2000), np.tile([0, 1], 2000)
     scores = rng.random(4000) * np.where(strata == 0, 1.0, 0.6) * (0.8 + 0.2 * group)
@@ -508,7 +508,7 @@ def test_of_strata_with_one_gap_the_sentence_is_about_that_of_the_ratio():
 
 
 @pytest.mark.parametrize("kind", ["stream", "by hand", "cross-fitted"])
-def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
+def test_no_position_has_a_certificate_if_the_rule_has_none(kind):
     scores, group, *_ = rows(groups=2)
     rule = fairramp.fit_rule(scores, group, max_gap=0.03, target_rate=0.4)
     if kind == "stream":
@@ -529,19 +529,19 @@ def test_without_a_certificate_of_the_rule_no_position_has_one(kind):
     assert (content.in_sample is None) == (kind != "cross-fitted")
 
 
-# The command.
+# The command
 
 
 @pytest.fixture
 def inside(tmp_path):
-    """A folder with scores and a rule, and the command within this process."""
+    """The command in this process, in a folder with scores and a rule."""
     run = Inside(tmp_path)
     run.write("scores.csv", csv_rows())
     run("fit", "scores.csv", "--score", "p", "--group", "g", "--max-gap", "0.02", "-o", "rule.json", "-q")
     return run
 
 
-def test_the_command_takes_labels_in_any_words(inside):
+def test_command_accepts_labels_in_words(inside):
     words = {"0": "reject", "1": "hire"}
     lines = [line.rpartition(",") for line in inside.read("scores.csv").splitlines()]
     inside.write("words.csv", "\n".join(f"{head},{words.get(last, last)}" for head, _, last in lines) + "\n")
@@ -554,9 +554,9 @@ def test_the_command_takes_labels_in_any_words(inside):
     assert "--positive needs --label" in missing.stderr
 
 
-def test_the_command_says_dash_for_streams(inside):
+def test_command_shows_streams_as_a_dash(inside):
     arguments = ("report", "rule.json", "-", "-o", "r.html", "--json")
-    # DuckDB reads the process's own stdin, so this is one.
+    # DuckDB reads the process's own stdin, so this needs a process.
     done = subprocess.run(
         [sys.executable, "-m", "fairramp.cli", *arguments],
         cwd=inside.folder,
@@ -576,7 +576,7 @@ def test_the_command_says_dash_for_streams(inside):
     assert json.loads(done.stderr)["output"] == "-"
 
 
-def test_the_command_overwrites_no_input(inside):
+def test_command_overwrites_no_input(inside):
     (inside.folder / "rule.html").write_bytes((inside.folder / "rule.json").read_bytes())
     (inside.folder / "link.html").symlink_to("scores.csv")
     for rule, output, what in (("rule.html", "rule.html", "the rule"), ("rule.json", "link.html", "DATA")):
@@ -587,7 +587,7 @@ def test_the_command_overwrites_no_input(inside):
 
 
 @pytest.mark.parametrize("policy", ["error", "original"])
-def test_the_command_speaks_of_unseen_groups_as_apply_does(inside, policy):
+def test_command_reports_unseen_groups_like_apply(inside, policy):
     inside.write("more.csv", csv_rows(groups=("a", "b", "c")))
     fit = ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "rule.json", "-q", "--unseen-group", policy)
     inside(*fit)

@@ -1,4 +1,4 @@
-"""The reproduction's own parts: splits, neighbors on resamples, and a store that survives interruption."""
+"""Parts of the reproduction: splits, neighbors in resamples, and a store that survives interruption."""
 
 import json
 from dataclasses import replace
@@ -26,14 +26,14 @@ def scored(seed: int = 0, n: int = 600) -> Scored:
     return Scored(TASK, split(), split(), split(), train.sex, train.label, 1.5, {"C": 0.1})
 
 
-def test_splits_share_no_row_and_lose_none() -> None:
+def test_splits_partition_the_rows() -> None:
     parts = split_rows(1001, np.random.default_rng(0))
     assert sorted(np.concatenate(list(parts.values())).tolist()) == list(range(1001))
     assert len(parts["train"]) == 500
     assert [len(parts[name]) for name in ("fit", "validation", "test")] == [167, 167, 167]
 
 
-def test_bias_drops_half_of_the_rows_where_group_and_label_differ() -> None:
+def test_bias_drops_half_the_rows_where_group_and_label_differ() -> None:
     rng = np.random.default_rng(0)
     sex, label = rng.choice(["Female", "Male"], 40_000), rng.integers(0, 2, 40_000)
     kept = keep_biased(sex, label, "Female", rng)
@@ -42,8 +42,9 @@ def test_bias_drops_half_of_the_rows_where_group_and_label_differ() -> None:
     assert kept[~same].mean() == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("spread", [1.0, 0.001])  # even weights, and all weight on a few rows: lists too short
-def test_neighbors_on_a_resample_equal_a_search_in_it(spread: float) -> None:
+# Even weights, and nearly all weight on a few rows, where the lists are too short.
+@pytest.mark.parametrize("spread", [1.0, 0.001])
+def test_neighbors_in_a_resample_match_a_direct_search(spread: float) -> None:
     rng = np.random.default_rng(1)
     train, others = rng.normal(size=(900, 4)), rng.normal(size=(300, 4))
     label, weight = rng.integers(0, 2, 900), rng.gamma(spread, size=900) + 1e-12
@@ -55,13 +56,13 @@ def test_neighbors_on_a_resample_equal_a_search_in_it(spread: float) -> None:
     found = model.predict(np.arange(1200.0)[:, None])
     expected = search.predict(np.vstack([train, others]))
     decided = np.abs(search.predict_proba(np.vstack([train, others]))[:, 1] - 0.5) > 1e-9
-    if spread == 1.0:  # copies of one row are equally near: which of them count does not matter
+    if spread == 1.0:  # copies of a row are equally near, so it does not matter which of them count
         np.testing.assert_array_equal(found, expected)
     else:
         np.testing.assert_array_equal(found[decided], expected[decided])
 
 
-def test_scores_come_back_as_they_were(tmp_path: Path) -> None:
+def test_scores_survive_storage(tmp_path: Path) -> None:
     store, given = Store(tmp_path, FULL), scored()
     assert store.scores(TASK) is None
     store.add_scores(given)
@@ -72,7 +73,7 @@ def test_scores_come_back_as_they_were(tmp_path: Path) -> None:
     assert (back.chosen, back.train_seconds) == (given.chosen, given.train_seconds)
 
 
-def test_other_settings_do_not_find_old_scores_nor_results(tmp_path: Path) -> None:
+def test_other_settings_find_neither_old_scores_nor_results(tmp_path: Path) -> None:
     store, other = Store(tmp_path, FULL), Store(tmp_path, replace(FULL, depth=3))
     store.add_scores(scored())
     store.add(TASK, "rto", runner.key(store, "rto"), {"gap": 0.01})
@@ -81,7 +82,7 @@ def test_other_settings_do_not_find_old_scores_nor_results(tmp_path: Path) -> No
     assert other.scores(TASK) is None
 
 
-def test_a_cut_off_file_of_scores_counts_as_missing(tmp_path: Path) -> None:
+def test_truncated_scores_count_as_missing(tmp_path: Path) -> None:
     store = Store(tmp_path, FULL)
     store.add_scores(scored())
     (path,) = (tmp_path / "scores").iterdir()
@@ -89,7 +90,7 @@ def test_a_cut_off_file_of_scores_counts_as_missing(tmp_path: Path) -> None:
     assert store.scores(TASK) is None
 
 
-def test_results_are_kept_side_by_side_and_failed_peers_tried_again(tmp_path: Path) -> None:
+def test_results_are_stored_together_and_failed_peers_retried(tmp_path: Path) -> None:
     store = Store(tmp_path, FULL)
     store.add(TASK, "rto", runner.key(store, "rto"), {"gap": 0.01})
     store.add(TASK, "holisticai", runner.key(store, "holisticai"), {"failed": "ImportError"})
@@ -99,7 +100,7 @@ def test_results_are_kept_side_by_side_and_failed_peers_tried_again(tmp_path: Pa
     assert json.loads((tmp_path / "adult-rf-3.json").read_text())["rto"]["gap"] == 0.01
 
 
-def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
+def test_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     path.write_text("old")
 
@@ -115,7 +116,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["rto", "rto_sgd", "rto_optimal", "rto_accuracy", "hardt_labels", "roc"])
-def test_methods_give_chances_and_shrink_the_gap(name: str) -> None:
+def test_methods_return_probabilities_and_shrink_the_gap(name: str) -> None:
     given = scored(n=4000)
     outcome = methods.METHODS[name].run(given)
     assert outcome.chances.shape == (4000,)
@@ -126,7 +127,7 @@ def test_methods_give_chances_and_shrink_the_gap(name: str) -> None:
     json.dumps(measured)
 
 
-def test_the_paper_s_tables_have_a_value_for_each_classifier() -> None:
+def test_paper_tables_have_a_value_for_each_classifier() -> None:
     for data in DATA:
         for table in (paper.BIAS, paper.ACCURACY):
             assert {len(values) for values in table[data].values()} == {len(CLASSIFIERS)}

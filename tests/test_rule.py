@@ -1,4 +1,4 @@
-"""A rule is frozen data: it prints, it survives any round trip to the last bit, and damage is refused."""
+"""A rule is frozen data: it prints, survives any round trip exactly, and rejects damage."""
 
 import copy
 import dataclasses
@@ -25,7 +25,7 @@ GROUPS = np.array(["A", "B", "C"])[CODES]
 RULE = fit_rule(SCORES, GROUPS, max_gap=0.02, unseen_group="pooled", date="2024-01-31")
 TEXT = RULE.to_json()
 
-#: Labels of every kind, and texts that trouble printers, browsers and encoders.
+#: Labels of every type, and text that troubles printers, browsers and encoders.
 LABELS = (
     False,
     True,
@@ -73,11 +73,11 @@ RULES = {
 EVERY_RULE = pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
 
 
-# Frozen -------------------------------------------------------------------------------------------
+# Immutability -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Rule)])
-def test_no_field_of_a_rule_can_be_set(name):
+def test_rule_fields_cannot_be_set(name):
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(RULE, name, getattr(RULE, name))
 
@@ -90,21 +90,21 @@ RATES = RULE.record.rates["selection"]
 
 
 @pytest.mark.parametrize("thing", [RULE.ramps[0], RULE.record, RATES], ids=["ramp", "record", "rates"])
-def test_no_field_of_its_parts_can_be_set(thing):
+def test_fields_of_parts_cannot_be_set(thing):
     for name in names_of(thing):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(thing, name, None)
 
 
-def test_a_fitted_rule_holds_nothing_that_can_be_changed():
+def test_fitted_rule_holds_no_mutable_value():
     for thing in (RULE, RULE.record, RATES):
-        for name in set(names_of(thing)) - {"record", "rates"}:  # which have their own turn
+        for name in set(names_of(thing)) - {"record", "rates"}:  # tested separately
             assert isinstance(hash(getattr(thing, name)), int)
     assert isinstance(RULE.groups, tuple)
     assert isinstance(RULE.ramps, tuple)
 
 
-def test_fit_records_say_what_the_fit_saw():
+def test_record_describes_the_fit_rows():
     record, rates = RULE.record, RATES
     assert record.rows == rates.rows == (200, 200, 200)
     assert rates.before == pytest.approx([np.mean(SCORES[g == GROUPS] >= 0.5) for g in "ABC"])
@@ -119,7 +119,7 @@ def test_fit_records_say_what_the_fit_saw():
     assert (record.date, record.version) == ("2024-01-31", fairramp.__version__)
 
 
-# By hand ------------------------------------------------------------------------------------------
+# Hand-written rules -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_fit_records_say_what_the_fit_saw():
     ],
     ids=repr,
 )
-def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
+def test_invalid_rule_raises(changes, words):
     whole = {"groups": ("A", "B"), "ramps": (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))}
     assert Rule(**whole)
     with pytest.raises(InputError, match=re.escape(words)):
@@ -175,18 +175,18 @@ def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
         ((0.5, 0.1, math.nan), "`tie`"),
     ],
 )
-def test_a_ramp_that_makes_no_sense_cannot_be_written_by_hand(numbers, words):
+def test_invalid_ramp_raises(numbers, words):
     with pytest.raises(InputError, match=words):
         Ramp(*numbers)
 
 
-def test_a_rule_without_a_cutoff_has_that_of_its_scale():
+def test_default_cutoff_depends_on_the_scale():
     assert Rule(("A",), (Ramp(0.5, 0.1),), cutoff=None).cutoff == 0.5
     assert Rule(("A",), (Ramp(0.5, 0.1),), scale="logit", cutoff=None).cutoff == 0
 
 
 @pytest.mark.parametrize("label", [np.int64(3), np.str_("A"), np.True_])
-def test_numpy_labels_of_a_hand_written_rule_are_refused_or_become_plain(label):
+def test_numpy_labels_are_rejected_or_converted(label):
     try:
         rule = Rule((label,), (Ramp(0.5, 0.1),))
     except InputError:
@@ -195,7 +195,7 @@ def test_numpy_labels_of_a_hand_written_rule_are_refused_or_become_plain(label):
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.float32, np.float64])
-def test_numbers_of_any_kind_in_a_hand_written_rule_equal_their_floats(kind):
+def test_number_types_do_not_matter(kind):
     def rule(number):
         return Rule(
             ("A", "B"),
@@ -215,12 +215,12 @@ def test_numbers_of_any_kind_in_a_hand_written_rule_equal_their_floats(kind):
 
 @pytest.mark.parametrize("threshold", [-1e305, 1e305, 1.7e308])
 @pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.1, 1e6])
-def test_a_threshold_far_away_decides_without_a_warning(threshold, ramp_width):
+def test_extreme_threshold_decides_without_a_warning(threshold, ramp_width):
     rule = Rule(("A",), (Ramp.centered(threshold, ramp_width),))
     assert rule.probabilities([0.0, 0.5, 1.0], ["A"] * 3).tolist() == [float(threshold < 0)] * 3
 
 
-def test_lists_in_a_hand_written_rule_are_refused_or_become_tuples():
+def test_lists_are_rejected_or_become_tuples():
     try:
         rule = Rule(["A"], [Ramp(0.5, 0.1)])
     except InputError:
@@ -234,7 +234,7 @@ def test_lists_in_a_hand_written_rule_are_refused_or_become_tuples():
 @pytest.mark.parametrize("ramp_width", [0, 1e-6, 0.01])
 @pytest.mark.parametrize("max_gap", [0, 0.02, 0.025, 1])
 @pytest.mark.parametrize("target_rate", ["optimal", 0.123456789, 0])
-def test_a_rule_for_two_plain_groups_prints_within_80_columns(ramp_width, max_gap, target_rate):
+def test_rule_for_two_groups_prints_within_80_columns(ramp_width, max_gap, target_rate):
     groups = np.where(CODES == 0, "Female", "Male")
     rule = fit_rule(SCORES, groups, ramp_width=ramp_width, max_gap=max_gap, target_rate=target_rate)
     assert str(rule) == repr(rule)
@@ -242,12 +242,12 @@ def test_a_rule_for_two_plain_groups_prints_within_80_columns(ramp_width, max_ga
 
 
 @pytest.mark.parametrize("max_gap", [0.0123456789, 1 / 30])
-def test_so_does_a_rule_with_many_digits(max_gap):
+def test_rule_with_many_digits_prints_within_80_columns(max_gap):
     rule = fit_rule(np.tile(SCORES, 200), np.tile(CODES == 0, 200), max_gap=max_gap)
     assert max(map(len, repr(rule).splitlines())) <= 80
 
 
-def test_a_printed_rule_says_what_it_does():
+def test_printed_rule_describes_itself():
     text = repr(RULE)
     assert "3 groups" in text
     assert "0.02" in text
@@ -257,19 +257,19 @@ def test_a_printed_rule_says_what_it_does():
         assert re.search(rf"^{name} +200 +0\.\d+ ", text, re.MULTILINE)
 
 
-def test_a_rule_without_a_record_prints_without_rates():
+def test_rule_without_a_record_prints_no_rates():
     text = repr(rule_of("ab"))
     assert "before" not in text
     assert "0.3" in text
 
 
 @pytest.mark.parametrize("label", LABELS, ids=ascii)
-def test_a_label_takes_one_line_of_the_table(label):
+def test_label_takes_one_line_of_the_table(label):
     plain = len(str(rule_of(["other", "another"]).table()).splitlines())
     assert len(str(rule_of(["other", label]).table()).splitlines()) == plain
 
 
-def test_no_label_sends_control_characters_to_the_terminal():
+def test_labels_send_no_control_characters_to_the_terminal():
     assert all(c.isprintable() or c == "\n" for c in str(rule_of(LABELS).table()))
     assert all(c.isprintable() or c == "\n" for c in repr(rule_of(LABELS)))
 
@@ -281,13 +281,13 @@ def test_intersections_and_missing_groups_are_readable():
 
 
 @pytest.mark.parametrize("label", [2024, 1_000_000, -12_345])
-def test_a_label_that_is_a_number_is_shown_as_a_name_and_not_as_a_quantity(label):
+def test_numeric_labels_are_shown_as_names(label):
     table = rule_of([1, label]).table()
     assert re.search(rf"^{label} ", str(table), re.MULTILINE)
     assert f">{label}</td>" in table._repr_html_()
 
 
-def test_a_table_of_many_groups_is_shown_in_part():
+def test_long_table_is_shortened():
     rule = Rule(tuple(f"g{i}" for i in range(5_000)), (Ramp(0.5, 0.1),) * 5_000)
     lines = repr(rule).splitlines()
     assert len(lines) < 40
@@ -301,7 +301,7 @@ def test_a_table_of_many_groups_is_shown_in_part():
 # The table ----------------------------------------------------------------------------------------
 
 
-def test_the_table_has_a_row_per_group_with_the_ramp_and_the_rates():
+def test_table_has_a_row_per_group_with_ramp_and_rates():
     table = RULE.table()
     assert isinstance(table, Table)
     assert table.columns == ("group", "n", "threshold", "ramp_from", "ramp_to", "rate_before", "rate_after")
@@ -316,7 +316,7 @@ def test_the_table_has_a_row_per_group_with_the_ramp_and_the_rates():
     assert table["rate_after"] == pytest.approx(RATES.after)
 
 
-def test_the_ramp_of_the_table_is_where_chances_leave_0_and_reach_1():
+def test_ramp_in_the_table_matches_the_probabilities():
     for rule in (RULE, RULES["original"]):
         for row in rule.table().rows():
             inside = np.linspace(row["ramp_from"] + 1e-6, row["ramp_to"] - 1e-6, 9)
@@ -326,21 +326,21 @@ def test_the_ramp_of_the_table_is_where_chances_leave_0_and_reach_1():
             assert rule.probabilities(outside, [row["group"]] * 2).tolist() == [0, 1]
 
 
-def test_the_table_of_a_rule_of_width_0_has_the_chance_at_the_threshold():
+def test_table_for_width_0_has_the_probability_at_the_threshold():
     rule = RULES["width 0"]
     table = rule.table()
     assert "ramp_from" not in table.columns
     assert table["chance_at_threshold"].tolist() == [ramp.tie for ramp in rule.ramps]
 
 
-def test_the_table_of_a_rule_without_a_record_has_no_rates():
+def test_table_without_a_record_has_no_rates():
     assert rule_of("ab").table().columns == ("group", "threshold", "ramp_from", "ramp_to")
 
 
 @pytest.mark.parametrize(
     "labels", [[("a", 1)], [("a", 1), ("b", 2)], [("a",), ("b", 2)], [None], LABELS], ids=len
 )
-def test_the_table_keeps_labels_as_they_are(labels):
+def test_table_keeps_labels(labels):
     table = rule_of(labels).table()
     assert table["group"].tolist() == list(labels)
     assert list(map(type, table["group"].tolist())) == list(map(type, labels))
@@ -359,7 +359,7 @@ def test_rows_and_columns_are_plain_python_values():
     json.dumps(content)
 
 
-def test_a_table_is_frozen():
+def test_table_is_immutable():
     table = RULE.table()
     with pytest.raises(ValueError, match="read-only"):
         table["threshold"][0] = 0
@@ -371,7 +371,7 @@ def test_a_table_is_frozen():
         table["nonsense"]
 
 
-def test_a_table_is_not_tied_to_the_data_it_was_made_of():
+def test_table_copies_its_data():
     values = np.array([1.0, 2.0])
     table = Table({"x": values})
     values[0] = 7
@@ -381,30 +381,30 @@ def test_a_table_is_not_tied_to_the_data_it_was_made_of():
     assert table["x"].tolist() == [1, 2]
 
 
-def test_what_is_not_nothing_is_not_shown_as_0():
+def test_small_values_are_not_shown_as_0():
     table = Table({"x": [2e-5, -2e-5, 1e-12, -1e-12, 0.25]})
     assert str(table).split()[2:] == ["<0.0001", ">-0.0001", "0.0000", "0.0000", "0.2500"]
     assert str(Table({"x": [2e-5]}, decimals=2)).split()[-1] == "<0.01"
 
 
 @pytest.mark.parametrize("group", ["A", None, 1])
-def test_one_row_is_a_list_of_one(group):
+def test_one_row_needs_a_list_of_one(group):
     for scores, groups in ((0.5, ["A"]), ([0.5], group)):
         with pytest.raises(InputError, match=r"for one row pass a list of one\."):
             RULE.probabilities(scores, groups)
 
 
-def test_columns_of_different_length_make_no_table():
+def test_columns_of_different_length_raise():
     with pytest.raises(ValueError, match="one length"):
         Table({"x": [1, 2], "y": [1]})
 
 
-def test_a_table_shows_as_its_text():
+def test_table_repr_is_its_text():
     table = RULE.table()
     assert repr(table) == str(table) == table.text()
 
 
-def test_names_are_cut_as_far_as_a_width_asks_for_and_no_farther():
+def test_names_are_shortened_to_fit_the_width():
     table = Table({"group": ["x" * 40, "y"], "rate": [0.25, 0.5]})
     widths = [max(map(len, table.text(width).split("\n"))) for width in (None, 25, 22, 3)]
     assert widths[:3] == [40, 25, 22]
@@ -419,7 +419,7 @@ EXPORTS = {
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_without_its_library_one_sentence_installs_it(name, monkeypatch):
+def test_missing_library_gives_install_command(name, monkeypatch):
     library = {"to_arrow": "pyarrow"}.get(name, name.removeprefix("to_"))
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(
@@ -429,7 +429,7 @@ def test_without_its_library_one_sentence_installs_it(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_a_table_in_a_data_frame_has_the_same_columns(name):
+def test_dataframe_has_the_columns_of_the_table(name):
     for rule in (RULE, RULES["width 0"], RULES["own decisions"], rule_of("ab")):
         table = rule.table()
         assert EXPORTS[name](getattr(table, name)()) == table.to_dict()
@@ -441,27 +441,27 @@ def test_a_table_in_a_data_frame_has_the_same_columns(name):
     [[1, 2], [False, True], ["b", "a"], [2**62, -(2**62)], [2**63, 2**64 - 1], [2**80, 1]],
     ids=repr,
 )
-def test_labels_of_one_kind_keep_it_in_a_data_frame(name, labels):
+def test_labels_of_one_type_keep_it_in_a_dataframe(name, labels):
     found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
     assert list(map(str, found)) == list(map(str, labels))
 
 
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.parametrize("labels", [["a", None], [True, None], [None]], ids=repr)
-def test_a_missing_label_is_missing_in_a_data_frame(name, labels):
+def test_missing_label_is_missing_in_a_dataframe(name, labels):
     found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
     assert found[:-1] == labels[:-1]
     assert found[-1] is None or found[-1] != found[-1]
 
 
-def test_an_integer_label_beside_a_missing_one_stays_an_integer_in_pandas():
+def test_integer_label_next_to_a_missing_one_stays_an_integer_in_pandas():
     found = rule_of([2**53 + 1, None]).table().to_pandas()["group"]
     assert int(found[0]) == 2**53 + 1
 
 
 @pytest.mark.parametrize("name", EXPORTS)
 @pytest.mark.parametrize("labels", [["a", 1], [("a", 1), ("b", None)], [("a",), "a"], LABELS], ids=len)
-def test_mixed_labels_and_intersections_are_text_in_a_data_frame(name, labels):
+def test_mixed_labels_and_intersections_are_text_in_a_dataframe(name, labels):
     found = EXPORTS[name](getattr(rule_of(labels).table(), name)())["group"]
     assert len(found) == len(labels)
     assert all(isinstance(label, str) for label in found)
@@ -484,7 +484,7 @@ def test_column_names_are_escaped_in_html():
     assert "<b>" not in Table({"<b>": [1]})._repr_html_()
 
 
-def test_the_html_of_a_table_has_what_its_text_has():
+def test_html_and_text_have_the_same_cells():
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", RULE.table()._repr_html_())
     assert cells[:7] == ["group", "n", "threshold", "ramp from", "ramp to", "rate before", "rate after"]
     assert len(cells) == 7 * 4
@@ -493,12 +493,12 @@ def test_the_html_of_a_table_has_what_its_text_has():
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda table: pickle.loads(pickle.dumps(table))])
-def test_a_table_can_be_copied_and_pickled(again):
+def test_table_can_be_copied_and_pickled(again):
     table = RULE.table()
     assert again(table).to_dict() == table.to_dict()
 
 
-def test_an_empty_table_prints():
+def test_empty_table_prints():
     assert len(Table({})) == 0
     assert "group" in str(Table({"group": []}))
 
@@ -518,7 +518,7 @@ def test_an_empty_table_prints():
     ],
     ids=["copy", "deepcopy", "pickle", "json", "replace"],
 )
-def test_a_rule_equals_its_copies(rule, again):
+def test_rule_equals_its_copies(rule, again):
     other = again(rule)
     assert other == rule
     assert hash(other) == hash(rule)
@@ -540,33 +540,33 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_rules_that_differ_are_not_equal_and_have_other_fingerprints(name):
+def test_different_rules_are_unequal_and_have_different_fingerprints(name):
     other = dataclasses.replace(RULE, **{name: CHANGES[name]})
     assert other != RULE
     assert other.fingerprint != RULE.fingerprint
 
 
-def test_rules_that_differ_in_the_policy_alone_have_other_fingerprints():
+def test_policy_alone_changes_the_fingerprint():
     first, second = (rule_of("ab", unseen_group=policy) for policy in ("error", "original"))
     assert first != second
     assert first.fingerprint != second.fingerprint
 
 
 @pytest.mark.parametrize("other", [True, "1", ("1",), None])
-def test_rules_whose_labels_differ_in_kind_alone_are_not_equal(other):
+def test_label_types_alone_make_rules_unequal(other):
     first, second = rule_of([1, 5]), rule_of([other, 5])
     assert first.fingerprint != second.fingerprint
     assert first != second
 
 
-def test_the_fingerprint_leaves_the_record_out():
+def test_fingerprint_ignores_the_record():
     other = dataclasses.replace(RULE, record=None)
     assert other != RULE
     assert other.fingerprint == RULE.fingerprint
     assert re.fullmatch("[0-9a-f]{64}", RULE.fingerprint)
 
 
-def test_the_same_data_give_the_same_file():
+def test_same_data_give_the_same_file():
     again = fit_rule(SCORES.copy(), GROUPS.copy(), max_gap=0.02, unseen_group="pooled", date="2024-01-31")
     assert again.to_json() == TEXT
 
@@ -575,7 +575,7 @@ def test_the_same_data_give_the_same_file():
 
 
 @EVERY_RULE
-def test_json_read_and_written_again_is_the_same_byte_for_byte(rule, tmp_path):
+def test_json_round_trip_is_byte_identical(rule, tmp_path):
     text = rule.to_json()
     assert Rule.from_json(text).to_json() == text
     rule.save(tmp_path / "rule.json")
@@ -586,7 +586,7 @@ def test_json_read_and_written_again_is_the_same_byte_for_byte(rule, tmp_path):
 
 
 @EVERY_RULE
-def test_json_keeps_every_bit_and_every_kind(rule):
+def test_json_keeps_every_bit_and_every_type(rule):
     again = Rule.from_json(rule.to_json())
     assert again == rule
     for name in ("cutoff", "max_gap", "target_rate"):
@@ -596,7 +596,7 @@ def test_json_keeps_every_bit_and_every_kind(rule):
     assert repr(again.groups) == repr(rule.groups)
 
 
-def test_a_rule_decides_alike_after_a_round_trip():
+def test_rule_decides_alike_after_a_round_trip():
     again = Rule.from_json(TEXT)
     assert np.array_equal(again.probabilities(SCORES, GROUPS), RULE.probabilities(SCORES, GROUPS))
 
@@ -612,19 +612,19 @@ def test_json_is_standard_and_equals_the_dictionary(rule):
     assert rule.to_json().endswith("}\n")
 
 
-def test_the_dictionary_is_a_copy():
+def test_dictionary_is_a_copy():
     RULE.to_dict()["groups"].clear()
     RULE.to_dict()["record"]["rates"]["selection"]["rows"].clear()
     assert RULE.to_json() == TEXT
 
 
 @pytest.mark.parametrize("layout", [{"indent": None}, {"indent": 4}, {"sort_keys": True}, {"ensure_ascii": True}])
-def test_the_layout_of_the_json_text_does_not_matter(layout):
+def test_json_layout_does_not_matter(layout):
     assert Rule.from_json(json.dumps(RULES["every label"].to_dict(), **layout)) == RULES["every label"]
 
 
-def test_a_label_that_is_half_a_character_does_not_stop_the_rule_from_being_saved(tmp_path):
-    # JSON can write it as \\ud800; or else it is refused before a fit is wasted.
+def test_lone_surrogate_label_can_be_saved_or_is_rejected(tmp_path):
+    # JSON can write it as \\ud800; otherwise it must be rejected at the start of the fit.
     groups = np.where(CODES == 0, "\ud800", "B")
     try:
         rule = fit_rule(SCORES, groups)
@@ -638,7 +638,7 @@ def test_a_label_that_is_half_a_character_does_not_stop_the_rule_from_being_save
 
 
 def refused(text, *words):
-    """Check that a text is refused as a rule, with a reason that holds all the words."""
+    """Check that text is rejected as a rule, with a message that contains all the words."""
     with pytest.raises(RuleFormatError) as caught:
         Rule.from_json(text)
     assert isinstance(caught.value, ValueError)
@@ -652,7 +652,7 @@ def refused(text, *words):
 
 
 def changed(path, value, rule=RULE):
-    """The JSON text of a rule with one value replaced; a path like ("record", "rows", 0)."""
+    """JSON text of a rule with one value replaced, at a path such as ("record", "rows", 0)."""
     content = rule.to_dict()
     place = content
     for step in path[:-1]:
@@ -661,16 +661,16 @@ def changed(path, value, rule=RULE):
     return json.dumps(content)
 
 
-def test_an_unharmed_text_is_read():
+def test_undamaged_text_is_read():
     assert Rule.from_json(changed(("max_gap",), RULE.max_gap)) == RULE
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.6, 0.9, 0.99])
-def test_a_truncated_text_is_refused(share):
+def test_truncated_text_raises(share):
     refused(TEXT[: int(share * len(TEXT))], "not valid JSON")
 
 
-def test_every_truncation_is_refused_as_one():
+def test_every_truncation_is_recognized():
     for length in range(len(TEXT.rstrip())):
         with pytest.raises(
             RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit the rule again\.$"
@@ -679,7 +679,7 @@ def test_every_truncation_is_refused_as_one():
 
 
 @pytest.mark.parametrize("text", ["rule", "{'format': 1}", TEXT + "x", "group,score\nA,0.5\n"])
-def test_what_has_an_end_is_not_called_cut_short(text):
+def test_complete_text_is_not_called_truncated(text):
     with pytest.raises(RuleFormatError, match=r"^Not a rule, because not valid JSON: "):
         Rule.from_json(text)
 
@@ -687,33 +687,33 @@ def test_what_has_an_end_is_not_called_cut_short(text):
 @pytest.mark.parametrize(
     "text", ["", " ", "rule", "{", "{'format': 1}", TEXT + "x", TEXT * 2, "\ufeff" + TEXT, "\x00"]
 )
-def test_what_is_no_json_is_refused(text):
+def test_invalid_json_raises(text):
     refused(text, "not valid JSON")
 
 
 @pytest.mark.parametrize("text", ["null", "1", '"fairramp.rule"', "[]", "{}", '{"format": "other"}', f"[{TEXT}]"])
-def test_json_that_is_no_rule_is_refused(text):
+def test_json_that_is_not_a_rule_raises(text):
     refused(text, "Not a rule", "format")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1" + "0" * 400])
 @pytest.mark.parametrize("name", ["cutoff", "width", "max_gap"])
-def test_numbers_that_are_not_finite_are_refused(number, name):
+def test_non_finite_numbers_raise(number, name):
     refused(re.sub(rf'"{name}": [^,]*,', f'"{name}": {number},', TEXT, count=1), "umber")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_feet_that_are_not_finite_are_refused(number):
+def test_non_finite_feet_raise(number):
     refused(re.sub(r'"foot": [^,]*,', f'"foot": {number},', TEXT, count=1), "number")
     refused(re.sub(r'"effective_rows": \[\s*[^,]*,', f'"effective_rows": [{number},', TEXT), "number")
 
 
 @pytest.mark.parametrize("name", ["format", "version", "cutoff", "groups", "record"])
-def test_a_field_that_appears_twice_is_refused(name):
+def test_duplicate_field_raises(name):
     refused(TEXT.replace("{", f'{{"{name}": {json.dumps(RULE.to_dict()[name])},', 1), name, "twice")
 
 
-def test_a_field_that_appears_twice_inside_is_refused():
+def test_duplicate_nested_field_raises():
     refused(TEXT.replace('"label": "A"', '"label": "B", "label": "A"'), "label", "twice")
     refused(TEXT.replace('"weighted": false', '"weighted": false, "weighted": false'), "weighted", "twice")
 
@@ -729,7 +729,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_an_unknown_field_is_refused_by_name_at_every_level(place):
+def test_unknown_field_raises_at_every_level(place):
     refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "not understood")
 
 
@@ -744,7 +744,7 @@ def test_an_unknown_field_is_refused_by_name_at_every_level(place):
         *(('"record.rates[...]"', name) for name in names_of(RATES)),
     ],
 )
-def test_a_missing_field_is_refused_by_name(place, name):
+def test_missing_field_raises(place, name):
     content = RULE.to_dict()
     inner = content
     for step in PLACES[place]:
@@ -754,11 +754,11 @@ def test_a_missing_field_is_refused_by_name(place, name):
 
 
 @pytest.mark.parametrize("version", [0, 1, 3, 2.5, 2.0, "2", None, True, [2], {}])
-def test_another_version_is_refused_with_the_remedy(version):
+def test_other_version_raises_with_a_remedy(version):
     refused(changed(("version",), version), "version", repr(version), "reads version 2", "fit the rule again")
 
 
-def test_no_version_is_refused():
+def test_missing_version_raises():
     content = RULE.to_dict()
     del content["version"]
     refused(json.dumps(content), "ersion")
@@ -804,13 +804,13 @@ SELECTION = ("record", "rates", "selection")
     ],
     ids=lambda v: ".".join(map(str, v)) if isinstance(v, tuple) else ascii(v),
 )
-def test_a_value_of_the_wrong_type_or_range_is_refused_with_the_name_of_its_field(path, value):
+def test_wrong_type_or_range_raises_and_names_the_field(path, value):
     name = next(step for step in reversed(path) if isinstance(step, str))
     refused(changed(path, value), name.removesuffix("s"))
 
 
 @pytest.mark.parametrize("path", [("groups", 0), ("pooled",), ("record",)], ids=lambda path: path[0])
-def test_a_reason_starts_like_a_sentence(path):
+def test_message_starts_with_a_capital(path):
     sentence = refused(changed(path, 5), "must be an object")
     assert not sentence[0].islower(), sentence
 
@@ -835,12 +835,12 @@ def test_a_reason_starts_like_a_sentence(path):
         (("cutoff",), -0.1, "cutoff"),
     ],
 )
-def test_values_that_do_not_go_together_are_refused(path, value, words):
+def test_inconsistent_values_raise(path, value, words):
     refused(changed(path, value), words)
 
 
 @pytest.mark.parametrize("labels", [[1, 1], ["a", "a"], [None, None], [["a", 1], ["a", 1]], [True, True]])
-def test_duplicate_groups_are_refused(labels):
+def test_duplicate_groups_raise(labels):
     content = rule_of("ab").to_dict()
     for group, label in zip(content["groups"], labels, strict=True):
         group["label"] = label
@@ -848,20 +848,20 @@ def test_duplicate_groups_are_refused(labels):
 
 
 @pytest.mark.parametrize("name", names_of(RATES))
-def test_lists_of_different_length_are_refused(name):
+def test_lists_of_different_length_raise(name):
     values = RULE.to_dict()["record"]["rates"]["selection"][name]
     refused(changed((*SELECTION, name), values[:-1]), "length")
     refused(changed((*SELECTION, name), [*values, values[0]]), "length")
 
 
-def test_a_record_of_other_groups_is_refused():
+def test_record_for_other_groups_raises():
     content = RULE.to_dict()
     content["groups"].pop()
     refused(json.dumps(content), "record")
 
 
 @pytest.mark.parametrize("name", ["rows_above", "rows_inside"])
-def test_a_record_with_more_rows_above_or_inside_than_rows_is_refused(name):
+def test_record_with_too_many_rows_above_or_inside_raises(name):
     refused(changed((*SELECTION, name), [201, 0, 0]), name)
 
 
@@ -885,8 +885,8 @@ DEEP_PLACES = [
 
 @pytest.mark.parametrize("depth", [20, 200, 400, 600, 900, 2_000, 100_000])
 @pytest.mark.parametrize("path", DEEP_PLACES, ids=lambda path: ".".join(map(str, path)))
-def test_deep_nesting_is_refused(depth, path):
-    # A label may be a list of labels, so that this one is no label only because of its innermost value.
+def test_deep_nesting_raises(depth, path):
+    # A label can be a list of labels, so only the innermost value makes this one invalid.
     text = changed(path, "here").replace('"here"', "[" * depth + "0.5" + "]" * depth)
     with pytest.raises(RuleFormatError) as caught:
         Rule.from_json(text)
@@ -894,7 +894,7 @@ def test_deep_nesting_is_refused(depth, path):
 
 
 @pytest.mark.parametrize("depth", [20, 200, 400, 600, 900])
-def test_a_deeply_nested_label_is_refused_or_as_good_as_any_other(depth):
+def test_deeply_nested_label_is_rejected_or_works(depth):
     text = changed(("groups", 0, "label"), "here").replace('"here"', "[" * depth + '"A"' + "]" * depth)
     try:
         rule = Rule.from_json(text)
@@ -905,7 +905,7 @@ def test_a_deeply_nested_label_is_refused_or_as_good_as_any_other(depth):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_text_with_any_character_changed_is_refused_or_another_whole_rule(seed):
+def test_text_with_any_character_changed_is_rejected_or_a_valid_rule(seed):
     rng = np.random.default_rng(seed)
     characters = list('0123456789.eE+-"[]{},: nulltrue\\\n\x00é')
     for place in range(seed, len(TEXT), 3):
@@ -920,7 +920,7 @@ def test_a_text_with_any_character_changed_is_refused_or_another_whole_rule(seed
 
 
 @pytest.mark.parametrize("value", [None, 5, {}, Path("rule.json")])
-def test_what_is_no_text_is_refused(value):
+def test_non_text_raises(value):
     with pytest.raises((TypeError, FairrampError)):
         Rule.from_json(value)
 
@@ -929,14 +929,14 @@ def test_what_is_no_text_is_refused(value):
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-def test_a_path_may_be_text_or_a_path(tmp_path, kind):
+def test_path_can_be_str_or_path(tmp_path, kind):
     path = kind(tmp_path / "Regel für 日本.json")
     RULE.save(path)
     assert Rule.load(path) == RULE
     assert os.listdir(tmp_path) == ["Regel für 日本.json"]
 
 
-def test_a_file_name_alone_is_in_the_current_folder(tmp_path, monkeypatch):
+def test_bare_file_name_is_in_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     RULE.save("rule.json")
     assert Rule.load("rule.json") == RULE
@@ -950,7 +950,7 @@ def test_saving_again_replaces_the_file(tmp_path):
     assert path.read_text(encoding="utf-8") == TEXT
 
 
-def test_a_file_is_readable_for_whom_the_umask_allows(tmp_path):
+def test_umask_is_respected(tmp_path):
     path = tmp_path / "rule.json"
     mask = os.umask(0o027)
     try:
@@ -961,7 +961,7 @@ def test_a_file_is_readable_for_whom_the_umask_allows(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_saving_again_keeps_the_rights_of_the_file(tmp_path):
+def test_saving_again_keeps_permissions(tmp_path):
     path = tmp_path / "rule.json"
     RULE.save(path)
     path.chmod(0o600)
@@ -970,7 +970,7 @@ def test_saving_again_keeps_the_rights_of_the_file(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
-def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+def test_pipe_is_written_and_stays_a_pipe(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -983,13 +983,13 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
-def test_a_folder_that_cannot_be_flushed_does_not_fail_a_save(tmp_path, monkeypatch):
+def test_unflushable_folder_does_not_fail_a_save(tmp_path, monkeypatch):
     flush = os.fsync
 
     def flush_files(handle):
         if stat.S_ISDIR(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "Invalid argument")
-        os.write(handle, b"")  # fails unless it can be written, which Windows asks for
+        os.write(handle, b"")  # fails if the handle is read-only, which Windows does not allow
         flush(handle)
 
     monkeypatch.setattr("os.fsync", flush_files)
@@ -1003,7 +1003,7 @@ def test_a_folder_that_cannot_be_flushed_does_not_fail_a_save(tmp_path, monkeypa
     ["os.replace", "pathlib.Path.replace", "os.fsync", "fairramp.Rule.to_json"],
 )
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["OSError", "interrupt"])
-def test_a_save_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, existing, culprit, error):
+def test_failed_save_changes_nothing(tmp_path, monkeypatch, existing, culprit, error):
     path = tmp_path / "rule.json"
     if existing:
         RULES["logit"].save(path)
@@ -1012,7 +1012,7 @@ def test_a_save_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, ex
         raise error
 
     monkeypatch.setattr(culprit, fail)
-    if culprit == "os.replace":  # whichever of the two is used
+    if culprit == "os.replace":  # either may be used
         monkeypatch.setattr("pathlib.Path.replace", fail)
     with pytest.raises(type(error)):
         RULE.save(path)
@@ -1022,14 +1022,14 @@ def test_a_save_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, ex
         assert Rule.load(path) == RULES["logit"]
 
 
-def test_a_missing_folder_is_named_plainly(tmp_path):
+def test_missing_folder_raises_and_is_named(tmp_path):
     with pytest.raises((FileNotFoundError, FairrampError)) as caught:
         RULE.save(tmp_path / "nowhere" / "rule.json")
     assert "nowhere" in str(caught.value)
     assert ".part" not in str(caught.value)
 
 
-def test_a_folder_is_no_file_to_save_to(tmp_path):
+def test_saving_to_a_folder_raises(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises((OSError, FairrampError)) as caught:
@@ -1039,7 +1039,7 @@ def test_a_folder_is_no_file_to_save_to(tmp_path):
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_missing_file_raises_and_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.json"):
         Rule.load(tmp_path / "absent.json")
 
@@ -1061,7 +1061,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     ],
     ids=["empty", "cut", "utf-16", "latin-1", "no text", "zip", "pickle", "csv", "list", "version", "value"],
 )
-def test_a_damaged_file_is_refused_with_its_path_and_the_reason(tmp_path, content, words):
+def test_damaged_file_raises_with_path_and_reason(tmp_path, content, words):
     path = tmp_path / "rule.json"
     path.write_bytes(content)
     with pytest.raises(RuleFormatError) as caught:
@@ -1073,7 +1073,7 @@ def test_a_damaged_file_is_refused_with_its_path_and_the_reason(tmp_path, conten
 @pytest.mark.parametrize("scale", ["probability", "logit"])
 @pytest.mark.parametrize("width", [0.0, 0.2])
 @pytest.mark.parametrize("stride", [1, 3])
-def test_probabilities_may_be_written_to_an_array_of_ones_own(scale, width, stride):
+def test_probabilities_can_be_written_to_a_given_array(scale, width, stride):
     rng = np.random.default_rng(5)
     scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
     rule = Rule((0, 1), (Ramp.centered(0.3, width, 0.5), Ramp.centered(0.6, width, 0.5)), scale=scale, cutoff=0.5)
@@ -1084,7 +1084,7 @@ def test_probabilities_may_be_written_to_an_array_of_ones_own(scale, width, stri
     assert stride == 1 or (room[1::stride] == 7.0).all()
 
 
-def test_an_array_that_cannot_hold_probabilities_is_refused():
+def test_unsuitable_output_array_raises():
     rule = Rule((0, 1), (Ramp.centered(0.3, 0.1), Ramp.centered(0.6, 0.1)))
     scores, groups = np.linspace(0, 1, 6), np.array([0, 1] * 3)
     fixed = np.zeros(6)
@@ -1103,14 +1103,14 @@ def test_an_array_that_cannot_hold_probabilities_is_refused():
     np.testing.assert_array_equal(scores, np.linspace(0, 1, 6))
 
 
-def test_a_table_of_mixed_widths_shows_the_chance_of_ties_and_the_ramps():
+def test_table_for_mixed_widths_shows_tie_probabilities_and_ramps():
     found = Rule(("a", "b"), (Ramp(0.5, 0.0, 0.3), Ramp(0.4, 0.1))).table()
     assert found["chance_at_threshold"].tolist() == [0.3, 0.5]
     assert found["ramp_from"].tolist() == [0.5, 0.4]
     assert found["ramp_to"].tolist() == [0.5, 0.5]
 
 
-def test_a_rule_of_version_1_is_refused_with_what_to_do():
+def test_version_1_raises_with_a_remedy():
     with pytest.raises(RuleFormatError) as caught:
         Rule.from_json('{"format": "fairramp.rule", "version": 1}')
     sentence = "Version 1 of a rule is not understood: this library reads version 2; fit the rule again."

@@ -1,4 +1,4 @@
-"""The published form of a rule: its schema, its page, and programs that know nothing but the page."""
+"""The published rule format: its schema, its documentation page, and programs written from the page alone."""
 
 import copy
 import hashlib
@@ -33,23 +33,23 @@ VECTORS = json.loads((ROOT / "docs" / "rule-vectors.json").read_text(encoding="u
 # The schema -----------------------------------------------------------------------------------
 
 
-def test_the_schema_is_one():
+def test_schema_is_valid():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_the_schema_is_that_of_the_types():
+def test_schema_matches_the_types():
     script = runpy.run_path(str(ROOT / "scripts" / "make_rule_schema.py"))
     stored = importlib.resources.files("fairramp") / "rule" / "rule.schema.json"
     assert stored.read_text(encoding="utf-8") == script["text"](), "run: python scripts/make_rule_schema.py"
 
 
 @given(rules())
-def test_every_rule_that_is_written_by_hand_fits_the_schema(rule):
+def test_every_hand_written_rule_fits_the_schema(rule):
     VALIDATOR.validate(json.loads(rule.to_json()))
 
 
 def fitted():
-    """Rules with records of every kind."""
+    """Rules with every kind of record."""
     scores, codes = sample(600, n_groups=2)
     groups, logits = np.array(["A", "B"])[codes], np.log(scores / (1 - scores))
     within = {"unit": np.arange(600) % 3}
@@ -73,19 +73,19 @@ FITTED = fitted()
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_every_rule_that_is_fitted_fits_the_schema(name):
+def test_every_fitted_rule_fits_the_schema(name):
     VALIDATOR.validate(json.loads(FITTED[name].to_json()))
 
 
-#: What the page says that only a reader can check, as our reader says it.
+#: Requirements on the page that only a reader can check, as worded by our reader.
 ONLY_THE_READER = (
     "must differ",  # labels
     "in order, stratum by stratum",
     "one entry per group",
     "lists of the record differ",
-    "are more than its",  # rows above and inside than there are
+    "are more than its",  # rows above and inside the ramp
     "strata of a rule's record",
-    r"whole number.* got \d+\.0\.$",  # which schemas take for one
+    r"whole number.* got \d+\.0\.$",  # schemas accept these as integers
 )
 VALUES = [
     None,
@@ -125,7 +125,7 @@ VALUES += [{"foot": 0.5, "width": 0, "tie": 0.5}, {"foot": 0.5, "width": 1, "tie
 
 
 def places(content, path=()):
-    """Paths to everything in a file."""
+    """Paths to every value in a file."""
     yield path
     inner = (
         content.items()
@@ -139,7 +139,7 @@ def places(content, path=()):
 
 
 def edits(content):
-    """The same file with one thing changed, taken out or put in."""
+    """Copies of a file with one value changed, removed or added."""
     for path in places(content):
         for value in VALUES:
             changed = copy.deepcopy([content])
@@ -165,7 +165,7 @@ def edits(content):
 
 
 def reader_says(content):
-    """Why the library refuses a file, but for its checksum, which it looks at last; None if it does not."""
+    """Why the library rejects a file, ignoring its checksum; None if it does not."""
     try:
         Rule.from_json(json.dumps(content))
     except RuleFormatError as error:
@@ -174,7 +174,7 @@ def reader_says(content):
 
 
 @pytest.mark.parametrize("name", ["plain", "strata", "sgd"])
-def test_the_schema_refuses_what_the_reader_refuses_but_for_what_the_page_lists_and_nothing_more(name):
+def test_schema_and_reader_reject_the_same_files_except_as_documented(name):
     counts = {"both": 0, "reader alone": 0, "neither": 0}
     original = json.loads(FITTED[name].to_json())
     for content in edits(original):
@@ -200,7 +200,7 @@ def code(language):
     return found
 
 
-def test_the_vectors_are_those_that_the_library_gives():
+def test_vectors_match_the_library():
     script = runpy.run_path(str(ROOT / "scripts" / "make_rule_vectors.py"))
     assert (ROOT / "docs" / "rule-vectors.json").read_text(encoding="utf-8") == script["text"]()
     for case in VECTORS["cases"]:
@@ -208,12 +208,12 @@ def test_the_vectors_are_those_that_the_library_gives():
         signed = {name: value for name, value in case["rule"].items() if name != "sha256"}
         text = json.dumps(signed, sort_keys=True)
         assert case["rule"]["version"] == 2
-        assert hashlib.sha256(text.encode()).hexdigest() == case["rule"]["sha256"]  # as the page has it
+        assert hashlib.sha256(text.encode()).hexdigest() == case["rule"]["sha256"]  # as described on the page
         assert Rule.from_json(json.dumps(case["rule"])).fingerprint == case["fingerprint"]
 
 
 def check(draws, answers):
-    """An implementation's draws and answers against the vectors."""
+    """Compare an implementation's draws and decisions with the vectors."""
     assert draws == [vector["u"] for vector in VECTORS["draws"]]
     for case, rows in zip(VECTORS["cases"], answers, strict=True):
         for row, (probability, decision) in zip(case["rows"], rows, strict=True):
@@ -223,7 +223,7 @@ def check(draws, answers):
             assert probability == expected, row
 
 
-def test_the_python_of_the_page_gives_the_vectors_without_numpy_or_the_library():
+def test_python_on_the_page_gives_the_vectors_without_numpy_or_fairramp():
     source = code("python")
     assert re.findall(r"^\s*(?:import|from) .*", source, re.MULTILINE) == ["import hashlib, math"]
     page = {}
@@ -237,7 +237,7 @@ def test_the_python_of_the_page_gives_the_vectors_without_numpy_or_the_library()
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
-def test_the_javascript_of_the_page_gives_the_vectors(tmp_path):
+def test_javascript_on_the_page_gives_the_vectors(tmp_path):
     runner = """
 import { readFileSync } from "node:fs";
 const vectors = JSON.parse(readFileSync(process.argv[2], "utf8"));
@@ -260,7 +260,7 @@ console.log(JSON.stringify({ draws, answers }));
     check(**json.loads(done.stdout))
 
 
-def test_the_draws_printed_on_the_page_are_right():
+def test_draws_printed_on_the_page_are_correct():
     rows = re.findall(r"\| 64 zeros \| `(.+?)` \| `([0-9a-f]{13})…` \| (0\.\d+) \|", PAGE)
     assert len(rows) == 3
     for identifier, digits, u in rows:

@@ -1,4 +1,4 @@
-"""Settings exist once: names, defaults and documentation of every function come from one class."""
+"""Settings are defined once: names, defaults and documentation of every function come from one class."""
 
 import inspect
 import re
@@ -14,7 +14,7 @@ from fairramp.fit.settings import Keywords, Settings
 
 SETTINGS = {field.name: field for field in fields(Settings)}
 SCORES, GROUPS = [i / 200 for i in range(200)], ["A", "B", "B", "B"] * 50
-#: Every function that takes settings, what it is called with, and which settings it does not take.
+#: Every function that takes settings, its arguments, and the settings it does not take.
 FUNCTIONS = {
     "fit_rule": ((SCORES, GROUPS), {}, ()),
     "fit_frame": ((pandas.DataFrame({"p": SCORES, "unit": GROUPS}),), {"score": "p", "group": "unit"}, ()),
@@ -32,14 +32,14 @@ def taken(name):
     return [setting for setting in SETTINGS if setting not in FUNCTIONS[name][2]]
 
 
-def test_the_keywords_are_the_fields_with_their_types():
+def test_keywords_match_the_fields_and_types():
     assert get_type_hints(Keywords) == get_type_hints(Settings)
     assert list(Keywords.__annotations__) == list(SETTINGS)
     assert not Keywords.__required_keys__
 
 
 @each_function
-def test_a_signature_has_every_setting_with_its_default(name):
+def test_signature_has_every_setting_with_its_default(name):
     parameters = inspect.signature(getattr(fairramp, name)).parameters
     found = {key: p for key, p in parameters.items() if key in SETTINGS}
     assert list(found) == taken(name)
@@ -51,7 +51,7 @@ def test_a_signature_has_every_setting_with_its_default(name):
 
 
 @each_function
-def test_a_docstring_documents_every_parameter_once_and_in_order(name):
+def test_docstring_lists_every_parameter_once_in_order(name):
     function = getattr(fairramp, name)
     text = inspect.getdoc(function)
     section = text.split("Parameters\n----------\n")[1].split("\n\nReturns\n-------\n")[0]
@@ -60,11 +60,11 @@ def test_a_docstring_documents_every_parameter_once_and_in_order(name):
     own = [key for key in inspect.signature(function).parameters if key not in SETTINGS]
     assert sorted(documented[: len(own)]) == sorted(own)
     assert documented[len(own) :] == taken(name)
-    assert "{" not in re.sub(r'\{("\w+"(, )?)+\}', "", section)  # no field was left unfilled
+    assert "{" not in re.sub(r'\{("\w+"(, )?)+\}', "", section)  # no placeholder was left
 
 
 @each_function
-def test_a_docstring_says_of_a_setting_what_the_class_says(name):
+def test_docstrings_describe_settings_like_the_class(name):
     def entries(documented):
         return re.split(r"\n(?=\w)", documented.split("Parameters\n----------\n")[1].split("\n\n")[0])
 
@@ -73,7 +73,7 @@ def test_a_docstring_says_of_a_setting_what_the_class_says(name):
         assert (entry in said) == (entry.split(" ")[0] in taken(name))
 
 
-def test_the_documented_defaults_are_the_defaults():
+def test_documented_defaults_are_correct():
     for name, field in SETTINGS.items():
         [kind] = re.findall(rf"^{name} : (.*)$", inspect.getdoc(Settings), re.MULTILINE)
         if field.default is None:
@@ -92,20 +92,20 @@ def test_the_documented_defaults_are_the_defaults():
         ("nonsense", ""),
     ],
 )
-def test_an_unknown_keyword_is_a_type_error_with_a_hint(name, wrong, hint):
+def test_unknown_keyword_is_a_type_error_with_a_hint(name, wrong, hint):
     with pytest.raises(TypeError) as caught:
         called(name, **{wrong: 0.1})
     assert str(caught.value) == f"{name}() got an unexpected keyword argument {wrong!r}{hint}"
 
 
 @pytest.mark.parametrize("setting", ["scale", "solver"])
-def test_a_summary_has_a_scale_and_no_rows_for_a_solver(setting):
+def test_fit_summary_takes_neither_scale_nor_solver(setting):
     with pytest.raises(TypeError, match=rf"fit_summary\(\) got an unexpected keyword argument '{setting}'"):
         called("fit_summary", **{setting: SETTINGS[setting].default})
 
 
 @each_function
-def test_the_default_of_every_setting_can_be_passed(name):
+def test_every_default_can_be_passed(name):
     expected = called(name)
     assert called(name, **{key: SETTINGS[key].default for key in taken(name)}) == expected
 
@@ -125,13 +125,13 @@ def test_the_default_of_every_setting_can_be_passed(name):
         ("date", 2024),
     ],
 )
-def test_a_wrong_value_names_its_setting(name, setting, value):
+def test_wrong_value_names_its_setting(name, setting, value):
     with pytest.raises(InputError) as caught:
         called(name, **{setting: value})
     assert (caught.value.argument, caught.value.got) == (setting, value)
 
 
-def test_other_words_for_a_criterion_are_answered_with_its_name():
+def test_synonym_for_a_criterion_gets_a_hint():
     with pytest.raises(InputError, match=r"got 'demographic_parity'; did you mean 'parity'\?$"):
         called("fit_rule", criterion="demographic_parity")
 
@@ -148,6 +148,6 @@ def test_settings_are_frozen_and_checked():
 @pytest.mark.parametrize(
     ("wrong", "near"), [("lables", "labels"), ("stratas", "strata"), ("weights", "sample_weight")]
 )
-def test_other_arguments_are_near_words_too(wrong, near):
+def test_misspelled_arguments_get_a_hint(wrong, near):
     with pytest.raises(TypeError, match=f"{wrong!r}; did you mean {near!r}?"):
         called("fit_rule", **{wrong: None})

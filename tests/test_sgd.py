@@ -1,4 +1,4 @@
-"""The published solver: near the exact one, within its own bound, repeatable; and rows from a stream."""
+"""The published SGD solver: close to the exact one, within its bound, reproducible; and streaming fits."""
 
 import pickle
 
@@ -28,15 +28,15 @@ def thresholds(rule):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("max_gap", [0.0, 0.05])
-def test_after_25_epochs_of_adult_the_last_iterate_is_within_a_hundredth(seed, max_gap):
+def test_after_25_epochs_the_last_iterate_is_within_0_01(seed, max_gap):
     exact = fairramp.fit_rule(ADULT.score, ADULT.sex, max_gap=max_gap, **PUBLISHED)
     found = fairramp.fit_rule(
         ADULT.score, ADULT.sex, max_gap=max_gap, solver=SGD(epochs=25, random_state=seed), **PUBLISHED
     )
-    assert np.abs(thresholds(found) - thresholds(exact)).max() < 0.005  # in signed scores: 0.01
+    assert np.abs(thresholds(found) - thresholds(exact)).max() < 0.005  # 0.01 in signed scores
 
 
-def test_the_average_iterate_is_still_far_when_the_last_is_near():
+def test_average_iterate_converges_more_slowly_than_the_last():
     exact = thresholds(fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED))
     last, average = (
         thresholds(fairramp.fit_rule(ADULT.score, ADULT.sex, solver=SGD(epochs=25, iterate=which), **PUBLISHED))
@@ -46,9 +46,9 @@ def test_the_average_iterate_is_still_far_when_the_last_is_near():
 
 
 def dual_objective(scores, groups, upper, lower, problem):
-    """F at given λ and μ, in signed units, up to a constant that depends on c alone.
+    """F at given λ and μ, in signed units, up to a constant that depends only on c.
 
-    ξ is the integral of the chance: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
+    ξ is the integral of the probability: with v = w + cγ it is v²/(2γ) on 0 ≤ v ≤ γ and v − γ/2 beyond.
     """
     width, threshold = problem.ramp_width, upper - lower
     v = scores - threshold[groups] + problem.offset * width
@@ -58,7 +58,7 @@ def dual_objective(scores, groups, upper, lower, problem):
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.1])
-def test_the_average_is_within_proposition_1_over_many_seeds(max_gap):
+def test_average_iterate_is_within_proposition_1_over_many_seeds(max_gap):
     scores, codes = sample(1000, 2)
     problem = Problem(Gap(max_gap), Fixed(0.4), 0.0, 0.1, 0.0)
     exact = quiet_fit(scores, codes, ramp="paper", target_rate=0.4, max_gap=max_gap, ramp_width=0.05)
@@ -83,7 +83,7 @@ def test_sgd_the_exact_solver_and_a_convex_solver_agree():
     np.testing.assert_allclose(found.probabilities(scores, codes), convex.h, atol=0.02)
 
 
-def test_the_record_shows_how_the_descent_went():
+def test_record_traces_the_descent():
     rule = quiet_fit(*sample(), ramp="paper", target_rate=0.5, solver=SGD(epochs=7))
     assert rule.record.solver == "sgd"
     assert np.array(rule.record.trace).shape == (7, 2)
@@ -92,7 +92,7 @@ def test_the_record_shows_how_the_descent_went():
     assert Rule.from_json(rule.to_json()) == rule
 
 
-def test_a_trace_is_read_strictly():
+def test_invalid_trace_raises():
     text = quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=1)).to_json()
     for old, new, reason in (
         ('"solver": "sgd"', '"solver": "magic"', '"record.solver" must be "exact" or "sgd", got \'magic\''),
@@ -103,7 +103,7 @@ def test_a_trace_is_read_strictly():
             Rule.from_json(text.replace(old, new))
 
 
-def test_the_record_has_the_rates_of_the_rule_it_found():
+def test_record_has_the_rates_of_the_rule():
     scores, codes = sample(50_000)
     rule = fairramp.fit_rule(scores, codes, target_rate=0.3, solver=SGD(epochs=1))
     np.testing.assert_allclose(
@@ -112,7 +112,7 @@ def test_the_record_has_the_rates_of_the_rule_it_found():
     np.testing.assert_allclose(rule.record.rates["selection"].before, rates(scores >= 0.5, codes), atol=1e-12)
 
 
-def test_the_same_seed_gives_the_same_rule_and_another_another():
+def test_seed_determines_the_rule():
     def fit(seed):
         return quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=2, random_state=seed))
 
@@ -120,19 +120,19 @@ def test_the_same_seed_gives_the_same_rule_and_another_another():
     assert fit(0) != fit(1)
 
 
-def test_nobody_else_s_random_numbers_are_touched():
+def test_global_random_state_is_untouched():
     before = np.random.get_state()[1].copy()  # noqa: NPY002 -- that it is not used is the point
     quiet_fit(*sample(), target_rate=0.5, solver=SGD(epochs=1))
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_only_what_holds_for_every_threshold_is_claimed_of_a_rule_that_need_not_meet_its_target():
+def test_sgd_rules_are_certified_only_by_bounds_for_any_threshold():
     certificate = quiet_fit(*sample(5000), target_rate=0.5, solver="sgd").certificate()
     assert {bound.name for bound in certificate.bounds} == {"pairs", "dkw"}
     assert certificate.estimated == certificate.proven
 
 
-def test_weights_count_as_in_the_exact_solver():
+def test_weights_agree_with_the_exact_solver():
     scores, codes = sample(2000)
     weights = np.where(scores > 0.7, 3.0, 1.0)
     settings = {"ramp_width": 0.1, "target_rate": 0.4, "sample_weight": weights}
@@ -142,7 +142,7 @@ def test_weights_count_as_in_the_exact_solver():
 
 
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
-def test_scales_give_the_same_decisions(scale):
+def test_scales_agree(scale):
     scores, codes = sample(2000)
     shown = {
         "probability": scores,
@@ -157,7 +157,7 @@ def test_scales_give_the_same_decisions(scale):
 
 
 def test_one_step_is_the_published_update():
-    """λ ← [λ − α (ε/2 + ρ − g)]⁺ and μ ← [μ − α (ε/2 − ρ + g)]⁺, worked by hand."""
+    """λ ← [λ − α (ε/2 + ρ − g)]⁺ and μ ← [μ − α (ε/2 − ρ + g)]⁺, computed by hand."""
     problem = Problem(Gap(0.1), Fixed(0.4), 0.0, 0.2, 0.0)
     state = DualDescent(problem, 2)
     state.step(0.12, 1, 0.5)  # g = 0.12 / 0.2 = 0.6
@@ -182,7 +182,7 @@ def test_averages_are_the_means_of_all_iterates(rows, max_gap):
     np.testing.assert_allclose(state.averages[1], lower, atol=1e-12)
 
 
-def test_a_batch_of_one_row_is_a_step():
+def test_batch_of_one_row_is_a_step():
     problem = Problem(Gap(0.02), Fixed(0.3), 0.0, 0.2, 0.5)
     one, other = DualDescent(problem, 2), DualDescent(problem, 2)
     rng = np.random.default_rng(0)
@@ -203,7 +203,7 @@ def test_a_batch_of_one_row_is_a_step():
         ({"solver": "sgd", "target_rate": 0.5, "ramp_width": 0}, "`solver='sgd'` needs a `ramp_width` above 0"),
     ],
 )
-def test_what_sgd_cannot_do_is_refused(wanted, message):
+def test_unsupported_settings_raise(wanted, message):
     with pytest.raises(InputError, match=message):
         quiet_fit(*sample(), **wanted)
 
@@ -221,12 +221,12 @@ def test_what_sgd_cannot_do_is_refused(wanted, message):
         ({"learning_rate": float("nan")}, "`learning_rate` must be a positive number"),
     ],
 )
-def test_bad_settings_of_sgd_are_refused(wanted, message):
+def test_bad_sgd_settings_raise(wanted, message):
     with pytest.raises(InputError, match=message):
         SGD(**wanted)
 
 
-def test_base_rate_is_a_number_once_there_are_labels():
+def test_base_rate_equals_the_same_number():
     scores, codes = sample(1000)
     labels = (np.arange(1000) % 4 == 0).astype(int)
     by_word = fairramp.fit_rule(scores, codes, labels, target_rate="base_rate", solver=SGD(epochs=1))
@@ -235,7 +235,7 @@ def test_base_rate_is_a_number_once_there_are_labels():
     assert by_word.record.target == "base_rate"
 
 
-def test_pooled_and_original_policies_work_with_sgd():
+def test_pooled_and_original_policies_work():
     scores, codes = sample(1000)
     settings = {"target_rate": 0.4, "ramp_width": 0.1}
     pooled = fairramp.fit_rule(scores, codes, unseen_group="pooled", solver=SGD(epochs=1), **settings)
@@ -245,17 +245,17 @@ def test_pooled_and_original_policies_work_with_sgd():
     np.testing.assert_array_equal(original.probabilities([0.4, 0.6], [9, 9]), [0, 1])
 
 
-def test_what_is_done_with_unseen_groups_does_not_change_the_record(binned):
+def test_unseen_group_policy_does_not_change_the_record(binned):
     scores, codes = sample(3000)
     settings = {"target_rate": 0.3, "ramp_width": 0.02, "solver": SGD(epochs=1)}
     records = [fairramp.fit_rule(scores, codes, unseen_group=p, **settings).record for p in ("error", "pooled")]
     assert records[0] == records[1]
 
 
-# Rows from a stream
+# Streams
 
 
-def test_a_stream_is_the_published_update_row_by_row():
+def test_stream_is_the_published_update_row_by_row():
     scores, codes = sample(300)
     stream = StreamingFit(target_rate=0.3, ramp="paper", ramp_width=0.1, learning_rate=0.02)
     stream.partial_fit(scores, codes)
@@ -266,7 +266,7 @@ def test_a_stream_is_the_published_update_row_by_row():
     np.testing.assert_allclose(thresholds(stream.rule()), 0.5 + state.last / 2, atol=1e-15)
 
 
-def test_how_rows_are_cut_into_parts_does_not_matter_once_all_groups_are_known():
+def test_chunking_does_not_matter_once_all_groups_are_known():
     scores, codes = sample(500)
     settings = {"target_rate": 0.3, "ramp_width": 0.05}
     whole = StreamingFit(**settings).partial_fit(scores, codes)
@@ -278,7 +278,7 @@ def test_how_rows_are_cut_into_parts_does_not_matter_once_all_groups_are_known()
     assert parts.steps == 500
 
 
-def test_a_stream_comes_near_the_exact_rule():
+def test_stream_approaches_the_exact_rule():
     exact = fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED)
     stream = StreamingFit(**PUBLISHED)
     for _ in range(10):
@@ -286,7 +286,7 @@ def test_a_stream_comes_near_the_exact_rule():
     assert np.abs(thresholds(stream.rule()) - thresholds(exact)).max() < 0.02
 
 
-def test_a_stream_can_go_on_from_a_rule():
+def test_stream_can_continue_from_a_rule():
     exact = fairramp.fit_rule(ADULT.score, ADULT.sex, **PUBLISHED)
     start = StreamingFit.from_rule(exact)
     np.testing.assert_allclose(thresholds(start.rule()), thresholds(exact), atol=1e-15)
@@ -296,7 +296,7 @@ def test_a_stream_can_go_on_from_a_rule():
     assert np.abs(thresholds(moved) - thresholds(exact)).max() < 0.05
 
 
-def test_a_bad_row_leaves_a_stream_as_it_was():
+def test_bad_row_leaves_a_stream_unchanged():
     stream = StreamingFit(target_rate=0.3).partial_fit([0.2, 0.8], ["a", "b"])
     before = stream.rule()
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
@@ -304,7 +304,7 @@ def test_a_bad_row_leaves_a_stream_as_it_was():
     assert stream.rule() == before
 
 
-def test_a_stream_without_rows_has_no_rule():
+def test_stream_without_rows_has_no_rule():
     with pytest.raises(fairramp.FairrampError, match="No row has come yet"):
         StreamingFit(target_rate=0.5).rule()
 
@@ -320,12 +320,12 @@ def test_a_stream_without_rows_has_no_rule():
         ({"target_rate": 2}, r"`target_rate` must be a number in \[0, 1\], got 2"),
     ],
 )
-def test_bad_settings_of_a_stream_are_refused(wanted, message):
+def test_bad_stream_settings_raise(wanted, message):
     with pytest.raises(InputError, match=message):
         StreamingFit(**wanted)
 
 
-def test_the_estimator_goes_on_descending_and_keeps_no_rows():
+def test_estimator_continues_the_descent_without_keeping_rows():
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m"], 4000)
     x = rng.normal(size=(4000, 2)) + (sex == "m")[:, None]
@@ -342,7 +342,7 @@ def test_the_estimator_goes_on_descending_and_keeps_no_rows():
         fair.partial_fit(x[rows], y[rows], sensitive_features=sex[rows])
     assert fair.rule_.ramps != first.ramps
     assert isinstance(fair._seen, StreamingFit)
-    assert len(pickle.dumps(fair)) < 4000  # two thresholds and a classifier of two features, not 4,000 rows
+    assert len(pickle.dumps(fair)) < 4000  # two thresholds and a classifier with two features, not 4,000 rows
     scores = model.predict_proba(x)[:, 1]
     assert np.ptp(rates(fair.rule_.probabilities(scores, sex), sex)) < 0.06
     kept = fair.rule_
@@ -357,7 +357,7 @@ def two_columns(n_rows=3000, seed=0):
     return rng.beta(2 + a, 2 + 3 * b), pd.DataFrame({"a": a.astype(str), "b": b.astype(str)})
 
 
-def test_a_stream_finds_group_columns_by_name():
+def test_stream_matches_group_columns_by_name():
     scores, frame = two_columns()
     stream = StreamingFit(target_rate=0.3, ramp_width=0.05).partial_fit(scores, frame)
     rule = stream.rule()
@@ -376,13 +376,13 @@ def test_a_stream_finds_group_columns_by_name():
         stream.partial_fit(scores, frame["a"].to_numpy())
 
 
-def test_a_stream_refuses_booleans_after_numbers():
+def test_booleans_after_numbers_raise():
     stream = StreamingFit(target_rate=0.3).partial_fit([0.2, 0.8], [0, 1])
     with pytest.raises(InputError, match="mixes booleans and numbers"):
         stream.partial_fit([0.2, 0.8], [False, True])
 
 
-def test_the_average_of_a_group_begins_when_it_comes():
+def test_average_of_a_new_group_starts_with_its_first_row():
     scores, codes = sample(6000, 2)
     late = StreamingFit(target_rate=0.3, ramp_width=0.1, iterate="average")
     late.partial_fit(scores, np.array(["a", "b"])[codes])
@@ -391,7 +391,7 @@ def test_the_average_of_a_group_begins_when_it_comes():
     assert abs(found["c"] - found["a"]) < 0.05
 
 
-def test_a_stream_can_be_saved_and_gone_on_with():
+def test_stream_can_be_saved_and_resumed():
     scores, codes = sample(2000)
     settings = {"target_rate": 0.3, "ramp_width": 0.05}
     whole = StreamingFit(**settings).partial_fit(scores, codes)
@@ -399,7 +399,7 @@ def test_a_stream_can_be_saved_and_gone_on_with():
     resumed = StreamingFit.from_rule(Rule.from_json(half.rule().to_json()), steps=half.steps)
     resumed.partial_fit(scores[1000:], codes[1000:])
     assert resumed.steps == whole.steps
-    # Not the same: a rule holds λ − μ, and not both.
+    # Not identical: a rule stores λ − μ, not both.
     np.testing.assert_allclose(thresholds(resumed.rule()), thresholds(whole.rule()), atol=0.02)
 
 
@@ -430,12 +430,12 @@ def test_a_stream_can_be_saved_and_gone_on_with():
         (quiet_fit(*sample(), strata=np.arange(400) % 3), {}, "cannot go on within strata"),
     ],
 )
-def test_rules_that_a_stream_cannot_go_on_from_are_refused(rule, options, message):
+def test_rules_that_cannot_be_resumed_raise(rule, options, message):
     with pytest.raises(InputError, match=message):
         StreamingFit.from_rule(rule, **options)
 
 
-def test_the_ramp_for_unseen_groups_stays_where_it_is():
+def test_ramp_for_unseen_groups_does_not_move():
     scores, codes = sample(2000)
     rule = fairramp.fit_rule(scores, codes, target_rate=0.3, unseen_group="pooled", ramp_width=0.05)
     later = StreamingFit.from_rule(rule).partial_fit(scores[:100], codes[:100]).rule()
@@ -443,7 +443,7 @@ def test_the_ramp_for_unseen_groups_stays_where_it_is():
     assert later.unseen_group == "pooled"
 
 
-def test_averaging_goes_on_from_the_running_iterate_too():
+def test_from_rule_resumes_either_iterate():
     scores, codes = sample(2000)
     rule = fairramp.fit_rule(scores, codes, target_rate=0.3, solver=SGD(epochs=2, iterate="average"))
     last = StreamingFit.from_rule(rule, iterate="last").rule()
@@ -452,7 +452,7 @@ def test_averaging_goes_on_from_the_running_iterate_too():
     np.testing.assert_allclose(thresholds(average), thresholds(rule), atol=1e-15)
 
 
-def test_a_batch_is_no_larger_than_the_rows():
+def test_batch_is_capped_at_the_number_of_rows():
     scores, codes = sample(400)
     exact, more = (
         quiet_fit(scores, codes, target_rate=0.3, solver=SGD(epochs=5, batch_size=size)) for size in (400, 10**6)
@@ -460,7 +460,7 @@ def test_a_batch_is_no_larger_than_the_rows():
     assert exact.ramps == more.ramps
 
 
-def test_the_estimator_remembers_its_columns_and_settings_while_it_descends():
+def test_estimator_keeps_columns_and_settings_during_the_descent():
     scores, frame = two_columns()
     x = np.log(scores / (1 - scores))[:, None]
     y = (np.arange(3000) % 3 == 0).astype(int)
@@ -479,5 +479,5 @@ def test_the_estimator_remembers_its_columns_and_settings_while_it_descends():
         fair.set_params(target_rate=0.5).partial_fit(x, y, sensitive_features=frame)
 
 
-def test_the_published_rate_is_a_tenth_of_the_root_of_groups_per_step():
+def test_published_learning_rate_is_a_tenth_of_root_groups_per_step():
     assert published_rate(2, 200) == pytest.approx(0.01)

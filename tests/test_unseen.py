@@ -1,4 +1,4 @@
-"""Groups that the fit did not see: refused, pooled, or left to the classifier, as was asked."""
+"""Unseen groups raise, use the pooled ramp, or keep the classifier's own decision, as requested."""
 
 import numpy as np
 import pandas as pd
@@ -16,16 +16,16 @@ MISSING = [None, float("nan"), pd.NA]
 POLICIES = ["error", "pooled", "original"]
 
 
-# The error ----------------------------------------------------------------------------------------
+# The error policy ---------------------------------------------------------------------------------
 
 
-def test_the_error_is_the_default_policy():
+def test_error_is_the_default_policy():
     assert fit_rule(SCORES, GROUPS).unseen_group == "error"
     assert Rule(("A",), (Ramp.centered(0.5, 0.1),)).unseen_group == "error"
 
 
 @pytest.mark.parametrize("method", ["probabilities", "decide"])
-def test_an_unseen_group_is_refused_and_both_unseen_and_fitted_groups_are_named(method):
+def test_unseen_group_raises_naming_unseen_and_fitted_groups(method):
     rule = fit_rule(SCORES, GROUPS)
     ask = rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
     with pytest.raises(UnseenGroupError) as caught:
@@ -52,7 +52,7 @@ def test_an_unseen_group_is_refused_and_both_unseen_and_fitted_groups_are_named(
         ([("f", 1), ("f", 2), ("m", 1)], ["f"], "['f']; fitted groups: [('f', 1), ('f', 2), ('m', 1)]"),
     ],
 )
-def test_unseen_labels_of_every_kind_are_named(fitted, asked, named):
+def test_unseen_labels_of_every_type_are_named(fitted, asked, named):
     rule = fit_rule(SCORES, [fitted[code] for code in CODES])
     with pytest.raises(UnseenGroupError) as caught:
         rule.probabilities([0.5], asked)
@@ -61,7 +61,7 @@ def test_unseen_labels_of_every_kind_are_named(fitted, asked, named):
 
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize("crossed", [False, True])
-def test_missing_values_and_blank_texts_are_told_apart(missing, crossed):
+def test_missing_values_and_blank_text_are_distinguished(missing, crossed):
     def column(label):
         return [(label, "x")] if crossed else pd.Series([label], dtype=object)
 
@@ -86,13 +86,13 @@ def test_integers_between_fitted_ones_are_unseen():
         rule.probabilities([0.5] * 5, np.arange(5))
 
 
-def test_an_intersection_of_seen_values_may_be_unseen():
+def test_intersection_of_seen_values_can_be_unseen():
     rule = fit_rule(SCORES, {"sex": np.array(["f", "f", "m"])[CODES], "old": (CODES == 1)})
     with pytest.raises(UnseenGroupError, match=r"\('m', True\)"):
         rule.probabilities([0.5], {"sex": ["m"], "old": [True]})
 
 
-def test_of_many_groups_only_the_first_are_named_and_the_others_counted():
+def test_long_lists_of_groups_are_shortened():
     rule = quiet_fit(SCORES, np.arange(len(SCORES)) % 300)
     with pytest.raises(UnseenGroupError) as caught:
         rule.probabilities(SCORES, 1_000 + np.arange(len(SCORES)))
@@ -101,13 +101,13 @@ def test_of_many_groups_only_the_first_are_named_and_the_others_counted():
     assert len(str(caught.value)) < 300
 
 
-def test_categories_that_no_row_has_are_not_unseen_groups():
+def test_unused_categories_are_not_unseen_groups():
     rule = fit_rule(SCORES, GROUPS)
     column = pd.Series(pd.Categorical(["A", "B"], ["A", "B", "new"]))
     assert len(rule.probabilities([0.1, 0.9], column)) == 2
 
 
-def test_one_unseen_row_in_a_late_block_is_found():
+def test_unseen_row_in_a_late_block_is_found():
     rule = fit_rule(SCORES, CODES)
     groups = np.zeros(300_000, dtype=np.int64)
     groups[-1] = 3
@@ -134,7 +134,7 @@ def check_pooled(scores, groups, slack=1e-9, line=LINE, **options):
     expected = alone.probabilities(line, np.zeros(len(line)))
     width = options.get("ramp_width", 0.01)
     np.testing.assert_allclose(found, expected, rtol=0, atol=slack / width if width else slack)
-    # The promise itself: all fit rows together reach the band.
+    # All fit rows together reach the band.
     weights = options.get("sample_weight")
     rate = np.average(rule.probabilities(scores, np.full(len(scores), "new")), weights=weights)
     half = rule.max_gap / 2
@@ -147,16 +147,14 @@ def check_pooled(scores, groups, slack=1e-9, line=LINE, **options):
 @pytest.mark.parametrize("max_gap", [0, 0.03])
 @pytest.mark.parametrize("target_rate", ["optimal", 0.15, 0.9])
 @pytest.mark.parametrize("way", ["sorted", "binned"])
-def test_pooled_is_the_ramp_at_which_all_rows_as_one_group_reach_the_band(
-    request, way, target_rate, max_gap, ramp, ramp_width
-):
+def test_pooled_ramp_is_that_of_all_rows_as_one_group(request, way, target_rate, max_gap, ramp, ramp_width):
     if way == "binned":
         request.getfixturevalue("binned")
     check_pooled(SCORES, GROUPS, ramp_width=ramp_width, ramp=ramp, max_gap=max_gap, target_rate=target_rate)
 
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
-def test_pooled_counts_weights(ramp_width):
+def test_pooled_uses_weights(ramp_width):
     weights = np.random.default_rng(4).exponential(size=len(SCORES))
     rule = check_pooled(SCORES, GROUPS, sample_weight=weights, target_rate=0.3, ramp_width=ramp_width)
     plain = check_pooled(SCORES, GROUPS, target_rate=0.3, ramp_width=ramp_width)
@@ -174,13 +172,13 @@ def test_pooled_works_on_the_other_scales(scale, ramp_width):
     check_pooled(2 * SCORES - 1, GROUPS, scale=scale, ramp_width=ramp_width, line=2 * LINE - 1)
 
 
-def test_pooled_on_many_rows_is_exact_too():
+def test_pooled_is_exact_on_many_rows():
     scores, groups = sample(60_000, n_groups=3, seed=9)
     check_pooled(scores, groups, max_gap=0.01)
 
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
-def test_pooled_is_the_classifier_itself_where_nothing_had_to_be_changed(ramp_width):
+def test_pooled_keeps_own_decisions_if_nothing_had_to_change(ramp_width):
     rule = fit_rule(SCORES, GROUPS, max_gap=1, unseen_group="pooled", ramp_width=ramp_width)
     assert np.array_equal(rule.probabilities(LINE, NEW), LINE >= 0.5)
 
@@ -191,7 +189,7 @@ def test_pooled_is_the_classifier_itself_where_nothing_had_to_be_changed(ramp_wi
 @pytest.mark.parametrize("ramp_width", [0, 0.01, 0.4])
 @pytest.mark.parametrize("cutoff", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("ramp", ["centered", "paper"])
-def test_original_is_a_score_from_the_cutoff_on(cutoff, ramp_width, ramp):
+def test_original_selects_at_the_cutoff_or_above(cutoff, ramp_width, ramp):
     options = {"cutoff": cutoff, "ramp_width": ramp_width, "ramp": ramp}
     rule = fit_rule(SCORES, GROUPS, unseen_group="original", **options)
     line = np.append(LINE, [np.nextafter(cutoff, 0), cutoff, np.nextafter(cutoff, 1)])
@@ -200,8 +198,8 @@ def test_original_is_a_score_from_the_cutoff_on(cutoff, ramp_width, ramp):
 
 @pytest.mark.parametrize("cutoff", [0.1, 0.3, 0.6, 0.7])
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
-def test_original_compares_narrow_floats_as_their_float64_copy(kind, cutoff):
-    # float32(0.7) is 0.69999999, below a cutoff of 0.7, and the fit counts it there.
+def test_original_compares_narrow_floats_as_float64(kind, cutoff):
+    # float32(0.7) is 0.69999999, below a cutoff of 0.7, and the fit treats it so.
     rule = fit_rule(SCORES, GROUPS, cutoff=cutoff, unseen_group="original")
     column = np.array([cutoff], dtype=kind)
     expected = column.astype(np.float64) >= cutoff
@@ -210,7 +208,7 @@ def test_original_compares_narrow_floats_as_their_float64_copy(kind, cutoff):
 
 
 @pytest.mark.parametrize("cutoff", [None, -3.0, 2.5])
-def test_original_cuts_logits_where_the_logit_is_cut(cutoff):
+def test_original_compares_logits_with_the_cutoff(cutoff):
     logits = np.log(SCORES / (1 - SCORES))
     rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
     line = np.linspace(-6, 6, 2_001)
@@ -218,21 +216,21 @@ def test_original_cuts_logits_where_the_logit_is_cut(cutoff):
 
 
 @pytest.mark.parametrize("cutoff", [-3.0, 0.0, 2.5])
-def test_original_cuts_logits_to_the_last_bit(cutoff):
+def test_original_compares_logits_exactly(cutoff):
     logits = np.log(SCORES / (1 - SCORES))
     rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
     line = [np.nextafter(cutoff, -9), cutoff, np.nextafter(cutoff, 9)]
     assert rule.probabilities(line, ["new"] * 3).tolist() == [0, 1, 1]
 
 
-def test_original_cuts_signed_scores_at_0():
+def test_original_uses_0_for_signed_scores():
     rule = fit_rule(2 * SCORES - 1, GROUPS, scale="signed", unseen_group="original")
     line = 2 * LINE - 1
     assert np.array_equal(rule.probabilities(line, NEW), line >= 0)
 
 
 @pytest.mark.parametrize("cutoff", [40.0, 100.0, -40.0, -100.0])
-def test_original_tells_saturated_logits_apart_at_an_extreme_cutoff(cutoff):
+def test_original_distinguishes_saturated_logits_at_an_extreme_cutoff(cutoff):
     logits = np.log(SCORES / (1 - SCORES))
     rule = quiet_fit(logits, GROUPS, scale="logit", cutoff=cutoff, unseen_group="original")
     assert rule.probabilities([cutoff - 1, cutoff, cutoff + 1], ["new"] * 3).tolist() == [0, 1, 1]
@@ -243,11 +241,11 @@ def test_original_tells_saturated_logits_apart_at_an_extreme_cutoff(cutoff):
 
 @pytest.mark.parametrize("policy", ["pooled", "original"])
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
-def test_a_policy_changes_nothing_for_groups_that_were_seen(policy, ramp_width):
+def test_policy_does_not_affect_seen_groups(policy, ramp_width):
     expected = fit_rule(SCORES, GROUPS, ramp_width=ramp_width).probabilities(SCORES, GROUPS)
     rule = fit_rule(SCORES, GROUPS, unseen_group=policy, ramp_width=ramp_width)
     assert np.array_equal(rule.probabilities(SCORES, GROUPS), expected)
-    # Nor beside rows that were not.
+    # Nor in a column with unseen groups.
     both = rule.probabilities(np.tile(SCORES, 2), np.concatenate([GROUPS, np.full(len(GROUPS), "new")]))
     assert np.array_equal(both[: len(GROUPS)], expected)
 
@@ -263,7 +261,7 @@ def test_all_unseen_groups_are_treated_alike(policy):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("missing", MISSING, ids=repr)
 @pytest.mark.parametrize("asked", MISSING, ids=repr)
-def test_a_missing_group_that_the_fit_saw_is_a_group_of_its_own(policy, missing, asked):
+def test_missing_value_seen_in_the_fit_is_its_own_group(policy, missing, asked):
     groups = [["A", "B", missing][code] for code in CODES]
     rule = fit_rule(SCORES, groups, unseen_group=policy, ramp_width=0.2)
     assert rule.groups == ("A", "B", None)
@@ -272,7 +270,7 @@ def test_a_missing_group_that_the_fit_saw_is_a_group_of_its_own(policy, missing,
 
 
 @pytest.mark.parametrize("asked", MISSING, ids=repr)
-def test_a_missing_group_that_the_fit_did_not_see_is_unseen(asked):
+def test_missing_value_not_seen_in_the_fit_is_unseen(asked):
     with pytest.raises(UnseenGroupError, match=r"\[None\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4], [asked])
     for policy in ("pooled", "original"):
@@ -291,19 +289,19 @@ def test_a_missing_group_that_the_fit_did_not_see_is_unseen(asked):
     ],
     ids=["pandas", "category", "categorical", "polars", "polars categorical"],
 )
-def test_a_missing_group_in_a_column_of_any_library_is_unseen_unless_seen(column):
+def test_missing_value_in_any_column_type_is_unseen(column):
     with pytest.raises(UnseenGroupError, match=r"not seen in fit: \[None\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4, 0.4], column)
 
 
-def test_a_missing_part_of_an_intersection_is_unseen_unless_seen():
+def test_missing_part_of_an_intersection_is_unseen():
     rule = fit_rule(SCORES, {"a": GROUPS, "b": CODES % 2})
     with pytest.raises(UnseenGroupError, match=r"\('A', None\)"):
         rule.probabilities([0.4], {"a": ["A"], "b": [None]})
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_policy_survives_the_file(policy, tmp_path):
+def test_policy_survives_saving(policy, tmp_path):
     rule = fit_rule(SCORES, GROUPS, unseen_group=policy)
     rule.save(tmp_path / "rule.json")
     again = Rule.load(tmp_path / "rule.json")
@@ -316,7 +314,7 @@ def test_the_policy_survives_the_file(policy, tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["pooled", "original"])
-def test_decisions_of_unseen_groups_repeat_too(policy):
+def test_decisions_for_unseen_groups_repeat(policy):
     rule = fit_rule(SCORES, GROUPS, unseen_group=policy, ramp_width=0.3)
     ids = np.arange(len(LINE))
     first = rule.decide(LINE, NEW, ids=ids, key=KEY)
@@ -327,8 +325,8 @@ def test_decisions_of_unseen_groups_repeat_too(policy):
 
 
 @pytest.mark.parametrize("p", [0.57, 0.29, 0.58])
-def test_own_decisions_of_percentages_are_one_everywhere(p):
-    """0.57 · 100 is a little less than 57, and both are the same position."""
+def test_percentages_near_the_cutoff_are_decided_alike_everywhere(p):
+    """0.57 · 100 is slightly below 57, but both are the same position."""
     score = p * 100
     rule = Rule(
         ("A",), (Ramp.centered(p, 0, 1.0),), scale="percent", cutoff=round(score), unseen_group="original"

@@ -1,6 +1,6 @@
-"""The report in a real browser: it loads, it moves, it prints, and nobody is kept out.
+"""The report in a real browser: it loads, responds to the slider, prints and is accessible.
 
-Chromium is Debian's and has no network; axe-core, which looks for what keeps people out, comes from npm.
+Uses Debian's Chromium without a network; axe-core, the accessibility checker, comes from npm.
 """
 
 import json
@@ -24,7 +24,7 @@ CACHE = Path(os.environ.get("FAIRRAMP_BROWSER_CACHE", Path(__file__).parents[2] 
 
 @pytest.fixture(scope="session")
 def axe():
-    """Source of axe-core, packed once by npm."""
+    """Source of axe-core, downloaded once with npm."""
     if not list(CACHE.glob("axe-core-*.tgz")):
         if shutil.which("npm") is None:
             pytest.skip("npm is not installed, and axe-core comes from there")
@@ -37,7 +37,7 @@ def axe():
 
 
 class Opened:
-    """A page that was opened, and all it complained of."""
+    """An open page with its console messages and requests."""
 
     def __init__(self, page, complaints, requests):
         self.page, self.complaints, self.requests = page, complaints, requests
@@ -53,7 +53,7 @@ class Opened:
         return self.page.locator(selector).first.inner_text()
 
     def cells(self, attribute=None):
-        """The table: texts, or an attribute of each cell."""
+        """Text, or an attribute, of each table cell."""
         take = "c => c.textContent" if attribute is None else f"c => c.getAttribute('{attribute}')"
         return self.page.evaluate(
             f"[...document.querySelectorAll('#rule tbody tr')].map(r => [...r.cells].map({take}))"
@@ -62,7 +62,7 @@ class Opened:
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Opens a report, offline, under its own policy."""
+    """Open a report offline."""
     contexts = []
 
     def open_(report, width=1280, scheme="light"):
@@ -98,7 +98,7 @@ def adult_report(adult):
 
 @pytest.fixture(scope="session")
 def made():
-    """A report on made-up rows of given groups."""
+    """Report on made-up rows for the given groups."""
 
     def make(names, n=2000, labels=True, equal=False, max_gap=0.02):
         rng = np.random.default_rng(len(names))
@@ -136,7 +136,7 @@ def exact(title):
     return [float(part) for part in title.split(" – ")]
 
 
-def test_it_loads_without_complaint_and_without_network(opened, adult_report):
+def test_loads_cleanly_and_offline(opened, adult_report):
     page = opened(adult_report)
     page.move_to(0)
     page.page.wait_for_timeout(200)
@@ -146,7 +146,7 @@ def test_it_loads_without_complaint_and_without_network(opened, adult_report):
     assert len(adult_report.html.encode()) < 3_000_000
 
 
-def test_slider_shows_what_the_library_computes(opened, adult, adult_report):
+def test_slider_shows_the_library_numbers(opened, adult, adult_report):
     page = opened(adult_report)
     gaps = [outcome.max_gap for outcome in adult_report.content.outcomes]
     for at in (0, len(gaps) // 2, len(gaps) - 1, adult_report.content.own):
@@ -173,7 +173,7 @@ def test_slider_shows_what_the_library_computes(opened, adult, adult_report):
         assert float(accuracy) == pytest.approx(found.after.overall_accuracy, rel=1e-11)
 
 
-def test_what_python_writes_is_what_the_script_writes(opened, made):
+def test_python_and_script_render_the_same_text(opened, made):
     page = opened(made(list("abc")))
     before = page.page.evaluate("document.querySelector('main').innerText")
     titles = page.cells("title")
@@ -183,7 +183,7 @@ def test_what_python_writes_is_what_the_script_writes(opened, made):
     assert page.cells("title") == titles
 
 
-def test_arrow_keys_and_the_mouse_move_it(opened, adult_report):
+def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     page = opened(adult_report)
     own = adult_report.content.own
     page.page.keyboard.press("Tab")  # the link that skips to the slider
@@ -220,14 +220,14 @@ def test_charts_move_with_the_slider(opened, adult_report):
 
 
 @pytest.mark.parametrize("width", [380, 768, 1600])
-def test_no_width_scrolls_sideways(opened, made, width):
+def test_no_horizontal_scrolling(opened, made, width):
     page = opened(made(["a", "b" * 200, "c d " * 40]), width=width)
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.complaints == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(opened, made, axe, scheme):
+def test_axe_finds_no_serious_violation(opened, made, axe, scheme):
     page = opened(made(["a", "b", "c"]), scheme=scheme)
     page.page.evaluate(axe)
     found = page.page.evaluate("axe.run()")
@@ -235,10 +235,10 @@ def test_axe_finds_nothing_serious(opened, made, axe, scheme):
         (v["id"], v["nodes"][0]["html"]) for v in found["violations"] if v["impact"] in ("serious", "critical")
     ]
     assert bad == []
-    assert len(found["passes"]) > 20  # it did look
+    assert len(found["passes"]) > 20  # axe did run
 
 
-def test_hostile_names_are_text_everywhere(opened, made):
+def test_hostile_group_names_stay_text(opened, made):
     report = made(HOSTILE)
     page = opened(report, width=1600)
     page.move_to(1)
@@ -256,7 +256,7 @@ def test_hostile_names_are_text_everywhere(opened, made):
         assert name in drawn
 
 
-def test_hostile_title_and_column_names_are_text(opened, adult):
+def test_hostile_title_and_column_names_stay_text(opened, adult):
     bad = "<img src=x onerror=alert(1)></title></script>"
     rule = fairramp.fit_rule(adult.score, {bad: adult.sex}, max_gap=0.02)
     page = opened(rule.report(adult.score, {bad: adult.sex}, title=bad))
@@ -281,14 +281,14 @@ def test_few_and_many_groups(opened, made, n_groups, labels):
     assert len(report.html.encode()) < 3_000_000
 
 
-def test_a_rule_that_changes_nothing(opened, made):
+def test_rule_that_changes_nothing(opened, made):
     page = opened(made(["a", "b"], equal=True))
     assert page.complaints == []
     assert "Nothing changes" in page.text(".verdict")
     assert page.text(".figures [data-say=changed]") == "0.0\u00a0%"
 
 
-def test_print_is_complete(opened, adult_report, tmp_path):
+def test_printout_is_complete(opened, adult_report, tmp_path):
     page = opened(adult_report, scheme="dark")
     page.move_to(3)
     page.page.emulate_media(media="print")
@@ -298,7 +298,7 @@ def test_print_is_complete(opened, adult_report, tmp_path):
     for selector in ("#rule", ".verdict", ".promise", ".limits-of-this", ".sign", ".origin", "#chart-scores svg"):
         assert page.page.locator(selector).is_visible()
     assert page.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    page.page.set_viewport_size({"width": 720, "height": 1000})  # A4 within its margins
+    page.page.set_viewport_size({"width": 720, "height": 1000})  # A4 minus margins
     wide = page.page.evaluate(
         "[...document.querySelectorAll('.scroll')].some(e => e.scrollWidth > e.clientWidth + 1)"
     )

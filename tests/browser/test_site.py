@@ -1,6 +1,6 @@
-"""The built site in a real browser: every page, light and dark, wide and narrow, without a network.
+"""The built site in a real browser: every page, light and dark, wide and narrow, offline.
 
-`make docs` builds it. Chromium is Debian's; what it may not do is ask any machine for anything.
+`make docs` builds the site. Uses Debian's Chromium; no page may request anything from another host.
 """
 
 import inspect
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.site
 
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAGES = sorted(str(p.relative_to(SITE)) for p in SITE.rglob("*.html") if SITE / "_static" not in p.parents)
-#: What must be there, whatever else is.
+#: Pages that must exist; there may be more.
 EXPECTED = {
     "index.html",
     "start.html",
@@ -37,7 +37,7 @@ EXPECTED = {
 
 
 class Parts(HTMLParser):
-    """Where a page leads to, what it shows, and where one can arrive."""
+    """Links, anchors and images of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -60,7 +60,7 @@ def parts():
     return {page: Parts((SITE / page).read_text(encoding="utf-8")) for page in PAGES}
 
 
-def test_the_site_is_built():
+def test_site_is_built():
     assert set(PAGES) >= EXPECTED, "run `make docs` first"
     assert len([page for page in PAGES if re.fullmatch(r"gallery/plot_\w+\.html", page)]) >= 8
 
@@ -70,13 +70,13 @@ def test_every_public_name_has_a_page(parts):
         thing = getattr(fairramp, name)
         anchor = (
             thing.__name__ if inspect.ismodule(thing) else f"fairramp.{name}"
-        )  # a module has a home of its own
+        )  # a module is documented under its full name
         page = f"api/{anchor}.html"
         assert {anchor, f"module-{anchor}"} & parts[page].anchors
         assert page in parts["api.html"].links or f"{page}#{anchor}" in parts["api.html"].links
 
 
-def test_no_link_and_no_anchor_is_broken(parts):
+def test_no_broken_links(parts):
     broken = []
     for page, found in parts.items():
         for link in found.links:
@@ -91,8 +91,8 @@ def test_no_link_and_no_anchor_is_broken(parts):
     assert broken == []
 
 
-def test_every_picture_says_what_it_shows(parts):
-    decoration = ("_static/ramp.svg", "_thumb.png")  # beside the words that say the same
+def test_every_image_has_alt_text(parts):
+    decoration = ("_static/ramp.svg", "_thumb.png")  # next to text that says the same
     missing = {
         (page, picture["src"])
         for page, found in parts.items()
@@ -103,7 +103,7 @@ def test_every_picture_says_what_it_shows(parts):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_opens_without_complaint_network_or_sideways_scrolling(browser, scheme):
+def test_every_page_opens_cleanly_without_network_or_horizontal_scrolling(browser, scheme):
     context = browser.new_context(viewport={"width": 380, "height": 800}, color_scheme=scheme)
     page = context.new_page()
     complaints, outside = [], []
@@ -127,7 +127,7 @@ def test_every_page_opens_without_complaint_network_or_sideways_scrolling(browse
     assert outside == []
 
 
-def test_search_finds_a_name_without_a_network(browser):
+def test_search_works_offline(browser):
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.goto((SITE / "search.html").as_uri() + "?q=ramp_width")
@@ -136,11 +136,11 @@ def test_search_finds_a_name_without_a_network(browser):
     context.close()
 
 
-def test_formulas_are_drawn(browser):
+def test_formulas_are_rendered(browser):
     context = browser.new_context()
     page = context.new_page()
     page.goto((SITE / "how-it-works.html").as_uri())
     assert page.locator("math").count() > 30
     letter, index = (page.locator(f"math msub > :nth-child({i})").first.bounding_box() for i in (1, 2))
-    assert index["y"] + index["height"] > letter["y"] + letter["height"]  # h with a small i below the line
+    assert index["y"] + index["height"] > letter["y"] + letter["height"]  # the subscript sits below the line
     context.close()

@@ -1,4 +1,4 @@
-"""`fairramp check`: what `Rule.check` says, on the command line, with an exit code to act on."""
+"""`fairramp check` reports what `Rule.check` finds, with a matching exit code."""
 
 import json
 from dataclasses import replace
@@ -45,7 +45,7 @@ BIG = GROUPS != ""
 
 
 @pytest.mark.parametrize(("by", "code"), [(0.0, 0), (0.2, 1)])
-def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, by, code):
+def test_output_and_exit_code_match_the_library(inside, by, code):
     rule = rule_of(inside, BIG)
     new = drifted(by)[BIG]
     save(inside, "new.csv", new, GROUPS[BIG])
@@ -61,7 +61,7 @@ def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, 
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
     assert (content["command"], content["has_drifted"]) == ("check", bool(code))
     assert content["verdict"] == found.verdict
-    assert content["gap"] == pytest.approx(found.gap, abs=1e-12)  # rows are summed up in another order
+    assert content["gap"] == pytest.approx(found.gap, abs=1e-12)  # rows are summed in another order
     assert content["limit"] == found.limit
     assert [row["rate_then"] for row in content["groups"]] == list(rule.record.rates["selection"].after)
     assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
@@ -69,7 +69,7 @@ def test_it_says_what_the_library_says_and_the_exit_code_is_the_verdict(inside, 
     assert content["left_out"] == []
 
 
-def test_quietly_only_an_exceeded_limit_is_told(inside):
+def test_quiet_reports_only_an_exceeded_limit(inside):
     rule_of(inside, BIG)
     save(inside, "new.csv", drifted(0.2)[BIG], GROUPS[BIG])
     done = inside("check", "rule.json", "new.csv", "-q", code=1)
@@ -79,7 +79,7 @@ def test_quietly_only_an_exceeded_limit_is_told(inside):
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_few_blank_cells_do_not_hide_the_drift_of_the_others(inside):
+def test_blank_cells_do_not_hide_drift(inside):
     rule = rule_of(inside)
     new = drifted(0.1)
     save(inside, "new.csv", new)
@@ -95,7 +95,7 @@ def test_a_few_blank_cells_do_not_hide_the_drift_of_the_others(inside):
     assert [one["left_out"] for one in content["comparisons"]] == [[], content["left_out"]]
 
 
-def test_columns_may_be_named_and_weighted_and_files_be_several(inside):
+def test_named_columns_weights_and_several_files(inside):
     rule = rule_of(inside)
     weights = RNG.integers(1, 4, len(SCORES))
     (inside.folder / "new").mkdir()
@@ -111,7 +111,7 @@ def test_columns_may_be_named_and_weighted_and_files_be_several(inside):
     assert inside.error("check", "rule.json", "new") == inside.error("audit", "new", "--rule", "rule.json")
 
 
-def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):
+def test_unseen_groups_are_left_out_and_counted(inside):
     rule = quiet_fit(SCORES[BIG], {"unit": GROUPS[BIG]}, unseen_group="pooled")
     rule.save(inside.folder / "rule.json")
     save(inside, "new.csv", SCORES)
@@ -120,7 +120,7 @@ def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside
     assert " ".join(rule.check(SCORES[BIG], GROUPS[BIG]).sentences()) in words(done.stdout)
 
 
-def test_names_cannot_steer_a_terminal(inside):
+def test_group_names_send_no_escape_codes(inside):
     groups = np.where(GROUPS == "", "\x1b[31m", GROUPS)
     rule = quiet_fit(SCORES, {"unit": groups})
     rule.save(inside.folder / "rule.json")
@@ -131,7 +131,7 @@ def test_names_cannot_steer_a_terminal(inside):
     assert "\x1b" not in done.stdout
 
 
-def test_strata_are_compared_each_with_its_own_limit(inside):
+def test_each_stratum_has_its_own_limit(inside):
     groups, strata = np.arange(4040) % 2, np.arange(4040) % 3
     rule = quiet_fit(SCORES, {"unit": groups}, strata={"site": strata})
     rule.save(inside.folder / "rule.json")
@@ -143,7 +143,7 @@ def test_strata_are_compared_each_with_its_own_limit(inside):
     assert "This is stratum 1." in words(inside("check", "rule.json", "new.csv", "--score", "p", code=1).stdout)
 
 
-def test_what_cannot_be_checked_gets_a_sentence(inside):
+def test_uncheckable_input_fails(inside):
     rule = rule_of(inside, BIG)
     replace(rule, record=None).save(inside.folder / "bare.json")
     assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")

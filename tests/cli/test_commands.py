@@ -1,4 +1,4 @@
-"""Every command, its text, its JSON, its exit code."""
+"""Text output, JSON and exit code of every command."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ def table(text, delimiter=","):
     return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
 
 
-def test_audit_says_what_the_library_says(shell):
+def test_audit_matches_the_library(shell):
     shell.write("s.csv", rows())
     content = json.loads(shell("audit", "s.csv", "--score", "p", "--group", "g", "--label", "y", "--json").stdout)
     data = table(rows())
@@ -37,7 +37,7 @@ def test_audit_says_what_the_library_says(shell):
     assert (content["command"], content["format"], content["gate"]) == ("audit", 1, None)
 
 
-def test_the_gate_is_the_gaps_lower_limit(shell):
+def test_gate_uses_the_limits_of_the_gap(shell):
     shell.write("s.csv", rows())
     columns = ("s.csv", "--score", "p", "--group", "g")
     low, high = json.loads(shell("audit", *columns, "--json").stdout)["before"]["gap_interval"]
@@ -55,7 +55,7 @@ def test_the_gate_is_the_gaps_lower_limit(shell):
     assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
 
 
-def test_fit_writes_the_rule_that_the_library_fits(shell):
+def test_fit_matches_the_library(shell):
     shell.write("s.csv", rows())
     shell("fit", "s.csv", "--score", "p", "--group", "g", "--max-gap", "0.05", "-o", "rule.json")
     data = table(rows())
@@ -66,7 +66,7 @@ def test_fit_writes_the_rule_that_the_library_fits(shell):
 
 
 @pytest.mark.parametrize("target", ["optimal", "accuracy", "base_rate", "0.3"])
-def test_fit_with_labels_tells_accuracy_before_and_after(shell, target):
+def test_fit_with_labels_reports_accuracy_before_and_after(shell, target):
     shell.write("s.csv", rows())
     done = shell(
         *("fit", "s.csv", "--score", "p", "--group", "g", "--label", "y", "--target-rate", target, "--json"),
@@ -104,7 +104,7 @@ def test_apply_keeps_columns_and_order_and_adds_two(fitted):
     assert any(0 < c < 1 for c in chances)
 
 
-def test_apply_without_key_adds_only_the_probability_and_says_so(fitted):
+def test_apply_without_key_adds_only_the_probability(fitted):
     done = fitted("apply", "rule.json", "scores.csv", "-o", "out.csv")
     assert "No decisions were drawn" in done.stdout
     assert list(table(fitted.read("out.csv"))[0])[-2:] == ["y", "probability"]
@@ -113,13 +113,13 @@ def test_apply_without_key_adds_only_the_probability_and_says_so(fitted):
     assert fitted.read("out.csv") == fitted.read("out2.csv")
 
 
-def test_a_seed_draws_by_row(fitted):
+def test_random_seed_draws_by_row(fitted):
     for name, seed in (("a.csv", 1), ("b.csv", 1), ("c.csv", 2)):
         fitted("apply", "rule.json", "scores.csv", "-o", name, "--random-seed", seed)
     assert fitted.read("a.csv") == fitted.read("b.csv") != fitted.read("c.csv")
 
 
-def test_prefix_makes_room_for_columns_that_are_there(fitted):
+def test_prefix_avoids_existing_columns(fitted):
     fitted("apply", "rule.json", "scores.csv", "-o", "out.csv", *DECIDE)
     assert "--prefix" in fitted.error("apply", "rule.json", "out.csv", "-o", "out2.csv")
     fitted("apply", "rule.json", "out.csv", "-o", "out2.csv", "--prefix", "new_", *DECIDE)
@@ -127,7 +127,7 @@ def test_prefix_makes_room_for_columns_that_are_there(fitted):
     assert all(r["probability"] == r["new_probability"] and r["decision"] == r["new_decision"] for r in again)
 
 
-def test_audit_of_a_rule_needs_no_column_names(fitted):
+def test_audit_takes_column_names_from_the_rule(fitted):
     content = json.loads(fitted("audit", "scores.csv", "--rule", "rule.json", "--json").stdout)
     assert content["after"]["gap"] == pytest.approx(0.02, abs=1e-9)
     assert content["before"]["gap"] > 0.1
@@ -148,7 +148,7 @@ def test_frontier_writes_its_table(shell):
     assert ".svg" not in shell.error("frontier", *columns, "-o", "f.pdf")
 
 
-def test_report_writes_the_page_that_the_library_makes(fitted):
+def test_report_matches_the_library(fitted):
     done = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "report.html", "--title", "A title")
     assert "Before: " in done.stdout
     data = table(fitted.read("scores.csv"))
@@ -162,7 +162,7 @@ def test_report_writes_the_page_that_the_library_makes(fitted):
     assert content["report"] == json.loads(made.to_json())
 
 
-def test_report_refuses_in_one_line(fitted):
+def test_report_errors_take_one_line(fitted):
     assert ".html" in fitted.error("report", "rule.json", "scores.csv", "-o", "report.pdf")
     assert "no rule" in fitted.error("report", "nothing.json", "scores.csv", "-o", "report.html")
     assert not (fitted.folder / "report.html").exists()
@@ -186,7 +186,7 @@ def test_intersections_and_strata(shell):
     assert content["after"]["gap"] == pytest.approx(0, abs=1e-9)
 
 
-def test_weights_count(shell):
+def test_weights_match_the_library(shell):
     shell.write("s.csv", rows(header="id,p,g,w"))
     data = table(shell.read("s.csv"))
     shell("fit", "s.csv", "--score", "p", "--group", "g", "--weight", "w", "-o", "r.json", "-q")
@@ -196,7 +196,7 @@ def test_weights_count(shell):
     assert fairramp.Rule.load(shell.folder / "r.json").fingerprint == rule.fingerprint
 
 
-def test_demo_tells_the_story_and_guards_files(demo):
+def test_demo_runs_and_protects_files(demo):
     shell, text = demo
     assert max(len(line) for line in text.split("\n")) <= 80
     assert [w for w in COMMANDS if f"$ fairramp {w}" in text] == ["audit", "fit", "apply", "frontier", "keygen"]
@@ -211,7 +211,7 @@ def test_demo_tells_the_story_and_guards_files(demo):
     assert shell.read("mine/scores.csv") == "precious"
 
 
-def test_keygen_is_for_the_owner_and_never_overwrites(shell):
+def test_keygen_writes_private_files_and_never_overwrites(shell):
     text = shell("keygen", "k.txt").stdout
     key = shell.read("k.txt")
     assert re.fullmatch(r"[0-9a-f]{64}\n", key)
@@ -223,7 +223,7 @@ def test_keygen_is_for_the_owner_and_never_overwrites(shell):
     assert shell.read("k2.txt") != key
 
 
-def test_the_key_is_in_no_output(fitted):
+def test_key_appears_in_no_output(fitted):
     done = [
         fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE, "--json"),
         fitted("apply", "rule.json", "scores.csv", "-o", "o.parquet", "--id", "id", env={"FAIRRAMP_KEY": KEY}),
@@ -237,14 +237,14 @@ def test_the_key_is_in_no_output(fitted):
     assert [(r["decision"]) for r in table(fitted.read("o.csv"))] == [r["x_decision"] for r in table(parquet)]
 
 
-def test_keys_that_are_none(fitted):
+def test_bad_keys_fail(fitted):
     fitted.write("bad.txt", KEY[:-1] + "X\n")
     said = fitted.error("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "bad.txt")
     assert "64 lowercase" in said
     assert KEY[:-1] not in said
     mistyped = ("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file")
     said = fitted.error(*mistyped, "none.txt")
-    assert "keygen" not in said  # a new key would give the same people other answers
+    assert "keygen" not in said  # with a new key the same people would get different decisions
     assert "key.txt" in said
     (fitted.folder / "empty").mkdir()
     assert "keygen" in fitted.error(*mistyped, "empty/none.txt")
@@ -259,7 +259,7 @@ def test_keys_that_are_none(fitted):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_example_of_every_help_runs(demo, command):
+def test_help_examples_run(demo, command):
     shell, _ = demo
     example = re.search(r"For example:\n\n *fairramp (.+)\n", shell(command, "--help").stdout)[1]
     shell.folder /= "fairramp-demo"
@@ -268,7 +268,7 @@ def test_the_example_of_every_help_runs(demo, command):
     shell(*shlex.split(example))
 
 
-def test_text_is_plain_and_narrow(shell):
+def test_text_is_plain_and_fits_80_columns(shell):
     long = "a very long name of a group, such as people give them when they can"
     shell.write("s.csv", rows(groups=(f'"{long} 1"', f'"{long} 2"', "c")))
     texts = [
@@ -320,18 +320,18 @@ def test_quiet_is_quiet(fitted):
         (("export", "rule.json", "--to", "sql"), "--dialect"),
     ],
 )
-def test_mistakes_get_one_line_and_exit_code_2(fitted, arguments, said):
+def test_mistakes_give_one_line_and_exit_code_2(fitted, arguments, said):
     before = fitted.files()
     assert said in Inside(fitted.folder).error(*arguments)
     assert fitted.files() == before
 
 
-def test_a_mistake_of_a_process(fitted):
+def test_mistakes_in_a_real_process(fitted):
     assert fitted.error("audit", "scores.csv", "--scor", "p").endswith("See: fairramp audit --help")
     assert "--score is missing" in fitted.error("audit", "scores.csv")
 
 
-def test_without_the_extra_one_line_installs_it():
+def test_missing_cli_extra_gives_install_command():
     code = (
         "import sys\n"
         "import importlib.util as u\n"
@@ -346,7 +346,7 @@ def test_without_the_extra_one_line_installs_it():
     assert done.stderr == f"The command line needs cyclopts, duckdb; install with: {install}\n"
 
 
-def test_json_has_the_fields_that_are_documented(fitted):
+def test_json_fields_are_documented(fitted):
     page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     columns = ("scores.csv", "--score", "p", "--group", "g", "--label", "y")
     runs = {
@@ -365,7 +365,7 @@ def test_json_has_the_fields_that_are_documented(fitted):
             assert not missing, (command, missing)
 
 
-def test_outputs_may_go_to_stdout(fitted):
+def test_outputs_can_go_to_stdout(fitted):
     columns = ("--score", "p", "--group", "g")
     done = fitted("fit", "-", *columns, "-o", "-", stdin=rows())
     assert fairramp.Rule.from_json(done.stdout).columns.score == "p"

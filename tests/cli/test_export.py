@@ -1,4 +1,4 @@
-"""`fairramp export`: every form gives the decisions of `fairramp apply`, and no file is lost or half-written."""
+"""`fairramp export`: every format decides as `fairramp apply` does, and no file is lost or half-written."""
 
 import contextlib
 import csv
@@ -19,13 +19,13 @@ from shell import KEY, Inside
 
 @pytest.fixture
 def inside(fitted):
-    """The same folder, without a new process for each command."""
+    """Runs in the same folder without starting a process for each command."""
     return Inside(fitted.folder)
 
 
 @pytest.fixture
 def applied(inside):
-    """What apply makes of the rows: id, probability and decision."""
+    """Id, probability and decision of each row according to `apply`."""
     inside("apply", "rule.json", "scores.csv", "-o", "done.csv", "--id", "id", "--key-file", "key.txt", "-q")
     with open(inside.folder / "done.csv") as file:
         rows = list(csv.DictReader(file))
@@ -42,7 +42,7 @@ def in_duckdb(folder, text):
         return connection.execute(text).fetchall()
 
 
-def test_sql_gives_the_decisions_of_apply(inside, applied):
+def test_sql_matches_apply(inside, applied):
     inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--table", "scores", "--id", "id",
            "--key-table", "secrets", "-o", "rule.sql")  # fmt: skip
     text = inside.read("rule.sql")
@@ -52,7 +52,7 @@ def test_sql_gives_the_decisions_of_apply(inside, applied):
     assert [(row[0], row[-2], row[-1]) for row in found] == applied
 
 
-def test_sql_goes_to_stdout_and_the_rest_to_stderr(inside, applied):
+def test_sql_goes_to_stdout_and_messages_to_stderr(inside, applied):
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "sqlite")
     assert done.stdout.startswith("-- A fairramp rule")
     assert "written to stdout" in done.stderr
@@ -68,7 +68,7 @@ def test_sql_goes_to_stdout_and_the_rest_to_stderr(inside, applied):
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "snowflake", "bigquery"])
-def test_every_dialect_is_written_with_its_header(inside, dialect):
+def test_every_dialect_has_a_header(inside, dialect):
     inside("export", "rule.json", "--to", "sql", "--dialect", dialect, "--table", "a.b", "--view", "c",
            "--score", "s", "--group", "my group", "--id", "who", "--key-table", "k", "--key-column", "x",
            "--prefix", "fair_", "-o", "r.sql")  # fmt: skip
@@ -79,7 +79,7 @@ def test_every_dialect_is_written_with_its_header(inside, dialect):
 
 
 @pytest.mark.parametrize(("groups", "is_told"), [(("", "A"), True), (("", None), False), (("A", "B"), False)])
-def test_sql_tells_that_empty_cells_must_not_become_null(inside, groups, is_told):
+def test_sql_warns_that_empty_cells_must_not_become_null(inside, groups, is_told):
     rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), columns=Columns(groups=("g",)))
     rule.save(inside.folder / "rule.json")
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--score", "p", "-o", "rule.sql")
@@ -88,7 +88,7 @@ def test_sql_tells_that_empty_cells_must_not_become_null(inside, groups, is_told
     assert ("load them as empty texts" in done.stdout) == is_told
 
 
-def test_onnx_gives_the_decisions_of_apply(inside, applied):
+def test_onnx_matches_apply(inside, applied):
     said = inside("export", "rule.json", "--to", "onnx", "--decisions", "-o", "rule.onnx").stdout
     assert "takes: p (float64), g (text), u (float64)" in said
     assert all(len(line) <= 80 for line in said.splitlines())
@@ -104,7 +104,7 @@ def test_onnx_gives_the_decisions_of_apply(inside, applied):
     assert list(zip([r["id"] for r in rows], probability.tolist(), decision.tolist(), strict=True)) == applied
 
 
-def test_onnx_behind_a_model_of_ones_own(inside):
+def test_onnx_joins_a_user_model(inside):
     chances = onnx.helper.make_tensor_value_info("chances", onnx.TensorProto.FLOAT, ["rows", 2])
     features = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["rows", 2])
     node = onnx.helper.make_node("Identity", ["x"], ["chances"])
@@ -141,7 +141,7 @@ def test_json_is_the_rule_without_its_record(inside):
     inside("apply", "bare.json", "scores.csv", "-o", "out.csv")
 
 
-def test_names_of_all_columns_stay_without_the_record(inside):
+def test_column_names_survive_without_the_record(inside):
     rule = quiet_fit(np.linspace(0, 1, 300), {"g": list("ab") * 150}, strata={"my unit": [1, 2, 2] * 100})
     rule.save(inside.folder / "strata.json")
     again = Rule.from_json(inside("export", "strata.json", "--to", "json").stdout)
@@ -149,14 +149,14 @@ def test_names_of_all_columns_stay_without_the_record(inside):
 
 
 @pytest.mark.parametrize("to", [("sql", "--dialect", "duckdb"), ("json",)])
-def test_in_a_pipe_the_export_is_on_stdout_and_the_object_about_it_on_stderr(inside, to):
+def test_in_a_pipe_json_goes_to_stderr(inside, to):
     plain = inside("export", "rule.json", "--to", *to, "-q").stdout
     done = inside("export", "rule.json", "--to", *to, "--json")
     assert done.stdout == plain
     assert json.loads(done.stderr)["output"] == "-"
 
 
-def test_what_machines_get(inside):
+def test_json_output(inside):
     done = inside("export", "rule.json", "--to", "onnx", "-o", "rule.onnx", "--json")
     found = json.loads(done.stdout)
     assert found["rule_fingerprint"] == Rule.load(inside.folder / "rule.json").fingerprint
@@ -195,13 +195,13 @@ def test_what_machines_get(inside):
     ],
     ids=" ".join,
 )
-def test_mistakes_get_one_line_and_change_nothing(inside, arguments, said):
+def test_mistakes_give_one_line_and_change_nothing(inside, arguments, said):
     before = {name: inside.read(name) for name in inside.files()}
     assert said in inside.error("export", "rule.json", *arguments)
     assert {name: inside.read(name) for name in inside.files()} == before
 
 
-def test_an_earlier_export_is_replaced(inside):
+def test_earlier_export_is_replaced(inside):
     for arguments in (
         ("sql", "-o", "r.sql", "--dialect", "duckdb"),
         ("onnx", "-o", "r.onnx"),
@@ -211,7 +211,7 @@ def test_an_earlier_export_is_replaced(inside):
         assert first[0].stdout == first[1].stdout
 
 
-def test_a_query_of_ones_own_around_an_export_is_not_replaced(inside):
+def test_edited_export_is_not_replaced(inside):
     order = ("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "-o", "mine.sql")
     inside(*order)
     mine = f"-- my own work\n{inside.read('mine.sql')}"
@@ -233,7 +233,7 @@ def test_onnx_with_missing_values_in_columns_of_different_types(inside):
     np.testing.assert_array_equal(found, [1.0, 0.0, np.nan])
 
 
-def test_a_key_is_in_no_file_and_no_message(fitted):
+def test_key_appears_in_no_file_and_no_message(fitted):
     secret = {"FAIRRAMP_KEY": KEY}
     for form in (("sql", "--dialect", "duckdb", "--id", "id", "--key-table", "k", "-o", "r.sql"),
                  ("onnx", "--decisions", "-o", "r.onnx")):  # fmt: skip
@@ -247,7 +247,7 @@ def test_a_key_is_in_no_file_and_no_message(fitted):
         assert KEY not in said
 
 
-def test_without_torch_one_line_installs_it(inside, monkeypatch):
+def test_missing_torch_gives_install_command(inside, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -256,7 +256,7 @@ def test_without_torch_one_line_installs_it(inside, monkeypatch):
 
 
 @pytest.mark.torch
-def test_torch_gives_the_decisions_of_apply(inside, applied):
+def test_torch_matches_apply(inside, applied):
     torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
     inside("export", "rule.json", "--to", "torch", "--decisions", "-o", "rule.pt2")
     program = torch.export.load(inside.folder / "rule.pt2").module()

@@ -1,4 +1,4 @@
-"""When things go wrong half-way: an output is the old one or the new one, and nothing else."""
+"""After an interruption or a failed write, an output file is either the old one or the new one."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ OLD = "the old output\n"
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory):
-    """Enough rows for a signal to arrive in time."""
+    """Enough rows for a signal to arrive during the write."""
     path = tmp_path_factory.mktemp("large") / "large.parquet"
     duckdb.sql(f"""
         COPY (SELECT i AS id, (i * 7919 % 10007) / 10007.0 AS p, CASE WHEN i % 3 = 0 THEN 'a' ELSE 'b' END AS g
@@ -35,7 +35,7 @@ def start(shell, *arguments, **options):
 
 
 def writing(shell, process):
-    """Wait until the temporary file has grown; its name."""
+    """Wait until the temporary file has grown; return its name."""
     limit = time.monotonic() + 60
     while time.monotonic() < limit:
         assert process.poll() is None, process.communicate()
@@ -46,7 +46,7 @@ def writing(shell, process):
     raise AssertionError("apply never wrote")
 
 
-def test_kill_leaves_the_old_output_whole(fitted, large):
+def test_kill_leaves_the_old_output_intact(fitted, large):
     (fitted.folder / "out").mkdir()
     os.symlink("out/o.csv", fitted.folder / "link.csv")  # the target is replaced, not the link
     fitted.write("o.csv", OLD)
@@ -55,7 +55,7 @@ def test_kill_leaves_the_old_output_whole(fitted, large):
     process.kill()
     process.communicate()
     assert fitted.read("o.csv") == OLD
-    # What was left is hidden and is not taken for data.
+    # The temporary file is hidden and is not read as data.
     (fitted.folder / "parts").mkdir()
     os.rename(fitted.folder / left, fitted.folder / "parts" / left)
     assert "no CSV" in fitted.error("audit", "parts", "--score", "p", "--group", "g")
@@ -67,7 +67,7 @@ def test_kill_leaves_the_old_output_whole(fitted, large):
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_cleans_up(fitted, large, sent, code):
+def test_signals_clean_up(fitted, large, sent, code):
     fitted.write("o.csv", OLD)
     before = fitted.files()
     process = start(fitted, "apply", "rule.json", large, "-o", "o.csv")
@@ -80,7 +80,7 @@ def test_a_signal_cleans_up(fitted, large, sent, code):
     assert fitted.read("o.csv") == OLD
 
 
-def test_two_at_once_both_succeed(fitted, large):
+def test_two_concurrent_runs_both_succeed(fitted, large):
     runs = [
         start(fitted, "apply", "rule.json", large, "-o", "o.parquet", "--random-seed", seed) for seed in (1, 2)
     ]
@@ -93,7 +93,7 @@ def test_two_at_once_both_succeed(fitted, large):
 def test_large_files_keep_their_order(fitted, large):
     for name in ("o.parquet", "o.csv"):
         done = fitted("apply", "rule.json", large, "-o", name, "--random-seed", "1")
-        assert done.stdout.startswith("probability and decision added")  # no progress bar in the output
+        assert done.stdout.startswith("probability and decision added")  # no progress bar
         assert done.stderr == ""
         with duckdb.connect() as connection:
             found = connection.sql(
@@ -103,7 +103,7 @@ def test_large_files_keep_their_order(fitted, large):
         assert found == [(0,)], name
 
 
-def test_a_broken_pipe_ends_quietly(fitted):
+def test_broken_pipe_ends_quietly(fitted):
     for arguments in (
         ("audit", "scores.csv", "--rule", "rule.json"),
         ("apply", "rule.json", "scores.csv", "-o", "-", "-q"),
@@ -115,14 +115,14 @@ def test_a_broken_pipe_ends_quietly(fitted):
         assert process.wait() == 141
 
 
-def test_devices_are_written_to_and_not_replaced(fitted):
+def test_devices_are_written_not_replaced(fitted):
     fitted("apply", "rule.json", "scores.csv", "-o", "/dev/null")
     if os.path.exists("/dev/full"):
         assert "No space" in fitted.error("apply", "rule.json", "scores.csv", "-o", "/dev/full")
     assert not os.path.isfile("/dev/null")
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(fitted, large, tmp_path_factory):
+def test_full_disk_fails_and_leaves_nothing(fitted, large, tmp_path_factory):
     disk = tmp_path_factory.mktemp("disk")
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("needs the right to mount a tmpfs")
@@ -143,12 +143,12 @@ def test_a_full_disk_is_said_and_leaves_nothing(fitted, large, tmp_path_factory)
         subprocess.run(["umount", disk], check=True)
 
 
-def test_a_write_protected_folder_is_said(fitted, tmp_path_factory):
+def test_write_protected_folder_fails(fitted, tmp_path_factory):
     place = tmp_path_factory.mktemp("protected")
     (place / "o.csv").write_text(OLD)
     mounted = False
     os.chmod(place, 0o555)
-    if os.access(place, os.W_OK):  # root may write everywhere, but not on a read-only mount
+    if os.access(place, os.W_OK):  # root can write anywhere except on a read-only mount
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], capture_output=True).returncode:
             pytest.skip("needs a user other than root, or the right to mount")
         mounted = True
@@ -169,7 +169,7 @@ def test_a_write_protected_folder_is_said(fitted, tmp_path_factory):
     assert (place / "o.csv").read_text() == OLD
 
 
-def test_unexpected_errors_are_short_unless_asked(fitted):
+def test_unexpected_errors_are_short_without_debug(fitted):
     env = {"FAIRRAMP_MEMORY": "lots"}
     assert "FAIRRAMP_MEMORY" in fitted.error("audit", "scores.csv", "--rule", "rule.json", env=env)
     broken = (
@@ -188,7 +188,7 @@ def test_unexpected_errors_are_short_unless_asked(fitted):
         assert ("Traceback" in done.stderr) is traced
 
 
-def test_a_failure_inside_duckdb_is_taken_for_a_damaged_file(capsys):
+def test_duckdb_internal_error_means_a_damaged_file(capsys):
     from fairramp.cli.run import _explain
 
     error = duckdb.InternalException(

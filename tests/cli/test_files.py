@@ -1,4 +1,4 @@
-"""Files as people have them: every format, dialect and oddity, and names that try to break a query."""
+"""Real-world files: every format, dialect and oddity, and names that try to break a query."""
 
 import csv
 import gzip
@@ -36,7 +36,7 @@ NASTY = (
 
 @pytest.fixture
 def shell(tmp_path):
-    """Without processes, which would take minutes; `test_commands` and `test_failures` have them."""
+    """Runs in this process, because processes take minutes; `test_commands` and `test_failures` start them."""
     return Inside(tmp_path)
 
 
@@ -45,13 +45,13 @@ def table(text, delimiter=","):
 
 
 def groups(shell, data, *more):
-    """What audit finds: rows by group, and the gap."""
+    """Rows per group and the gap, according to audit."""
     found = json.loads(shell("audit", data, *COLUMNS, "--json", *more).stdout)
     return dict(zip(map(str, found["groups"]), found["rows"], strict=True)), round(found["before"]["gap"], 9)
 
 
 def convert(shell, source, target, how=""):
-    """A CSV file as another format, with numbers as numbers."""
+    """Convert a CSV file to another format, with typed numbers."""
     with duckdb.connect() as connection:
         connection.execute(
             f"COPY (SELECT id, CAST(p AS DOUBLE) AS p, g, CAST(y AS INTEGER) AS y "
@@ -72,7 +72,7 @@ def formats(shell):
     return shell
 
 
-def test_all_formats_say_the_same(formats):
+def test_all_formats_are_read_alike(formats):
     expected = groups(formats, "s.csv")
     assert expected[0] == {"a": 200, "b": 200}
     for name in ("s.parquet", "s.jsonl", "s.ndjson", "s.json", "s.tsv", "s.csv.gz", "noname"):
@@ -82,7 +82,7 @@ def test_all_formats_say_the_same(formats):
         assert json.loads(found.stdout)["rows"] == [200, 200]
 
 
-def test_apply_writes_what_the_name_says(formats):
+def test_apply_picks_the_format_by_file_name(formats):
     formats("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
     expected = None
     for source in ("s.csv", "s.parquet", "s.jsonl"):
@@ -142,7 +142,7 @@ def test_odd_file_names(shell, name):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("bom", ["", "\ufeff"])
-def test_byte_order_marks_line_ends_and_semicolons(shell, bom, end):
+def test_byte_order_marks_line_endings_and_semicolons(shell, bom, end):
     shell.write("s.csv", rows())
     shell.write("odd.csv", bom + rows(header="id;p;g;y", line="{id};{p};{g};{y}", end=end))
     assert groups(shell, "odd.csv") == groups(shell, "s.csv")
@@ -151,10 +151,10 @@ def test_byte_order_marks_line_ends_and_semicolons(shell, bom, end):
     shell("apply", "r.json", "odd.csv", "-o", "o.csv", "-q")
     assert shell.read("o.csv").startswith(
         f"{bom}id;p;g;y;probability\n00000;"
-    )  # spreadsheets know UTF-8 by the mark
+    )  # spreadsheets recognize UTF-8 by this mark
 
 
-def test_decimal_commas_stay_decimal_commas(shell):
+def test_decimal_commas_are_kept(shell):
     shell.write("s.csv", rows())
     shell.write("de.csv", rows(header="id;p;g;y", line="{id};{p};{g};{y}").replace(".", ","))
     assert groups(shell, "de.csv") == groups(shell, "de.csv", "--decimal", ",") == groups(shell, "s.csv")
@@ -168,7 +168,7 @@ def test_decimal_commas_stay_decimal_commas(shell):
     assert "." not in "".join(r["probability"] for r in out)
 
 
-def test_untouched_cells_are_byte_for_byte_the_same(shell):
+def test_untouched_cells_are_byte_identical(shell):
     odd = ["007", "NA", "null", "NULL", "", " padded ", "1e3", "0x1F", "1.50", "TRUE", "2024-01-01T00:00:00Z"]
     odd += ['"quo""ted"', '"new\nline"', '"cr\r\nlf"', '"a,b"', "ünï🦆", "#hash", "-", "\\N", "1_000", "'", "\\"]
     lines = ["id,p,g,note"] + [
@@ -185,13 +185,13 @@ def test_untouched_cells_are_byte_for_byte_the_same(shell):
     assert [row[0] for row in stored] == [row[3] for row in before[1:]]
 
 
-def test_a_quoted_newline_in_the_header_loses_no_row(shell):
+def test_quoted_newline_in_the_header_loses_no_row(shell):
     for end in ("\n", "\r\n"):
         shell.write("s.csv", rows(header='"i\nd",p,g,y', end=end))
         assert groups(shell, "s.csv")[0] == {"a": 200, "b": 200}
 
 
-def test_group_values_are_taken_by_their_letters(shell):
+def test_group_values_are_compared_literally(shell):
     odd = ("NA", "null", "None", '""', "nan", "0", "00", " a", "a")
     shell.write("s.csv", rows(n=900, groups=odd))
     found, _ = groups(shell, "s.csv")
@@ -203,8 +203,8 @@ def test_group_values_are_taken_by_their_letters(shell):
     assert all(r["probability"] == r["xprobability"] for r in table(shell.read("o2.csv")))
 
 
-def test_a_group_is_the_same_in_every_format(shell):
-    """A rule fitted on CSV, where 1 is text, knows the number 1 of Parquet; and the other way round."""
+def test_groups_match_across_formats(shell):
+    """A rule fitted on CSV, where 1 is text, matches the number 1 in Parquet, and vice versa."""
     shell.write("s.csv", rows(groups=("1", "2", "")))
     with duckdb.connect() as connection:
         connection.execute(
@@ -231,7 +231,7 @@ def test_a_group_is_the_same_in_every_format(shell):
     assert probability[0] == probability[1]
 
 
-def test_groups_of_another_kind_are_not_pooled_without_a_word(shell):
+def test_groups_of_another_type_are_not_silently_pooled(shell):
     connection = duckdb.connect()
     connection.execute(
         f"COPY (SELECT i / 100 AS p, i % 2 AS g FROM range(100) AS t(i)) TO '{shell.folder}/n.parquet'"
@@ -244,7 +244,7 @@ def test_groups_of_another_kind_are_not_pooled_without_a_word(shell):
     assert "is it the same column?" in shell.error("apply", "r.json", "words.csv", "-o", "o.csv")
 
 
-def test_unseen_groups_are_refused_by_name(fitted):
+def test_unseen_groups_fail_and_are_named(fitted):
     fitted.write("new.csv", rows(groups=("a", "c")))
     said = fitted.error("apply", "rule.json", "new.csv", "-o", "o.csv")
     assert "c (200 rows)" in said
@@ -252,7 +252,7 @@ def test_unseen_groups_are_refused_by_name(fitted):
     assert "o.csv" not in fitted.files()
 
 
-def test_names_cannot_break_a_query(shell):
+def test_column_names_cannot_break_a_query(shell):
     header = io.StringIO()
     csv.writer(header).writerow([*NASTY, "id", "p", "y"])
     line = ",".join([*(f"v{i}" for i in range(len(NASTY))), "{id}", "{p}", "{y}"])
@@ -272,7 +272,7 @@ def test_names_cannot_break_a_query(shell):
     shell("apply", "r.json", "o.jsonl", "-o", "o2.csv", "--prefix", "m", "-q")
 
 
-def test_names_that_differ_in_case_or_not_at_all(shell):
+def test_duplicate_names_and_names_that_differ_in_case(shell):
     shell.write("s.csv", rows(header="G,p,g,G"))
     shell("fit", "s.csv", *COLUMNS, "-o", "r.json", "-q")
     shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
@@ -310,12 +310,12 @@ def test_names_that_differ_in_case_or_not_at_all(shell):
         ("id,p,grp\n1,0.5,a\n", "no column 'g' (--group)"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(shell, text, said):
+def test_bad_files_give_one_line(shell, text, said):
     shell.write("s.csv", text)
     assert said in shell.error("audit", "s.csv", *COLUMNS)
 
 
-def test_a_misspelled_column_or_file_gets_a_hint(shell):
+def test_misspelled_column_or_file_gets_a_hint(shell):
     shell.write("scores.csv", rows(header="id,score,gender,y"))
     assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "gendre")
     assert "Did you mean 'gender'?" in shell.error("audit", "scores.csv", "--score", "score", "--group", "end")
@@ -325,7 +325,7 @@ def test_a_misspelled_column_or_file_gets_a_hint(shell):
     )
 
 
-def test_percent_and_logits_are_read_when_told(shell):
+def test_percent_and_logit_scales(shell):
     shell.write("s.csv", rows())
     data = table(rows())
     shell.write(
@@ -345,7 +345,7 @@ def test_percent_and_logits_are_read_when_told(shell):
     shell("apply", "l.json", "logit.csv", "-o", "l.csv", "-q")
 
 
-def test_ids_that_are_missing_or_repeat(fitted):
+def test_missing_and_repeated_ids(fitted):
     draw = ("--id", "id", "--key-file", "key.txt")
     fitted.write("gap.csv", rows().replace("\n00003,", "\n,").replace("\n00009,", "\n,"))
     said = fitted.error("apply", "rule.json", "gap.csv", "-o", "o.csv", *draw)
@@ -359,7 +359,7 @@ def test_ids_that_are_missing_or_repeat(fitted):
     assert "12.0" in fitted.error("apply", "rule.json", "f.parquet", "-o", "o.csv", *draw)
 
 
-def test_a_file_without_rows_gives_a_file_without_rows(fitted):
+def test_file_without_rows_gives_a_file_without_rows(fitted):
     fitted.write("none.csv", "id,p,g\n")
     for name in ("o.csv", "o.parquet", "o.csv.gz"):
         fitted("apply", "rule.json", "none.csv", "-o", name, "--id", "id", "--key-file", "key.txt")
@@ -367,7 +367,7 @@ def test_a_file_without_rows_gives_a_file_without_rows(fitted):
     assert duckdb.sql(f"SELECT * FROM '{fitted.folder / 'o.parquet'}'").fetchall() == []
 
 
-def test_labels_may_be_words_and_nothing_else(shell):
+def test_labels_can_be_words_for_yes_and_no_only(shell):
     shell.write("s.csv", rows())
     shell.write(
         "words.csv",
@@ -388,7 +388,7 @@ def test_labels_may_be_words_and_nothing_else(shell):
     assert "write 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
 
 
-def test_dates_in_json_stay_the_text_they_are(shell):
+def test_json_dates_stay_text(shell):
     lines = [{"id": f"{i:03d}", "p": i / 100, "g": "ab"[i % 2], "t": "2024-01-01T00:00:00Z"} for i in range(100)]
     shell.write("s.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
     shell("fit", "s.jsonl", *COLUMNS, "-o", "r.json", "-q")
@@ -397,7 +397,7 @@ def test_dates_in_json_stay_the_text_they_are(shell):
     assert [{k: v for k, v in row.items() if k != "probability"} for row in out] == lines
 
 
-def test_damaged_files(shell):
+def test_damaged_files_fail(shell):
     shell.write("bad.parquet", b"PAR1 and then nothing")
     assert "cannot be read as parquet" in shell.error("audit", "bad.parquet", *COLUMNS)
     shell.write("bad.csv.gz", b"\x1f\x8b broken")
@@ -415,7 +415,7 @@ def test_damaged_files(shell):
         ("line.csv", b"id;p;g\n1;0,5;a\n" + b"[" * 5000 + b";b\n", "it has 2 cells, and the header has 3"),
     ],
 )
-def test_damage_that_fuzzing_found_is_said_in_a_short_line(shell, name, content, said):
+def test_damage_found_by_fuzzing_gives_a_short_line(shell, name, content, said):
     shell.write(name, content)
     message = shell.error("audit", name, "--score", "p", "--group", "g")
     assert said in message

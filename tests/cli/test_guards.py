@@ -1,4 +1,4 @@
-"""What a first-time user does wrong or has in another form, as a German spreadsheet writes it."""
+"""Typical first-time mistakes, and files in the form a German spreadsheet exports them."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def inside(fitted):
 
 
 def export(n=200, blank=None):
-    """Byte-order mark, semicolons, decimal commas, percent, ja and nein, blank groups."""
+    """CSV with byte-order mark, semicolons, decimal commas, percentages, ja and nein, blank groups."""
     lines = ["\ufeffNr;Score;Geschlecht;Zusage"]
     for i in range(n):
         group = ("w", "m", "")[i % 3]
@@ -35,7 +35,7 @@ def export(n=200, blank=None):
     return "\r\n".join(lines) + "\r\n"
 
 
-# Inputs are kept ----------------------------------------------------------------------------------
+# Inputs are never overwritten ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def export(n=200, blank=None):
         ),
     ],
 )
-def test_an_output_never_replaces_an_input(inside, arguments, kept):
+def test_output_never_overwrites_an_input(inside, arguments, kept):
     os.link(inside.folder / "scores.csv", inside.folder / "link.csv")
     os.rename(inside.folder / "key.txt", inside.folder / "key.csv")
     inside.write("v.tsv", rows().replace(",", "\t"))
@@ -66,7 +66,7 @@ def test_an_output_never_replaces_an_input(inside, arguments, kept):
     assert {name: inside.read(name) for name in inside.files()} == before
 
 
-def test_fit_replaces_rules_and_nothing_else(inside):
+def test_fit_overwrites_only_rules(inside):
     key = inside.read("key.txt")
     assert "not a rule" in inside.error("fit", "scores.csv", *COLUMNS, "-o", "key.txt")
     assert inside.read("key.txt") == key
@@ -76,14 +76,14 @@ def test_fit_replaces_rules_and_nothing_else(inside):
     inside("fit", "scores.csv", *COLUMNS, "-o", "empty.json", "-q")
 
 
-def test_apply_writes_documented_formats_only(inside):
+def test_apply_writes_only_documented_formats(inside):
     assert ".csv" in inside.error("apply", "rule.json", "scores.csv", "-o", "key.txt", "--probability-only")
 
 
 # Percent ------------------------------------------------------------------------------------------
 
 
-def test_a_rule_remembers_percent(shell):
+def test_rule_stores_the_percent_scale(shell):
     shell.write("s.csv", export())
     done = shell("fit", "s.csv", *EXPORT, "--max-gap", "0.02", "-o", "rule.json")
     rule = fairramp.Rule.load(shell.folder / "rule.json")
@@ -112,10 +112,10 @@ def test_cutoff_and_ramp_width_are_in_percent(shell):
     assert json.loads(done.stdout)["accuracy_before"] > 0.9
 
 
-# A spreadsheet's cells ----------------------------------------------------------------------------
+# Spreadsheet cells --------------------------------------------------------------------------------
 
 
-def test_one_blank_score_does_not_hide_the_decimal_comma(shell):
+def test_blank_score_does_not_hide_the_decimal_comma(shell):
     shell.write("s.csv", export(blank=150))
     assert "has nothing in row 151" in shell.error("audit", "s.csv", *EXPORT)
     shell.write("mixed.csv", export().replace(",1", ".1", 1))
@@ -134,7 +134,7 @@ def test_labels_in_words(shell, words):
     assert found[0] == found[1]
 
 
-def test_any_label_can_mean_yes(shell):
+def test_positive_names_any_label(shell):
     label = ("--label", "Zusage")
     shell.write("s.csv", export().replace(";Ja\r", ";bewilligt\r").replace(";nein\r", ";abgelehnt\r"))
     shell.write("plain.csv", export())
@@ -150,7 +150,7 @@ def test_any_label_can_mean_yes(shell):
     assert "nothing in row" in shell.error("audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt")
 
 
-def test_typed_outputs_hold_numbers(shell):
+def test_typed_formats_hold_numbers(shell):
     shell.write("s.csv", export())
     shell("fit", "s.csv", *EXPORT, "-o", "rule.json", "-q")
     shell("apply", "rule.json", "s.csv", "-o", "o.parquet", "-q")
@@ -160,7 +160,7 @@ def test_typed_outputs_hold_numbers(shell):
     assert json.loads(shell.read("o.jsonl").split("\n")[1])["Score"] == 35.15
 
 
-def test_csv_from_parquet_as_asked_for(shell):
+def test_csv_from_parquet_follows_the_options(shell):
     shell.write("s.csv", export())
     shell("fit", "s.csv", *EXPORT, "-o", "rule.json", "-q")
     shell("apply", "rule.json", "s.csv", "-o", "o.parquet", "-q")
@@ -173,10 +173,10 @@ def test_csv_from_parquet_as_asked_for(shell):
     assert shell.read("plain.csv").split("\n")[2].startswith("1,35.15,m,nein,0.0,0.0")
 
 
-# What numbers mean --------------------------------------------------------------------------------
+# Meaning of the numbers ---------------------------------------------------------------------------
 
 
-def test_scores_that_run_against_the_labels_are_warned_of(shell):
+def test_scores_that_contradict_the_labels_warn(shell):
     shell.write("s.csv", rows())
     flipped = [line.split(",") for line in rows().splitlines()[1:]]
     lines = [f"{id},{1 - float(p):.4f},{g},{y}" for id, p, g, y in flipped]
@@ -192,7 +192,7 @@ def test_scores_that_run_against_the_labels_are_warned_of(shell):
     assert "a higher score means yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
 
 
-def test_a_gate_claims_no_more_than_the_data_show(inside):
+def test_gate_claims_no_more_than_the_data_show(inside):
     inside.write("two.csv", "p,g\n0.9,a\n0.1,b\n")
     done = inside("audit", "two.csv", *COLUMNS, "--fail-above", "0.02")
     said = " ".join(done.stdout.split())
@@ -212,7 +212,7 @@ def test_a_gate_claims_no_more_than_the_data_show(inside):
     assert "--fail-unless-below" in inside.error(*gate, "--fail-unless-below", "2")
 
 
-def test_a_gate_that_can_hardly_fail_names_the_group_that_makes_it_so(inside):
+def test_undecided_gate_names_the_group_with_the_widest_limits(inside):
     gate = ("audit", "s.csv", *COLUMNS, "--fail-above", "0.3")
     inside.write("s.csv", rows(4000))
     assert "widest" not in inside(*gate).stdout
@@ -222,39 +222,39 @@ def test_a_gate_that_can_hardly_fail_names_the_group_that_makes_it_so(inside):
     assert text.endswith("; the limits are widest for group (blank) with 40 rows.")
 
 
-def test_one_single_group_is_nothing_to_compare(shell):
+def test_one_group_warns(shell):
     shell.write("s.csv", rows(groups=("a",)))
     assert "one single group, a" in shell("audit", "s.csv", *COLUMNS).stderr
 
 
-def test_decisions_are_audited_as_they_are(inside):
+def test_decisions_are_audited_as_given(inside):
     inside("apply", "rule.json", "scores.csv", "-o", "o.csv", "--id", "id", "--key-file", "key.txt")
     text = inside("audit", "o.csv", "--score", "decision", "--group", "g").stdout
     assert "as given" in text
     assert "before" not in text
 
 
-def test_the_two_fingerprints_have_names(inside):
+def test_both_fingerprints_are_in_the_json(inside):
     content = json.loads(inside("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--json").stdout)
     rule = fairramp.Rule.load(inside.folder / "r.json")
     assert content["rule_fingerprint"] == rule.fingerprint
     assert content["data_fingerprint"] == rule.record.fingerprint
 
 
-def test_frontier_says_which_rates(inside):
+def test_frontier_names_its_target_rate(inside):
     columns = ("scores.csv", *COLUMNS, "--label", "y", "--max-gap", "0.1")
     assert "--target-rate accuracy" in " ".join(inside("frontier", *columns).stdout.split())
 
 
-def test_a_wide_certificate_names_the_smallest_group(shell):
+def test_wide_certificate_names_the_smallest_group(shell):
     shell.write("s.csv", rows() + "".join(f"x{i},0.{i},,1\n" for i in range(10, 50)))
     assert "Widest for group (blank) with 40 rows." in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
 
 
-# Groups that the rule does not know ---------------------------------------------------------------
+# Groups the rule does not know --------------------------------------------------------------------
 
 
-def test_unseen_groups_are_listed_as_tables_show_them(inside):
+def test_unseen_groups_are_listed_as_in_tables(inside):
     inside.write("new.csv", rows(groups=("A", "b", "")))
     said = inside.error("apply", "rule.json", "new.csv", "-o", "o.csv")
     assert "A (134 rows)" in said
@@ -265,7 +265,7 @@ def test_unseen_groups_are_listed_as_tables_show_them(inside):
 
 
 @pytest.mark.parametrize("policy", ["pooled", "original"])
-def test_unseen_groups_that_are_decided_are_warned_of(inside, policy):
+def test_pooled_and_original_warn_about_unseen_groups(inside, policy):
     inside("fit", "scores.csv", *COLUMNS, "--unseen-group", policy, "-o", "rule.json", "-q")
     inside.write("new.csv", rows(groups=("a", "b", "c")))
     done = inside("apply", "rule.json", "new.csv", "-o", "o.csv")
@@ -273,7 +273,7 @@ def test_unseen_groups_that_are_decided_are_warned_of(inside, policy):
     assert "c (133 rows)" in done.stderr
 
 
-def test_small_groups_are_warned_of(inside):
+def test_small_groups_warn(inside):
     inside.write("few.csv", rows(n=40))
     for command in (("audit", "few.csv", *COLUMNS), ("apply", "rule.json", "few.csv", "-o", "o.csv")):
         assert "below 30 rows" in inside(*command).stderr
@@ -289,7 +289,7 @@ def test_small_groups_are_warned_of(inside):
         (
             ("fit", "scores.csv", *COLUMNS, "-o"),
             "-o has no value|--output is missing",
-        ),  # the second from the oldest cyclopts
+        ),  # second message: the oldest supported cyclopts
         (("audit", "scores.csv", "--score", "my", "score", "--group", "g"), "in quotes"),
         (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "write 0.02"),
         (("audit", "scores.csv", "--score", "p", "--group", "g,y"), "--group g --group y"),
@@ -302,26 +302,26 @@ def test_small_groups_are_warned_of(inside):
         ),
     ],
 )
-def test_mistakes_are_named_and_their_remedy(inside, arguments, said):
+def test_mistakes_are_named_with_a_remedy(inside, arguments, said):
     inside.write("book.xlsx", b"PK\x03\x04")
     inside.write("short.csv", "id,p,g\n1,0.5,a\n2,0.7\n")
     inside.write("three.csv", rows(groups=("a", "b", "c")))
     assert re.search(said, inside.error(*arguments))
 
 
-def test_a_header_alone_is_warned_of(inside):
+def test_file_without_rows_warns(inside):
     inside.write("none.csv", "id,p,g\n")
     assert "no rows" in inside("apply", "rule.json", "none.csv", "-o", "o.csv").stderr
 
 
-def test_stdout_is_called_so(inside):
+def test_standard_streams_are_shown_as_a_dash(inside):
     done = inside("fit", "-", *COLUMNS, "-o", "-", stdin=rows().encode())
     assert "/dev/std" not in done.stderr
     content = json.loads(inside("audit", "-", *COLUMNS, "--json", stdin=rows().encode()).stdout)
     assert content["data"] == "-"
 
 
-def test_messages_are_wrapped_for_those_who_watch(monkeypatch):
+def test_messages_wrap_in_a_terminal(monkeypatch):
     from fairramp.cli.render import for_stderr
 
     text = "fairramp: " + "word " * 40 + "end."
@@ -337,7 +337,7 @@ def test_messages_are_wrapped_for_those_who_watch(monkeypatch):
 @pytest.mark.parametrize(
     ("group", "labels"), [("'nan'::DOUBLE", [0, 1, None]), ("NULL", [0, 1, None]), ("7.0", [0, 1, 7])]
 )
-def test_whole_numbers_with_gaps_are_groups_and_the_gaps_are_missing(shell, group, labels):
+def test_integers_stored_as_floats_are_groups(shell, group, labels):
     query = f"SELECT CASE i % 3 WHEN 2 THEN {group} ELSE (i % 3)::DOUBLE END AS g, (i * 37 % 101) / 101 AS p"
     duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{shell.folder / 'floats.parquet'}'")
     shell("fit", "floats.parquet", *COLUMNS, "-o", "rule.json")
@@ -350,7 +350,7 @@ def test_whole_numbers_with_gaps_are_groups_and_the_gaps_are_missing(shell, grou
 
 
 @pytest.mark.parametrize("group", ["0.5", "'inf'::DOUBLE"])
-def test_numbers_with_decimals_are_no_groups(shell, group):
+def test_fractional_numbers_are_not_groups(shell, group):
     query = f"SELECT CASE i % 3 WHEN 2 THEN {group} ELSE (i % 3)::DOUBLE END AS g, (i * 37 % 101) / 101 AS p"
     duckdb.sql(f"COPY ({query} FROM range(600) t(i)) TO '{shell.folder / 'floats.parquet'}'")
     assert "numbers with decimals" in shell.error("fit", "floats.parquet", *COLUMNS, "-o", "rule.json")
@@ -364,7 +364,7 @@ def test_numbers_with_decimals_are_no_groups(shell, group):
         (("paid", "default", "late"), "the good one"),
     ],
 )
-def test_labels_that_mean_the_bad_outcome_get_their_own_remedy(shell, words, remedy):
+def test_labels_for_the_bad_outcome_get_a_remedy(shell, words, remedy):
     lines = [
         f"{i / 300},{'ab'[i % 2]},{words[1] if i < 150 else words[::2][i % len(words[::2])]}" for i in range(300)
     ]
@@ -374,7 +374,7 @@ def test_labels_that_mean_the_bad_outcome_get_their_own_remedy(shell, words, rem
     assert "against" not in shell("audit", "s.csv", *columns, words[0]).stderr
 
 
-# What strangers tripped over ----------------------------------------------------------------------
+# Mistakes users made ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_labels_that_mean_the_bad_outcome_get_their_own_remedy(shell, words, rem
         ("percent", "probability", None, "multiply the scores by 100, or fit again with --scale probability"),
     ],
 )
-def test_a_rule_says_how_scores_of_another_scale_become_its_own(shell, fitted_on, given, line, said):
+def test_scores_on_another_scale_get_a_conversion_hint(shell, fitted_on, given, line, said):
     shell.write("s.csv", rows())
     shell("fit", "s.csv", *COLUMNS, "--scale", fitted_on, "-o", "r.json", "-q")
     if line is not None:
@@ -396,14 +396,14 @@ def test_a_rule_says_how_scores_of_another_scale_become_its_own(shell, fitted_on
     assert said in shell.error("apply", "r.json", "s.csv", "-o", "o.csv", "--scale", given)
 
 
-def test_commands_with_a_rule_have_its_scale(inside):
+def test_commands_with_a_rule_take_its_scale(inside):
     for command in ("apply", "report"):
         told = " ".join(inside(command, "--help").stdout.replace("│", " ").split())
         assert "as in the fit of the rule" in told
         assert "the default" not in told
 
 
-def test_rows_without_a_number_are_counted(shell):
+def test_missing_scores_are_counted(shell):
     lines = rows().splitlines()
     for at, cell in ((66, ""), (70, " "), (90, "NA")):
         lines[at] = re.sub(r"^(\d+),[^,]*", rf"\1,{cell}", lines[at])
@@ -413,7 +413,7 @@ def test_rows_without_a_number_are_counted(shell):
     assert "fill them in or drop the rows" in said
 
 
-def test_an_audit_tells_the_cutoff_and_who_is_selected_more_often(inside):
+def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
     for given, cutoff in (((), 0.5), (("--cutoff", "0.6"), 0.6)):
         found = json.loads(inside("audit", "scores.csv", *COLUMNS, *given, "--json").stdout)
         assert found["cutoff"] == cutoff
@@ -428,7 +428,7 @@ def test_an_audit_tells_the_cutoff_and_who_is_selected_more_often(inside):
     assert "errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
 
 
-def test_columns_that_hold_no_groups_are_refused_or_doubted(shell):
+def test_columns_that_are_not_groups_fail_or_warn(shell):
     shell.write("s.csv", rows())
     for command in (("audit",), ("fit", "-o", "r.json")):
         said = shell.error(command[0], "s.csv", "--score", "p", "--group", "p", *command[1:])
@@ -439,7 +439,7 @@ def test_columns_that_hold_no_groups_are_refused_or_doubted(shell):
         assert "is this" not in shell(command[0], "s.csv", *COLUMNS, *command[1:]).stderr
 
 
-def test_fit_tells_which_rule_it_replaced(shell):
+def test_fit_names_the_rule_it_replaced(shell):
     shell.write("s.csv", rows())
     fit = ("fit", "s.csv", *COLUMNS, "-o", "r.json")
     assert shell(*fit).stderr == ""
@@ -450,7 +450,7 @@ def test_fit_tells_which_rule_it_replaced(shell):
     assert shell(*fit, "-q").stderr == ""
 
 
-def test_cut_tables_say_how_to_see_all(shell):
+def test_shortened_tables_say_how_to_see_all(shell):
     shell.write("s.csv", rows(800, tuple(f"g{i:02}" for i in range(20))))
     assert (
         "all of them with: fairramp show r.json --all\n" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
@@ -486,7 +486,7 @@ def test_cut_tables_say_how_to_see_all(shell):
         ),
     ],
 )
-def test_slips_are_named_and_their_remedy(inside, arguments, said):
+def test_slips_are_named_with_a_remedy(inside, arguments, said):
     inside.write("empty.json", "")
     inside.write("sheet.csv", b"PK\x03\x04\x14\x00\xff\xfe")
     told = inside.error(*arguments)

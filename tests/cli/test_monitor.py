@@ -1,4 +1,4 @@
-"""`fairramp monitor`: a state file that grows batch by batch, and an exit code to act on."""
+"""`fairramp monitor`: a state file that grows batch by batch, and a matching exit code."""
 
 import json
 
@@ -25,7 +25,7 @@ def inside(tmp_path):
 
 
 def batch(shell, seed, by=0.0, n=300):
-    """Fresh rows, the women's scores lower by so much; in the file and as arrays."""
+    """New rows with the women's scores lowered by `by`, as a file and as arrays."""
     rng = np.random.default_rng(seed)
     groups = rng.choice(["men", "women"], n)
     scores = np.clip(rng.random(n) - by * (groups == "women"), 0, 1).round(4)
@@ -34,7 +34,7 @@ def batch(shell, seed, by=0.0, n=300):
     return scores, groups
 
 
-def test_batch_by_batch_it_says_what_the_library_says(inside):
+def test_every_batch_matches_the_library(inside):
     monitor, codes = inside.rule.monitor(), []
     for seed in range(8):
         monitor.update(*batch(inside, seed, by=0.2 if seed > 1 else 0.0))
@@ -42,17 +42,17 @@ def test_batch_by_batch_it_says_what_the_library_says(inside):
         codes.append(int(monitor.has_drifted))
         word = "FAILED" if monitor.has_drifted else "undecided"
         said = " ".join(done.stdout.split())
-        # Rows are summed up in another order, so that the last digit of the evidence may differ.
+        # Rows are summed in another order, so the last digit of the evidence can differ.
         assert f"Monitor {word}: {monitor.sentence()} Evidence of a larger gap: " in said
     assert codes[0] == 0
     assert codes[-1] == 1
-    assert codes == sorted(codes)  # the alarm stays
+    assert codes == sorted(codes)  # an alarm is permanent
     saved = Monitor.load(inside.folder / "state.json", inside.rule)
     assert (saved.rows, saved.alarm, saved.looks) == (monitor.rows, monitor.alarm, 8)
-    assert saved.evidence == pytest.approx(monitor.evidence, rel=1e-9)  # rows are summed up in another order
+    assert saved.evidence == pytest.approx(monitor.evidence, rel=1e-9)  # rows are summed in another order
 
 
-def test_for_machines_and_quietly(inside):
+def test_json_and_quiet(inside):
     batch(inside, 0, by=0.5, n=1000)
     content = json.loads(inside(*MONITOR, "--json", code=1).stdout)
     assert (content["command"], content["verdict"], content["alarm"]) == ("monitor", "exceeded", 1)
@@ -64,7 +64,7 @@ def test_for_machines_and_quietly(inside):
     assert done.stderr.startswith("warning: monitor failed: Above the estimated limit of ")
 
 
-def test_the_same_rows_are_not_counted_twice(inside):
+def test_repeated_rows_are_not_counted_twice(inside):
     scores, groups = batch(inside, 0)
     inside(*MONITOR)
     before = (inside.folder / "state.json").read_bytes()
@@ -72,25 +72,25 @@ def test_the_same_rows_are_not_counted_twice(inside):
     assert inside(*MONITOR).stderr == again
     lines = [f"{p},{g}" for p, g in zip(scores[::-1], groups[::-1], strict=True)]  # in another order
     inside.write("new.csv", "\n".join(["p,unit", *lines]) + "\n")
-    assert inside(*MONITOR, "--batch", "tuesday").stderr == again  # nor under a name
+    assert inside(*MONITOR, "--batch", "tuesday").stderr == again  # a batch name makes no difference
     assert (inside.folder / "state.json").read_bytes() == before
     batch(inside, 1)
     content = json.loads(inside(*MONITOR, "--batch", "tuesday", "--json").stdout)
     assert (content["looks"], content["added"]) == (2, True)
     assert content["batch"].startswith("tuesday · ")
-    content = json.loads(inside(*MONITOR, "--batch", "tuesday", "--json").stdout)  # a job that is run again
+    content = json.loads(inside(*MONITOR, "--batch", "tuesday", "--json").stdout)  # the same job run again
     assert (content["looks"], content["added"]) == (2, False)
     batch(inside, 2)
     assert "A batch named 'tuesday' with other rows is already" in inside.error(*MONITOR, "--batch", "tuesday")
 
 
-def test_a_repeat_keeps_the_exit_code_of_the_alarm(inside):
+def test_repeated_batch_keeps_the_exit_code_of_the_alarm(inside):
     batch(inside, 0, by=0.5, n=1000)
     inside(*MONITOR, code=1)
     inside(*MONITOR, code=1)
 
 
-def test_a_state_of_something_else_is_refused(inside):
+def test_mismatched_state_fails(inside):
     batch(inside, 0)
     inside(*MONITOR)
     batch(inside, 1)
@@ -103,7 +103,7 @@ def test_a_state_of_something_else_is_refused(inside):
     assert "The checksum does not fit the content" in inside.error(*MONITOR)
 
 
-def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):
+def test_unseen_groups_are_left_out_and_counted(inside):
     quiet_fit(SCORES, {"unit": GROUPS}, unseen_group="pooled").save(inside.folder / "rule.json")
     batch(inside, 0)
     with (inside.folder / "new.csv").open("a") as file:

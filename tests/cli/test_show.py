@@ -1,4 +1,4 @@
-"""`fairramp show`: what is in a rule's file, in words and for machines, and what is missing in it."""
+"""`fairramp show`: the contents of a rule file as text and JSON, and what is missing from it."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def said(shell, *options):
     return " ".join(shell("show", "rule.json", *options).stdout.split())
 
 
-def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
+def test_fitted_rule_shows_its_whole_record(fitted):
     rule = Rule.load(fitted.folder / "rule.json")
     text = said(fitted)
     for part in (
@@ -47,7 +47,7 @@ def test_a_fitted_rule_is_shown_with_all_that_its_record_knows(fitted):
     assert rule.table().text(80) in fitted("show", "rule.json").stdout
 
 
-def test_for_machines_it_says_what_the_library_says(fitted):
+def test_json_matches_the_library(fitted):
     rule = Rule.load(fitted.folder / "rule.json")
     content = json.loads(fitted("show", "rule.json", "--json", "--confidence", "0.9").stdout)
     certificate = rule.certificate(0.9)
@@ -61,7 +61,7 @@ def test_for_machines_it_says_what_the_library_says(fitted):
     assert content["rule_fingerprint"] == rule.fingerprint
 
 
-def test_small_groups_are_named_with_what_is_promised_without_them(inside):
+def test_small_groups_are_named_with_the_limit_for_the_rest(inside):
     groups = np.repeat(["a", "b", "c", "d"], (25, 29, 2946, 3000))
     rule = saved(inside, quiet_fit(SCORES, groups, max_gap=0.01))
     certificate, text = rule.certificate(), said(inside)
@@ -75,7 +75,7 @@ def test_small_groups_are_named_with_what_is_promised_without_them(inside):
 
 
 @pytest.mark.parametrize(("max_gap", "helps"), [(0.0, False), (0.02, True), (0.9, False)])
-def test_a_certificate_above_what_was_asked_for_says_what_helps(inside, max_gap, helps):
+def test_certificate_above_max_gap_says_what_helps(inside, max_gap, helps):
     rule = saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=max_gap))
     assert (0 < max_gap < rule.certificate().estimated) == helps
     text = "The estimated limit is above the --max-gap of 0.02, which holds on the fit rows alone. To keep it in"
@@ -83,7 +83,7 @@ def test_a_certificate_above_what_was_asked_for_says_what_helps(inside, max_gap,
     assert ("fit with --confidence 0.95; fairramp rows-needed says how many" in said(inside)) == helps
 
 
-def test_a_gap_that_the_population_is_to_keep_is_shown(inside):
+def test_gap_limit_for_the_population_is_shown(inside):
     rule = saved(
         inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=0.05, confidence=0.9, target_rate=0.3)
     )
@@ -95,7 +95,7 @@ def test_a_gap_that_the_population_is_to_keep_is_shown(inside):
     assert content["max_gap"] == rule.max_gap
 
 
-def test_without_a_record_it_says_what_is_missing(inside):
+def test_missing_record_is_reported(inside):
     rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
     saved(inside, replace(rule, record=None, columns=Columns(groups=("unit",))))
     text = said(inside)
@@ -109,7 +109,7 @@ def test_without_a_record_it_says_what_is_missing(inside):
     assert "nothing certifies it" in content["why_no_certificate"]
 
 
-def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):
+def test_cross_fitted_scores_and_one_group_are_not_certified(inside):
     rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
     saved(inside, replace(rule, record=replace(rule.record, cross_fitted=True)))
     assert "on cross-fitted scores" in said(inside)
@@ -119,7 +119,7 @@ def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):
 
 
 @pytest.mark.parametrize("n", [17, 18, 200])
-def test_of_many_groups_the_middle_is_left_out_unless_asked_for(inside, n):
+def test_long_tables_are_shortened_without_all(inside, n):
     saved(inside, quiet_fit(SCORES, np.arange(6000) % n))
     short, whole = (inside("show", "rule.json", *more).stdout for more in ([], ["--all"]))
     assert ("with --all" in short) == (n > 17)
@@ -141,7 +141,7 @@ def test_of_many_groups_the_middle_is_left_out_unless_asked_for(inside, n):
     ],
     ids=lambda options: next(iter(options)),
 )
-def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
+def test_every_kind_of_rule_fits_80_columns(inside, options):
     if "strata" in options:
         options = {"strata": {"a department": np.arange(6000) % 3}}
     scores = SCORES * {"percent": 100}.get(options.get("scale"), 1)
@@ -158,7 +158,7 @@ def test_every_kind_of_rule_is_shown_in_80_columns(inside, options):
         )
 
 
-def test_names_with_line_ends_stay_on_their_line(inside):
+def test_names_with_newlines_stay_on_one_line(inside):
     saved(
         inside,
         Rule(
@@ -171,14 +171,14 @@ def test_names_with_line_ends_stay_on_their_line(inside):
     assert "groups column a b [31m;" in said(inside)
 
 
-def test_bad_arguments_get_a_sentence(inside):
+def test_bad_arguments_fail(inside):
     assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
     assert inside("show", "rule.json", "--quiet").stdout == ""
 
 
-def test_a_rule_whose_small_groups_borrowed_says_so(inside):
+def test_borrowing_is_shown(inside):
     rng = np.random.default_rng(3)
     groups = np.repeat(["a", "b", "c"], (300, 40, 35))
     z = rng.normal(-0.5 + 0.4 * (groups == "b"), 1.2)

@@ -1,4 +1,4 @@
-"""Gates and checks end as within, exceeded or undecided: what each says, and with which exit code."""
+"""Gates and checks end as within, exceeded or undecided, each with its message and exit code."""
 
 import json
 import math
@@ -20,20 +20,20 @@ def inside(tmp_path):
 
 
 def write(shell, rates, n=1000, weight=None, name="s.csv"):
-    """Decisions: the share `rates[g]` of n rows of each group is 1."""
+    """Write decisions: of the n rows of group g, the share `rates[g]` is 1."""
     more = "" if weight is None else f",{weight}"
     lines = [f"{int(i < rate * n)},{g}{more}" for g, rate in rates.items() for i in range(n)]
     return shell.write(name, "\n".join([f"p,g{',w' if more else ''}", *lines]) + "\n")
 
 
-# The decision -------------------------------------------------------------------------------------
+# The verdict --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("limits", "maximum", "verdict"),
     [
         ((0.1, 0.2), 0.05, "exceeded"),
-        ((0.1, 0.2), 0.1, "undecided"),  # at most the maximum is within it
+        ((0.1, 0.2), 0.1, "undecided"),  # a gap equal to the maximum is within it
         ((0.1, 0.2), 0.15, "undecided"),
         ((0.1, 0.2), 0.2, "within"),
         ((0.1, 0.2), 1.0, "within"),
@@ -46,11 +46,11 @@ def write(shell, rates, n=1000, weight=None, name="s.csv"):
         ((-INF, 0.2), 0.5, "undecided"),
     ],
 )
-def test_a_verdict_needs_limits_that_contain_the_gap(limits, maximum, verdict):
+def test_verdict_needs_limits_that_contain_the_gap(limits, maximum, verdict):
     assert verdict_on(0.16, limits, maximum) == verdict
 
 
-def test_a_gap_that_is_no_number_decides_nothing():
+def test_nan_gap_is_undecided():
     assert not is_sound(NAN, (0.0, 1.0))
     assert verdict_on(NAN, (0.0, 0.01), 0.5) is Verdict.UNDECIDED
 
@@ -59,7 +59,7 @@ def test_rounding_does_not_put_a_gap_outside_its_limits():
     assert verdict_on(0.1 + 1e-12, (0.1, 0.1), 0.2) is Verdict.WITHIN
 
 
-def test_one_exceeded_is_enough_and_within_needs_all():
+def test_one_exceeded_suffices_and_within_needs_all():
     within, exceeded, undecided = Verdict.WITHIN, Verdict.EXCEEDED, Verdict.UNDECIDED
     assert worst([within, within]) is within
     assert worst([within, undecided]) is undecided
@@ -80,7 +80,7 @@ WORDS = {"exceeded": "FAILED", "undecided": "undecided", "within": "passed"}
 
 
 @pytest.mark.parametrize(("option", "limit", "verdict", "code"), GATES)
-def test_a_gate_fails_only_for_what_is_shown(inside, option, limit, verdict, code):
+def test_gate_fails_only_on_evidence(inside, option, limit, verdict, code):
     write(inside, {"a": 0.2, "b": 0.36})
     done = inside("audit", *COLUMNS, option, limit, code=code)
     assert f"Gate {WORDS[verdict]}: " in done.stdout
@@ -95,7 +95,7 @@ def test_a_gate_fails_only_for_what_is_shown(inside, option, limit, verdict, cod
     ("above", "below", "verdict", "code"),
     [
         (0.05, 0.5, "exceeded", 1),
-        (0.05, 0.16, "exceeded", 1),  # what is shown outweighs what is not
+        (0.05, 0.16, "exceeded", 1),  # exceeded outweighs undecided
         (0.16, 0.5, "undecided", 0),
         (0.5, 0.16, "undecided", 3),
         (0.5, 0.5, "within", 0),
@@ -110,7 +110,7 @@ def test_two_gates_at_once(inside, above, below, verdict, code):
 
 @pytest.mark.parametrize(("option", "limit"), [("--fail-above", 0.05), ("--fail-unless-below", 0.05)])
 @pytest.mark.parametrize("limits", [(0.0, 0.0), (NAN, NAN), (0.0, INF)])
-def test_limits_that_cannot_be_right_exit_with_3(inside, monkeypatch, option, limit, limits):
+def test_invalid_limits_exit_with_3(inside, monkeypatch, option, limit, limits):
     from fairramp.measure import audit
 
     write(inside, {"a": 0.2, "b": 0.36})
@@ -125,8 +125,8 @@ def test_limits_that_cannot_be_right_exit_with_3(inside, monkeypatch, option, li
 
 @pytest.mark.parametrize("weight", ["1e160", "1e-160", "1e300"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_no_weight_lets_a_gap_pass(inside, weight):
-    """The limits are right whatever the weights are scaled by, or the gate is undecided; it never passes."""
+def test_extreme_weights_never_pass_a_gate(inside, weight):
+    """Either the limits are correct for any scaling of the weights, or the gate is undecided."""
     from fairramp.cli.run import run
 
     path = str(inside.folder / write(inside, {"a": 0.2, "b": 0.36}, weight=weight))
@@ -155,7 +155,7 @@ CHECK = ("check", "rule.json", "s.csv", "--score", "p")
     ("n", "shift", "verdict", "code"),
     [(300, 0, "undecided", 0), (2000, 0.3, "exceeded", 1), (60_000, 0, "within", 0)],
 )
-def test_a_check_fails_only_for_what_is_shown(ruled, n, shift, verdict, code):
+def test_check_fails_only_on_evidence(ruled, n, shift, verdict, code):
     rng = np.random.default_rng(1)
     lines = [f"{min(rng.random() + shift * (g == 'b'), 1):.4f},{g}\n" for g in "ab" for _ in range(n)]
     ruled.write("s.csv", "p,g\n" + "".join(lines))
@@ -166,7 +166,7 @@ def test_a_check_fails_only_for_what_is_shown(ruled, n, shift, verdict, code):
     assert ruled(*CHECK, "-q", code=code).stderr.startswith("warning: check failed: ") == (code == 1)
 
 
-def test_a_check_whose_limits_are_no_numbers_exits_with_3(ruled, monkeypatch):
+def test_check_with_nan_limits_exits_with_3(ruled, monkeypatch):
     from fairramp.measure import drift
 
     monkeypatch.setattr(drift, "gap_interval", lambda *_: (NAN, NAN))
@@ -177,7 +177,7 @@ def test_a_check_whose_limits_are_no_numbers_exits_with_3(ruled, monkeypatch):
     assert ruled(*CHECK, "-q", code=3).stderr.startswith("warning: check undecided: ")
 
 
-def test_rows_that_no_number_counts_show_nothing(ruled, monkeypatch):
+def test_nan_row_counts_are_undecided(ruled, monkeypatch):
     from dataclasses import replace
 
     from fairramp.measure import drift

@@ -1,5 +1,5 @@
-"""Scripts for Fairlearn run with the import changed, and do no worse than with Fairlearn itself."""
-# ruff: noqa: N806 -- scikit-learn calls it X
+"""Fairlearn scripts run with only the import changed, and do no worse than with Fairlearn."""
+# ruff: noqa: N806 -- scikit-learn's name is X
 
 import copy
 import inspect
@@ -28,7 +28,7 @@ peer = pytest.importorskip("fairlearn.postprocessing", reason="Fairlearn is not 
 
 @pytest.fixture(scope="module")
 def adult():
-    """Two columns out of Adult's scores, in halves: X, y, sex and race of each."""
+    """X, y, sex and race of Adult's scores in two halves; X has two columns."""
     data = fairramp.datasets.load_adult_scores()
     x = np.clip(data.score, 1e-6, 1 - 1e-6)
     table = pd.DataFrame({"logit": np.log(x / (1 - x)), "male": (data.sex == "Male").astype(float)})
@@ -44,7 +44,7 @@ def small(adult):
 
 
 def both(adult, estimator, groups_of=lambda table: table["sex"], **options):
-    """Expected accuracy and gap of ours and theirs, on the fit rows and on fresh ones."""
+    """Expected accuracy and gap of ours and theirs, on the fit rows and on new rows."""
     found = []
     for kind in (ThresholdOptimizer, peer.ThresholdOptimizer):
         X, y, groups = adult[0]
@@ -71,28 +71,28 @@ def trained(adult, model):
 
 @pytest.mark.parametrize("tol", [None, 0.05])
 @pytest.mark.parametrize("columns", ["sex", ["sex", "race"]], ids=str)
-def test_a_prefit_model_is_as_accurate_and_as_equal_on_the_fit_rows(adult, columns, tol):
+def test_prefit_model_is_as_good_as_fairlearn_on_the_fit_rows(adult, columns, tol):
     model = trained(adult, LogisticRegression())
     ours, theirs = both(adult, model, lambda table: table[columns], prefit=True, tol=tol)
     assert ours[0][1] <= (tol or 0) + 1e-9
     assert ours[0][1] <= theirs[0][1] + 1e-9 or tol
-    # Their grid of a thousand rates and our monotone chances each cost a little.
+    # Their grid of a thousand rates and our monotone probabilities each cost a little.
     assert ours[0][0] >= theirs[0][0] - 0.002
 
 
-def test_on_fresh_rows_it_is_no_less_accurate_and_hardly_less_equal(adult):
+def test_new_rows_are_as_accurate_and_nearly_as_equal(adult):
     ours, theirs = both(adult, LogisticRegression())
     assert ours[1][0] >= theirs[1][0] - 0.002
     assert ours[1][1] <= theirs[1][1] + 0.01
 
 
-def test_a_forest_is_not_taken_in_by_its_own_training_rows(adult):
+def test_forest_is_not_misled_by_its_training_rows(adult):
     ours, theirs = both(adult, RandomForestClassifier(10, random_state=0))
     assert ours[1][0] > theirs[1][0] + 0.02
     assert ours[1][1] <= theirs[1][1] + 0.02
 
 
-def test_the_constructor_has_their_names_and_defaults():
+def test_constructor_has_their_names_and_defaults():
     ours, theirs = (inspect.signature(kind.__init__) for kind in (ThresholdOptimizer, peer.ThresholdOptimizer))
     assert [(p.name, p.kind, p.default) for p in ours.parameters.values()] == [
         (p.name, p.kind, p.default) for p in theirs.parameters.values()
@@ -202,9 +202,9 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # theirs, of models that are not scikit-learn's
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Fairlearn warns about models that are not from scikit-learn
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_runs_with_nothing_but_the_import_changed(small, name):
+def test_script_runs_with_only_the_import_changed(small, name):
     theirs = textwrap.dedent(SCRIPTS[name])
     ours, changed = re.subn(
         r"^from fairlearn\.postprocessing import", "from fairramp.compat.fairlearn import", theirs, flags=re.M
@@ -220,7 +220,7 @@ def test_a_script_runs_with_nothing_but_the_import_changed(small, name):
     assert type(names["post"]).__module__ == "fairramp.compat.fairlearn"
 
 
-# What comes in ------------------------------------------------------------------------------------
+# Inputs -------------------------------------------------------------------------------------------
 
 
 def fit(small, estimator=None, groups=None, **options):
@@ -231,7 +231,7 @@ def fit(small, estimator=None, groups=None, **options):
     )
 
 
-def test_groups_of_every_kind_are_the_same_groups(small):
+def test_group_containers_are_interchangeable(small):
     X, _, sex = small
     expected = fit(small)._pmf_predict(X, sensitive_features=sex)
     for form in (sex.to_numpy(), sex.tolist(), sex.to_frame(), sex.to_frame().to_numpy(), [[v] for v in sex]):
@@ -239,7 +239,7 @@ def test_groups_of_every_kind_are_the_same_groups(small):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_several_columns_are_intersections_also_as_a_list_of_rows(small):
+def test_several_columns_are_intersections(small):
     X, _, sex = small
     table = pd.DataFrame({"sex": sex.to_numpy(), "half": np.arange(600) % 2})
     expected = fit(small, groups=table)
@@ -254,7 +254,7 @@ def test_several_columns_are_intersections_also_as_a_list_of_rows(small):
 
 
 @pytest.mark.parametrize("form", [list, np.array, lambda y: y.astype(bool), lambda y: y.to_frame(), pd.Series])
-def test_labels_of_every_kind_are_the_same_labels(small, form):
+def test_label_containers_are_interchangeable(small, form):
     X, y, sex = small
     model = ThresholdOptimizer(estimator=LogisticRegression()).fit(X, form(y), sensitive_features=sex)
     assert model.rule_ == fit(small).rule_
@@ -292,7 +292,7 @@ def test_each_predict_method_gives_equal_rates_on_its_own_scores(small, method, 
             assert (np.diff(chances[sex == group][order]) >= 0).all()
 
 
-def test_a_regression_on_a_large_scale_does_not_saturate(small):
+def test_regression_on_a_large_scale_does_not_saturate(small):
     X, y, sex = small
     model = LinearRegression().fit(X, 50_000 + 10_000 * y)
     post = fit(small, model, prefit=True, predict_method="predict")
@@ -312,7 +312,7 @@ def test_one_row_is_decided_like_many(small, method):
     np.testing.assert_array_equal(one, post._pmf_predict(X, sensitive_features=sex)[:1])
 
 
-def test_predictions_that_are_no_column_are_refused_by_name(small):
+def test_two_dimensional_predictions_raise(small):
     X, y, _ = small
     model = LinearRegression().fit(X, np.c_[y, y])
     with pytest.raises(
@@ -322,7 +322,7 @@ def test_predictions_that_are_no_column_are_refused_by_name(small):
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
-def test_the_scale_of_a_decision_function_does_not_matter(small, factor):
+def test_scale_of_the_decision_function_does_not_matter(small, factor):
     X, y, sex = small
     model, scaled = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y)
     scaled.coef_, scaled.intercept_ = scaled.coef_ * factor, scaled.intercept_ * factor
@@ -334,7 +334,7 @@ def test_the_scale_of_a_decision_function_does_not_matter(small, factor):
 
 
 @pytest.mark.parametrize("tol", [None, 0, 0.03, 0.2, 1])
-def test_tol_bounds_the_gap_of_the_fit_rows(small, tol):
+def test_tol_bounds_the_gap_on_the_fit_rows(small, tol):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, tol=tol)
     found = gap(post._pmf_predict(X, sensitive_features=sex)[:, 1], sex.to_numpy())
@@ -342,7 +342,7 @@ def test_tol_bounds_the_gap_of_the_fit_rows(small, tol):
     assert post.rule_.max_gap == (tol or 0)
 
 
-def test_weights_train_and_weigh(small):
+def test_weights_are_used_in_training_and_fitting(small):
     X, y, sex = small
     weights = np.where(np.arange(len(y)) % 3, 1.0, 4.0)
     post = ThresholdOptimizer(estimator=LogisticRegression()).fit(
@@ -355,16 +355,16 @@ def test_weights_train_and_weigh(small):
 
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_so_few_rows_that_five_parts_are_too_many():
+def test_too_few_rows_for_five_folds():
     X, y, groups = [[0], [1], [2], [3], [4], [5]], [1, 1, 0, 0, 0, 0], ["a", "b"] * 3
     post = ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=groups)
     np.testing.assert_allclose(post._pmf_predict(X, sensitive_features=groups).sum(axis=1), 1)
 
 
-# Draws --------------------------------------------------------------------------------------------
+# Random draws -------------------------------------------------------------------------------------
 
 
-def test_decisions_are_drawn_with_the_chances(small):
+def test_decisions_follow_the_probabilities(small):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")  # ties, so draws
     chances = post._pmf_predict(X, sensitive_features=sex)[:, 1]
@@ -375,7 +375,7 @@ def test_decisions_are_drawn_with_the_chances(small):
     assert rates(drawn, sex.to_numpy()) == pytest.approx(rates(chances, sex.to_numpy()), abs=0.01)
 
 
-def test_an_int_repeats_and_nothing_else_does(small):
+def test_only_a_fixed_random_state_repeats(small):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")
 
@@ -393,7 +393,7 @@ def test_an_int_repeats_and_nothing_else_does(small):
     assert post.predict(X, sensitive_features=sex).dtype == np.int64
 
 
-# What is refused ----------------------------------------------------------------------------------
+# Rejected input -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -415,7 +415,7 @@ def test_an_int_repeats_and_nothing_else_does(small):
     ],
     ids=str,
 )
-def test_what_is_not_offered_says_what_to_use(small, options, words):
+def test_unsupported_options_raise_with_an_alternative(small, options, words):
     X, y, sex = small
     model = ThresholdOptimizer(**{"estimator": LogisticRegression()} | options)
     with pytest.raises(InputError, match=words) as caught:
@@ -424,7 +424,7 @@ def test_what_is_not_offered_says_what_to_use(small, options, words):
     assert not hasattr(model, "rule_")
 
 
-def test_every_constraint_and_objective_of_theirs_is_taken_or_refused_with_its_peer():
+def test_every_fairlearn_constraint_and_objective_is_supported_or_raises():
     text = inspect.getsource(peer.ThresholdOptimizer.__init__)
     for option in ("constraints", "objective"):
         names = re.findall(r'"(\w+)"', re.search(rf"{option}: Literal\[(.*?)\]", text, re.S)[1])
@@ -449,25 +449,25 @@ def test_every_constraint_and_objective_of_theirs_is_taken_or_refused_with_its_p
         (["a", "b"] * 300, "`y` must be one column of 0 and 1, got 'a'"),
     ],
 )
-def test_labels_of_another_kind_are_refused(small, y, words):
+def test_bad_labels_raise(small, y, words):
     X, _, sex = small
     with pytest.raises(InputError, match=words):
         ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=sex)
 
 
-def test_a_new_group_is_refused_where_theirs_gives_a_silent_0(small):
+def test_unseen_group_raises_where_fairlearn_silently_returns_0(small):
     X, _, sex = small
     with pytest.raises(fairramp.UnseenGroupError, match="Other"):
         fit(small).predict(X, sensitive_features=sex.replace("Male", "Other"))
 
 
-def test_control_features_are_refused_with_what_to_use(small):
+def test_control_features_raise_with_an_alternative(small):
     X, y, sex = small
     with pytest.raises(InputError, match="with strata=…"):
         ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=sex, control_features=sex)
 
 
-def test_what_is_not_fitted_says_so(small):
+def test_unfitted_raises(small):
     X, _, sex = small
     for name in ("predict", "_pmf_predict"):
         with pytest.raises(NotFittedError):
@@ -479,7 +479,7 @@ def test_what_is_not_fitted_says_so(small):
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
-def test_copies_decide_alike_and_clones_start_anew(small, again):
+def test_copies_decide_alike_and_clones_are_unfitted(small, again):
     X, _, sex = small
     post = fit(small, tol=0.03)
     np.testing.assert_array_equal(

@@ -1,4 +1,4 @@
-"""One contract for tables of every engine: the same rule, the same decisions, the same order as NumPy."""
+"""Every table engine gives the rule, the decisions and the row order of NumPy."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ HOSTILE = [
 
 @pytest.fixture
 def binned(monkeypatch):
-    """Send even a handful of rows through bins, and crowded bins through finer ones."""
+    """Send even a few rows through bins, and crowded bins through finer ones."""
     monkeypatch.setattr("fairramp.data.lazy_rows.SORTED_ROWS", 0)
     monkeypatch.setattr("fairramp.data.lazy_rows.MAX_BINS", 8)
     monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 8)
@@ -50,7 +50,7 @@ def binned(monkeypatch):
 
 @pytest.fixture(params=[0, 16], ids=["looked up", "compared"])
 def either_way(request, monkeypatch):
-    """Let a few groups be found like many, too."""
+    """Find groups both ways: by lookup, as for many groups, and by comparison, as for few."""
     for engine in ("duckdb", "spark"):
         monkeypatch.setattr(f"fairramp.deploy.engines.{engine}.FEW_GROUPS", request.param)
 
@@ -116,7 +116,7 @@ def test_several_columns_make_intersections(engine, either_way, binned):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_texts_that_join_to_the_same_text_are_different_groups(engine, either_way):
+def test_values_that_concatenate_alike_are_different_groups(engine, either_way):
     left, right = ["a", "ab", "", None, "-", "1:a"], ["bc", "c", "abc", "-", None, ""]
     rows = {"p": [0.1, 0.3, 0.5, 0.6, 0.7, 0.9], "l": left, "r": right}
     labels = tuple(zip(left, right, strict=True))
@@ -127,7 +127,7 @@ def test_texts_that_join_to_the_same_text_are_different_groups(engine, either_wa
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("strata", ["race", ["race", "y"]])
-def test_strata_are_columns_too(engine, strata, either_way, binned):
+def test_strata_columns(engine, strata, either_way, binned):
     rows = some_rows(labels=("f", "m"))
     names = [strata] if isinstance(strata, str) else strata
     outer = {name: rows[name] for name in names}
@@ -143,7 +143,7 @@ def test_strata_are_columns_too(engine, strata, either_way, binned):
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("width", [0, 0.05])
-def test_every_scale(engine, scale, width, either_way, binned):
+def test_every_scale_fits_alike(engine, scale, width, either_way, binned):
     rng = np.random.default_rng(3)
     scores = rng.normal(size=500) * 3
     scores = {"probability": scores % 1, "percent": scores % 1 * 100, "signed": np.tanh(scores), "logit": scores}[
@@ -159,7 +159,7 @@ def test_every_scale(engine, scale, width, either_way, binned):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("labels", [(True, False), (3, -1, 12), ("1", "2"), (1.0, 2.0, None), ("", None)])
-def test_groups_of_every_kind(engine, labels, either_way, binned):
+def test_every_label_type(engine, labels, either_way, binned):
     rows = some_rows(labels=labels)
     frame = table(engine, rows)
     found = fairramp.fit_frame(frame, score="p", group="sex")
@@ -169,7 +169,7 @@ def test_groups_of_every_kind(engine, labels, either_way, binned):
 
 
 @pytest.mark.parametrize("engine", LAZY[:-1])  # Spark has no categories
-def test_categories_are_their_labels(engine, binned):
+def test_categories_are_matched_by_label(engine, binned):
     rows = some_rows(labels=("f", "m"))
     if engine == "duckdb":
         frame = table(engine, rows).project("p, CAST(sex AS ENUM('m', 'f', 'x')) AS sex")
@@ -191,7 +191,7 @@ def test_categories_are_their_labels(engine, binned):
         ("HUGEINT", [-(2**62) - 1, 5]),
     ],
 )
-def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
+def test_large_integers_are_not_rounded(kind, labels, either_way, binned):
     scores = np.linspace(0.1, 0.9, 100)
     groups = [labels[i % len(labels)] for i in range(100)]
     rows = ", ".join(f"({p}, {'NULL' if g is None else g}::HUGEINT)" for p, g in zip(scores, groups, strict=True))
@@ -204,7 +204,7 @@ def test_large_whole_numbers_are_not_rounded(kind, labels, either_way, binned):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_labels_that_no_integer_type_holds(engine, either_way):
+def test_labels_beyond_every_integer_type(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9], "g": [1.0, 2.0**70, None, -(2.0**64)]}
     rule = Rule(
         (1, 2**70, -(2**64), None),
@@ -217,7 +217,7 @@ def test_labels_that_no_integer_type_holds(engine, either_way):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_not_a_number_and_null_are_one_missing_group(engine, either_way):
+def test_nan_and_null_are_one_missing_group(engine, either_way):
     rows = {"p": [0.1, 0.4, 0.6, 0.9] * 10, "g": [1.0, float("nan"), None, 2.0] * 10}
     frame = table(engine, rows)
     rule = fairramp.fit_frame(frame, score="p", group="g")
@@ -252,7 +252,7 @@ def test_targets_that_need_labels(engine, target):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_rows_of_weight_zero_count_for_nothing_and_huge_weights_do_not_overflow(engine, binned):
+def test_zero_weights_are_ignored_and_huge_weights_do_not_overflow(engine, binned):
     rows = some_rows()
     rng = np.random.default_rng(5)
     rows["n"] = (rng.choice([0.0, 1.0, 2.0], 600) * 1e250).tolist()
@@ -286,7 +286,7 @@ rows_of_a_sample = st.lists(
 @example(rows=[(0.5, "a", 1.0)] * 3, settings_={"ramp_width": 0.0}, weighted=True, crowd=False)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("engine", QUICK_LAZY)
-def test_lazy_rows_give_the_exact_rule(engine, rows, settings_, weighted, crowd, binned):
+def test_lazy_fit_is_exact(engine, rows, settings_, weighted, crowd, binned):
     exact_rule(engine, rows, settings_, weighted, crowd)
 
 
@@ -294,7 +294,7 @@ def test_lazy_rows_give_the_exact_rule(engine, rows, settings_, weighted, crowd,
 @pytest.mark.parametrize("crowd", [False, True])
 @pytest.mark.parametrize("width", [0.0, 0.01])
 @pytest.mark.parametrize("scale", ["probability", "signed", "logit"])
-def test_distributed_rows_give_the_exact_rule(engine, scale, width, crowd, binned):
+def test_distributed_fit_is_exact(engine, scale, width, crowd, binned):
     rng = np.random.default_rng([len(scale), crowd])
     scores = rng.choice([0.0, 0.25, 0.49, 0.5, 0.51, 1.0, *rng.random(20)], 60).tolist()
     groups, weights = (rng.choice(values, 60).tolist() for values in (["a", "b", None], [0.5, 1.0, 3.0]))
@@ -315,7 +315,7 @@ def exact_rule(engine, rows, settings_, weighted, crowd):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
+def test_fit_fetches_only_sums_and_a_few_scores(engine, monkeypatch):
     scores, codes = sample(200_000, 4)
     fetched = []
     fetch = engines.fetch
@@ -329,7 +329,7 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
     rule = fairramp.fit_frame(table(engine, {"p": scores, "g": codes}), score="p", group="g", max_gap=0.02)
     expected = fairramp.fit_rule(scores, codes, max_gap=0.02)
     same_rule(rule, expected, scores, codes)
-    # Unweighted rows count as they are, also those in bins inside a ramp.
+    # Unweighted rows keep their count, including those in bins inside a ramp.
     for found in (rule, expected):
         np.testing.assert_allclose(found.record.rates["selection"].effective_rows, np.bincount(codes), rtol=1e-9)
     assert fetched[0] == 4
@@ -337,7 +337,7 @@ def test_only_sums_and_a_few_scores_are_fetched(engine, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
+def test_crowded_bins_are_split_further(engine, monkeypatch):
     monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 1000)
     rng = np.random.default_rng(0)
     scores, codes = 0.3 + 1e-5 * rng.random(40_000), rng.integers(0, 2, 40_000)
@@ -349,7 +349,7 @@ def test_a_crowded_bin_is_binned_again(engine, monkeypatch):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-def test_scores_over_many_powers_of_ten_are_reached_in_the_end(engine, monkeypatch):
+def test_scores_across_many_orders_of_magnitude(engine, monkeypatch):
     monkeypatch.setattr("fairramp.data.lazy_rows.LOOKED_AT", 100)
     rng = np.random.default_rng(0)
     scores, codes = 10 ** -rng.uniform(0, 40, 40_000), rng.integers(0, 2, 40_000)
@@ -358,7 +358,7 @@ def test_scores_over_many_powers_of_ten_are_reached_in_the_end(engine, monkeypat
     same_rule(found, fairramp.fit_rule(scores, codes, **settings), scores, codes)
 
 
-def test_a_table_that_changes_while_it_is_read_is_noticed():
+def test_table_that_changes_while_read_raises():
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT random() AS p, i % 2 AS g FROM range(100000) r(i)")
     rows = con.sql("SELECT random() AS p, g FROM t")
@@ -372,7 +372,7 @@ def test_a_table_that_changes_while_it_is_read_is_noticed():
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("who", ["who", "number"])
 @pytest.mark.parametrize("width", [0, 0.2])
-def test_every_engine_decides_as_numpy_does(engine, who, width, either_way):
+def test_every_engine_decides_like_numpy(engine, who, width, either_way):
     rows = some_rows()
     rule = fairramp.fit_rule(rows["p"], rows["sex"], ramp_width=width)
     frame = table(engine, rows)
@@ -383,7 +383,7 @@ def test_every_engine_decides_as_numpy_does(engine, who, width, either_way):
     np.testing.assert_array_equal(found["decision"], rule.decide(rows["p"], rows["sex"], ids=rows[who], key=KEY))
 
 
-#: Five groups and the ramp for unseen ones: some steps, none, and nothing else but for unseen groups.
+#: Five groups and the ramp for unseen ones: some steps, no steps, and steps for all but unseen groups.
 WIDTHS = [(0.0, 0.2, 0.05, 0.0, 1e-6, 0.3), (0.3, 0.2, 0.05, 0.2, 1e-6, 0.0), (0.0,) * 5 + (0.3,)]
 
 
@@ -419,7 +419,7 @@ def test_ramps_of_different_widths(engine, widths, scale, policy, either_way):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_same_kind_of_table_comes_back(engine):
+def test_table_type_is_kept(engine):
     rows = some_rows()
     frame = table(engine, rows)
     rule = fairramp.fit_frame(frame, score="p", group="sex")
@@ -431,7 +431,7 @@ def test_the_same_kind_of_table_comes_back(engine):
     assert isinstance(rule.apply(nw.from_native(frame)), nw.DataFrame | nw.LazyFrame)
 
 
-def test_pandas_keeps_its_index_whatever_it_is():
+def test_pandas_index_is_kept():
     rows = some_rows()
     index = [7] * 300 + list(range(300))
     frame = table("pandas", rows).set_axis(index)
@@ -460,7 +460,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
 
 @pytest.mark.parametrize("engine", ["duckdb", DISTRIBUTED[1]])
 @pytest.mark.parametrize("width", [0, 0.2])
-def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, monkeypatch):
+def test_scores_that_become_missing_are_not_selected(engine, width, either_way, monkeypatch):
     rows = {"p": [0.1, float("nan"), None, 0.9], "g": ["a"] * 4, "number": [0, 1, 2, 3]}
     monkeypatch.setattr(
         frames.Profile, "of", lambda *_: frames.Profile([("a",)], ("a",), np.array([4]), 1.0, 1.0, False, 0)
@@ -472,20 +472,20 @@ def test_scores_that_go_missing_later_are_not_a_yes(engine, width, either_way, m
 
 
 @pytest.mark.parametrize("engine", DISTRIBUTED)
-def test_two_columns_of_one_name_are_refused(engine):
+def test_duplicate_column_names_raise(engine):
     frame = table(engine, {"p": [0.1, 0.9], "g": ["a", "b"]})
     double = frame.selectExpr("p", "g", "g") if engine == "spark" else frame[["p", "g", "g"]]
     with pytest.raises(InputError, match="Two columns of the table have the same name"):
         fairramp.fit_frame(double, score="p", group="g")
 
 
-def test_two_columns_of_one_name_are_refused_in_pandas():
+def test_duplicate_column_names_raise_in_pandas():
     frame = table("pandas", {"p": [0.1, 0.9], "g": ["a", "b"]})[["p", "g", "g"]]
     with pytest.raises(InputError, match="Two columns of the table have the same name"):
         fairramp.fit_frame(frame, score="p", group="g")
 
 
-def test_a_data_base_that_may_not_read_python_variables_says_which_setting():
+def test_duckdb_without_replacement_scans_names_the_setting():
     with duckdb.connect(config={"python_enable_replacements": False}) as connection:
         rows = connection.sql("SELECT 0.5::DOUBLE AS p, 'a' AS g, 1 AS who")
         rule = Rule(("a",), (Ramp.centered(0.5, 0.1),))
@@ -494,7 +494,7 @@ def test_a_data_base_that_may_not_read_python_variables_says_which_setting():
 
 
 @pytest.mark.parametrize("n_groups", [2, 40])
-def test_columns_may_have_the_names_of_those_in_between(n_groups):
+def test_internal_column_names_can_be_used(n_groups):
     rule = Rule(tuple(range(n_groups)), tuple(Ramp.centered(k / 50, 0.5) for k in range(n_groups)))
     words = ("place", "chance", "key", "n0", "new0")
     given = {"p": [0.2, 0.5], "g": [0, 1], "who": [7, 8], **{f"FairRamp_{word}": [1, 2] for word in words}}
@@ -505,7 +505,7 @@ def test_columns_may_have_the_names_of_those_in_between(n_groups):
 
 
 @pytest.mark.parametrize("engine", QUICK_LAZY)
-def test_a_column_that_can_hold_none_of_the_labels_is_of_unknown_groups(engine):
+def test_column_of_another_type_holds_only_unseen_groups(engine):
     rule = Rule(
         ("a", "b"),
         (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)),
@@ -517,7 +517,7 @@ def test_a_column_that_can_hold_none_of_the_labels_is_of_unknown_groups(engine):
     np.testing.assert_allclose(found, rule.probabilities(given["p"], given["g"]), atol=1e-12)
 
 
-def test_a_group_that_appears_between_two_passes_is_noticed(binned):
+def test_group_that_appears_between_passes_raises(binned):
     passes = []
 
     def growing(frame):
@@ -530,14 +530,14 @@ def test_a_group_that_appears_between_two_passes_is_noticed(binned):
 
 
 @pytest.mark.parametrize("engine", DISTRIBUTED[1:])
-def test_a_stream_is_refused(engine):
+def test_stream_raises(engine):
     stream = spark().readStream.format("rate").load().selectExpr("0.5e0 AS p", "'a' AS g")
     with pytest.raises(InputError, match="A streaming table cannot be read more than once"):
         fairramp.fit_frame(stream, score="p", group="g")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_label_of_another_type_is_another_group(engine, either_way):
+def test_label_of_another_type_is_another_group(engine, either_way):
     rule = Rule(("1", "0", 5), (Ramp.centered(0.5, 0.1),) * 3)
     for values in ([1, 0], [True, False]):
         with pytest.raises(UnseenGroupError):
@@ -561,13 +561,13 @@ def test_names_and_labels_that_look_like_sql(engine, name, either_way):
     assert list(found) == [*named, "probability", "decision"]
 
 
-def test_the_key_is_in_no_query_and_no_plan():
+def test_key_appears_in_no_query_and_no_plan():
     rows = some_rows()
     frame = table("duckdb", rows)
     rule = fairramp.fit_frame(frame, score="p", group="sex")
     one, two = (rule.apply(frame, id="who", key=key) for key in (KEY, KEY[::-1]))
     assert KEY not in one.explain() + one.sql_query()
-    for done, key in ((one, KEY), (two, KEY[::-1])):  # two keys at a time do not meet
+    for done, key in ((one, KEY), (two, KEY[::-1])):  # two keys in use at once do not mix
         expected = rule.decide(rows["p"], rows["sex"], ids=rows["who"], key=key)
         np.testing.assert_array_equal(columns_of(done)["decision"], expected)
     lazy = rule.apply(table("polars-lazy", rows), id="who", key=KEY)
@@ -575,7 +575,7 @@ def test_the_key_is_in_no_query_and_no_plan():
 
 
 @pytest.mark.parametrize("engine", DISTRIBUTED)
-def test_the_key_is_in_no_distributed_plan(engine, either_way, capsys):
+def test_key_appears_in_no_distributed_plan(engine, either_way, capsys):
     rows = some_rows()
     frame = table(engine, rows)
     rule = fairramp.fit_rule(rows["p"], rows["sex"])
@@ -593,7 +593,7 @@ def test_the_key_is_in_no_distributed_plan(engine, either_way, capsys):
         np.testing.assert_array_equal(columns_of(done)["decision"], expected)
 
 
-def test_applying_to_duckdb_keeps_a_million_rows_in_order():
+def test_duckdb_keeps_a_million_rows_in_order():
     rows = duckdb.connect().sql(
         "SELECT i, hash(i) % 1000 / 1000 AS p, 'g' || i % 700 AS g FROM range(1000000) r(i)"
     )
@@ -603,10 +603,10 @@ def test_applying_to_duckdb_keeps_a_million_rows_in_order():
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
-def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
+def test_logits_at_a_threshold_match_numpy(threshold):
     low, high = logits_at(threshold)
     position = fairramp.core.scales.SCALES["logit"].position
-    with np.errstate(over="ignore"):  # past the largest float
+    with np.errstate(over="ignore"):  # beyond the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
     below, first, last, above = position(edges)
     assert first >= threshold >= last
@@ -615,7 +615,7 @@ def test_logits_at_a_threshold_are_those_that_numpy_finds(threshold):
 
 
 @pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])
-def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(threshold, chance):
+def test_unreachable_threshold_decides_all_logits_alike(threshold, chance):
     rule = Rule(("a",), (Ramp.centered(threshold, 0, 0.5),), scale="logit", cutoff=0.0)
     largest = np.finfo(np.float64).max
     logits = [-largest, -1e300, -1e5, 0.0, 1e5, 1e300, largest]
@@ -624,7 +624,7 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
     assert [1.0 if logit > high else at if logit >= low else 0.0 for logit in logits] == [chance] * 7
 
 
-# Refusing -------------------------------------------------------------------------------------
+# Rejected input -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("engine", LAZY)
@@ -659,7 +659,7 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
         ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(engine, change, settings, message):
+def test_bad_input_raises(engine, change, settings, message):
     rows = {"p": [0.1, 0.2, 0.3], "g": ["a", "a", "b"], "w": [1.0, 1.0, 1.0], "y": [0, 1, 1]} | change
     arguments = {"score": "p", "group": "g", "weight": "w", "label": "y"} | settings
     with pytest.raises(InputError, match=message):
@@ -667,7 +667,7 @@ def test_bad_input_is_refused_in_one_sentence(engine, change, settings, message)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_empty_table_is_refused(engine):
+def test_empty_table_raises(engine):
     rows = {"p": pa.array([], pa.float64()), "g": pa.array([], pa.string())}
     rule = Rule(("a",), (Ramp.centered(0.5, 0.1),))
     with pytest.raises(InputError, match="`scores` is empty; pass at least one row"):
@@ -677,7 +677,7 @@ def test_an_empty_table_is_refused(engine):
 
 
 @pytest.mark.parametrize("frame", [[1, 2], {"p": [0.1]}, None, np.zeros((2, 2))])
-def test_what_is_not_a_table_is_refused(frame):
+def test_non_table_raises(frame):
     with pytest.raises(InputError, match="`frame` must be a pandas, polars or Arrow table"):
         fairramp.fit_frame(frame, score="p", group="g")
 
@@ -704,7 +704,7 @@ def test_what_is_not_a_table_is_refused(frame):
         ({"prefix": "my_"}, "has a column 'my_probability' already; pass `prefix`"),
     ],
 )
-def test_what_cannot_be_applied_is_refused(engine, settings, message):
+def test_bad_apply_arguments_raise(engine, settings, message):
     rows = {
         "p": [0.1, 0.9],
         "g": ["a", "a"],
@@ -719,7 +719,7 @@ def test_what_cannot_be_applied_is_refused(engine, settings, message):
         rule.apply(table(engine, rows), **({"score": "p", "group": "g"} | settings))
 
 
-def test_numbers_in_sql_are_doubles_to_the_last_bit():
+def test_sql_numbers_are_exact_doubles():
     for number in (0.1, 1 / 3, -5e-324, 1e308, 0.49999999999999994, 2.0**52):
         text = literal(number)
         [(value, kind)] = duckdb.sql(f"SELECT {text}, typeof({text})").fetchall()

@@ -1,6 +1,6 @@
-"""Fit on a Spark cluster of several processes, kill one of them in mid-fit, and print what came out, as JSON.
+"""Fit on a Spark cluster of several processes, kill one of them during the fit, and print a JSON report.
 
-Run by `test_spark_cluster.py` in a process of its own: a Spark session cannot change its master.
+`test_spark_cluster.py` runs this as a separate process, because a Spark session cannot change its master.
 """
 
 import json
@@ -15,13 +15,13 @@ TEST_ROWS = 20_000
 KEY = "0123456789abcdef" * 4
 LOOPBACK = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
 
-#: Scores that NumPy computes to the last bit, too: whole numbers, products and square roots.
+#: Scores that NumPy reproduces exactly: integers, products and square roots.
 SPREAD = "pmod(id * 2654435761, 1000003) / 1000003e0"
 SCORE = f"CASE pmod(id, 3) WHEN 0 THEN {SPREAD} WHEN 1 THEN {SPREAD} * {SPREAD} ELSE sqrt({SPREAD}) END AS p"
 
 
 def executors(ancestor):
-    """Ids of the executor processes that descend from a process."""
+    """Ids of the executor processes started by a process or its children."""
     parents, found = {}, []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -41,14 +41,14 @@ def executors(ancestor):
 
 
 class Killer(threading.Thread):
-    """Kills one executor, once, while tasks are running: some of the pass are done, some are not."""
+    """Kills one executor, once, in the middle of a stage."""
 
     def __init__(self, tracker, group):
         super().__init__(daemon=True)
         self.tracker, self.group, self.report = tracker, group, None
 
     def run(self):
-        """Wait for the pass, then kill."""
+        """Wait until some tasks of a pass are done and some are running, then kill."""
         while self.report is None:
             jobs = sorted(self.tracker.getJobIdsForGroup(self.group))
             for stage_id in [s for job in jobs[1:] for s in self.tracker.getJobInfo(job).stageIds]:
@@ -80,7 +80,7 @@ def main(n_rows):
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.adaptive.enabled": "false",  # one job per pass, which the killer counts
+        "spark.sql.adaptive.enabled": "false",  # one job per pass, for the killer to count
         "spark.executor.memory": "512m",
     }
     spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()

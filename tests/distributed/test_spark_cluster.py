@@ -1,4 +1,4 @@
-"""PySpark on several processes: losing one in mid-fit changes neither a threshold nor a decision."""
+"""PySpark on several processes: losing one during the fit changes no threshold and no decision."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ SECONDS = 300
 
 @pytest.fixture
 def spark_home(tmp_path):
-    """PySpark's files by links, so that the folder `work` of its executors comes to lie here."""
+    """Links to PySpark's files, so that its executors create their `work` folder here."""
     pyspark = pytest.importorskip("pyspark", reason="spark: pyspark is not installed")
     home = tmp_path / "spark"
     home.mkdir()
@@ -31,7 +31,7 @@ def spark_home(tmp_path):
 
 
 def run(home):
-    """The script's report; no process outlives it."""
+    """Run the script and return its report; no process outlives it."""
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", SCRIPT, str(ROWS)],
         env=os.environ | {"SPARK_HOME": str(home)},
@@ -53,11 +53,11 @@ def run(home):
 @pytest.mark.cluster
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds executors in /proc")
 @pytest.mark.parametrize("engine", DISTRIBUTED[1:])
-def test_a_fit_that_loses_an_executor_is_the_same_fit(engine, spark_home):
+def test_losing_an_executor_does_not_change_the_fit(engine, spark_home):
     report = run(spark_home)
     killed = report["killed"]
     assert killed is not None
-    assert 0 < killed["done"] < killed["tasks"]  # in the middle of a pass over the rows
+    assert 0 < killed["done"] < killed["tasks"]  # in the middle of a pass
     assert killed["before"][0] not in report["executors_after"]
 
     calm, disturbed, in_memory = report["thresholds"]
@@ -68,4 +68,4 @@ def test_a_fit_that_loses_an_executor_is_the_same_fit(engine, spark_home):
     assert report["worst_probability"] <= 1e-12
     assert report["rows_decided"] == [20_000] * 3
     assert report["other_decisions"] == [0, 0]
-    assert (spark_home / "work").is_dir()  # and not where PySpark is installed
+    assert (spark_home / "work").is_dir()  # rather than where PySpark is installed

@@ -1,13 +1,13 @@
-"""One set of rows that every engine must decide alike, and what NumPy says about them.
+"""Rows that every engine must decide alike, with NumPy's decisions.
 
-100,000 rows: the 24,421 real scores of Adult as they are, then again with a little noise, and among them
+The 100,000 rows are the 24,421 scores of Adult, repeated with a little noise, including
 
-    rows that stand exactly at the ends of each group's ramp, and one float beside them
-    scores that are missing (NaN here), groups that the rule does not know, groups that are missing (None)
-    names of groups and ids outside ASCII
+    rows exactly at the ends of each group's ramp, and one float to either side
+    missing scores (NaN here), groups the rule does not know, missing groups (None)
+    group names and ids outside ASCII
 
-`case(...)` is cached and the same every time. Engines without nulls leave those rows out: `decidable` are the
-rows with a score; of them, rows of unknown groups have NaN and −1 if the policy is "error".
+`case(...)` is cached and deterministic. Engines without nulls use only the `decidable` rows, those with a score;
+of these, rows in unknown groups have NaN and −1 if the policy is "error".
 """
 
 import functools
@@ -22,7 +22,7 @@ from fairramp.core.scales import SCALES
 ROWS = 100_000
 KEY = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
 
-#: What stands for the races of Adult: German, Greek, Japanese, Arabic and emoji, and a text that SQL must quote.
+#: Stand-ins for Adult's races: German, Greek, Japanese, Arabic and emoji, and text that SQL must quote.
 TEXTS = {
     "White": "Weiß",
     "Black": "μαύρος",
@@ -33,7 +33,7 @@ TEXTS = {
 WHOLE = {"White": 1, "Black": 2, "Asian-Pac-Islander": -3, "Amer-Indian-Eskimo": 0, "Other": 2**40}
 UNSEEN = {"text": "unbekannt", "whole": 77}
 
-#: Widths of the five groups, and of the ramp for unseen ones.
+#: Ramp widths of the five groups, then of the ramp for unseen groups.
 SOME_STEPS = (0.0, 0.05, 0.01, 0.0, 1e-6, 0.03)
 NO_STEPS = (0.2, 0.05, 0.01, 0.05, 1e-6, 0.0)
 ALL_STEPS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.03)
@@ -57,17 +57,17 @@ class Case:
     Attributes
     ----------
     rule : fairramp.Rule
-        With one column of groups, "race".
+        Has one group column, "race".
     score : floats of shape (n,)
-        On the rule's scale, as float64 or float32; NaN is a missing score.
+        On the rule's scale, as float64 or float32; NaN if missing.
     group : objects of shape (n,)
-        Labels, all texts or all whole numbers; None is a missing group.
+        Labels, all text or all integers; None if missing.
     id : list of str
         Unique; most are not ASCII.
     probability : float64 of shape (n,)
-        By `Rule.probabilities`; NaN where there is none: no score, or a group without a policy.
+        From `Rule.probabilities`; NaN without a score, or for a group the rule rejects.
     decision : int8 of shape (n,)
-        By `Rule.decide` with KEY; −1 where there is none.
+        From `Rule.decide` with KEY; −1 where `probability` is NaN.
     """
 
     rule: fairramp.Rule
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def u(self):
-        """`fairramp.draws` of the ids."""
+        """`fairramp.draws` for the ids."""
         return fairramp.draws(self.id, KEY)
 
 
@@ -98,9 +98,9 @@ def case(
     ramp="centered",
     missing_seen=False,
 ):
-    """A rule of these settings, fitted to the real scores, and 100,000 rows; `missing_seen` if it knows None.
+    """Fit a rule to the Adult scores and return it with 100,000 rows; `missing_seen` makes None a known group.
 
-    Several widths are those of the groups one by one, and the last that of the ramp for unseen groups.
+    A tuple of widths has one for each group, then one for the ramp for unseen groups.
     """
     adult = fairramp.datasets.load_adult_scores()
     names = dict({"text": TEXTS, "whole": WHOLE}[labels])
@@ -127,13 +127,13 @@ def case(
             for r, width in zip((*rule.ramps, rule.pooled), ramp_width, strict=True)
         )
         rule = replace(rule, ramps=tuple(ramps), pooled=pooled)
-    # Ties that matter: a threshold on a real score, and chances strictly between 0 and 1.
+    # Make ties matter: probabilities strictly between 0 and 1 at thresholds that are real scores.
     ramps = (r if r.width else replace(r, tie=0.25 + 0.1 * k) for k, r in enumerate(rule.ramps))
     rule = replace(rule, ramps=tuple(ramps))
     score = _on_scale(chance, scale).astype(dtype)
     group = np.array([names[r] for r in race], dtype=object)
 
-    at = 1000  # in the first real rows
+    at = 1000  # among the first rows, which have no noise
     for label, ends in _ends(rule).items():
         for end in np.array(ends, dtype=dtype):
             for value in (np.nextafter(end, end - 1), end, np.nextafter(end, end + 1)):
@@ -148,7 +148,7 @@ def case(
 
 
 def expected(rule, score, group, ids, key=KEY):
-    """What NumPy says: probabilities, NaN where there is none, and decisions, −1 where there is none."""
+    """NumPy's probabilities (NaN if undecided) and decisions (−1 if undecided)."""
     known = {label_key(label) for label in rule.groups}
     keys = {label: label_key(label) in known for label in set(group.tolist())}
     seen = np.array([keys[label] for label in group.tolist()])

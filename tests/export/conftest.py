@@ -4,8 +4,8 @@ import pytest
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _data_bases_end_with_the_tests():
-    """Leave no connection and no server behind."""
+def _close_databases():
+    """Leave no connection and no server running."""
     yield
     if "databases" in sys.modules:
         sys.modules["databases"].close()
@@ -13,7 +13,7 @@ def _data_bases_end_with_the_tests():
 
 @pytest.fixture
 def db(request):
-    """A database with nothing in it."""
+    """An empty database."""
     from databases import database
 
     found = database(request.param)

@@ -1,4 +1,4 @@
-"""Databases that run exported SQL, behind one face; one that is not there is skipped, by name."""
+"""A common interface to databases that run exported SQL; a missing one is skipped by name."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ TYPES = {
 
 
 class Database:
-    """A connection: `create` a table from Arrow, `rows` of a query, its `plan`."""
+    """A connection that can `create` a table from Arrow, return the `rows` of a query, and show its `plan`."""
 
     dialect = ""
     decides = True
@@ -44,7 +44,7 @@ class Database:
         return identifier(name, DIALECTS[self.dialect])
 
     def columns(self, text, order="n"):
-        """The columns of a SELECT, sorted by one of them."""
+        """Columns of a SELECT, sorted by one of them."""
         body = text.rstrip().removesuffix(";")
         rows = self.rows(f"SELECT * FROM (\n{body}\n) AS found ORDER BY found.{self.quoted(order)}")
         return [list(column) for column in zip(*rows, strict=True)]
@@ -89,7 +89,7 @@ class SQLite(Database):
         return self.connection.execute(text).fetchall()
 
     def clear(self):
-        self.connection.close()  # Python 3.13 warns of one that is left open
+        self.connection.close()  # Python 3.13 warns about unclosed connections
         self.connection = sqlite3.connect(":memory:")
 
 
@@ -153,12 +153,12 @@ class Spark(Database):
 
 
 class _Server:
-    """PostgreSQL on loopback, in a folder of its own, stopped by its process id."""
+    """PostgreSQL on loopback with its own data folder, stopped by process id."""
 
     def __init__(self, programs):
         self.folder = tempfile.mkdtemp(prefix="fairramp-postgres-")
         run = []
-        if os.geteuid() == 0:  # which PostgreSQL refuses to run as
+        if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             run = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
@@ -226,7 +226,7 @@ class _Server:
 
 
 def _programs():
-    """The folder with PostgreSQL's programs, which Debian keeps out of the path; None if there is none."""
+    """Folder of PostgreSQL's programs, which Debian leaves off the path; None if not installed."""
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
     if not found and shutil.which("initdb"):
         found = [os.path.realpath(shutil.which("initdb"))]
@@ -239,7 +239,7 @@ def _postgres():
 
 
 def close():
-    """Leave no connection and no server behind."""
+    """Leave no connection and no server running."""
     for found in _OPEN.values():
         if hasattr(found, "connection"):
             found.connection.close()
@@ -269,12 +269,12 @@ _OPEN = {}
 
 
 def database(name):
-    """One connection for all tests, with nothing in it."""
+    """One connection for all tests, cleared of tables."""
     if name not in _OPEN:
         _OPEN[name] = CLASSES[name]()
     return _OPEN[name]
 
 
 def arrow(**columns):
-    """A table from lists and arrays."""
+    """Arrow table from lists and arrays."""
     return pa.table({name: v if isinstance(v, pa.Array) else pa.array(v) for name, v in columns.items()})

@@ -1,4 +1,4 @@
-"""A rule as an ONNX graph decides as NumPy does, in onnxruntime, alone and behind classifiers."""
+"""A rule as an ONNX graph decides like NumPy in onnxruntime, alone and behind classifiers."""
 
 import json
 import os
@@ -22,13 +22,13 @@ from fairramp.deploy.onnx import append_to, to_onnx
 from rules import labels_of, rules
 
 RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-HALF = RULE.probabilities([0.5], ["a"])[0]  # in the middle of the ramp, up to a rounding
+HALF = RULE.probabilities([0.5], ["a"])[0]  # the middle of the ramp, up to rounding
 
 
 def session(model):
     content = model if isinstance(model, bytes | str) else model.SerializeToString()
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # what fails here is meant to
+    options.log_severity_level = 4  # errors are expected here
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
@@ -39,11 +39,11 @@ def run(model, **feed):
 
 
 def texts(values):
-    """A tensor of texts: an array of objects, because onnxruntime cuts fixed-width texts at a NUL."""
+    """Tensor of text as an object array, because onnxruntime cuts fixed-width text at NUL."""
     return np.array(values, dtype=object)
 
 
-# The same answers -----------------------------------------------------------------------------
+# Same decisions as NumPy ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def texts(values):
     ],
     ids=str,
 )
-def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
+def test_100000_rows_match_numpy(asked):
     rows = case(**asked)
     missing = "(missing)" if rows.group.dtype == object and asked.get("labels") != "whole" else -99
     group = [missing if label is None else label for label in rows.group.tolist()]
@@ -77,13 +77,13 @@ def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
     assert np.isnan(found["probability"]).sum() == np.isnan(rows.probability).sum() > 0
     np.testing.assert_allclose(found["probability"], rows.probability, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(found["decision"], rows.decision)
-    if asked.get("scale") != "logit":  # no exponential: the same operations give the same bits
+    if asked.get("scale") != "logit":  # no exponential, so the same operations give the same bits
         np.testing.assert_array_equal(found["probability"], rows.probability)
 
 
 @st.composite
 def rows_of(draw, rule):
-    """Scores and labels for a rule, some at its thresholds, some of unseen groups."""
+    """Scores and labels for a rule, some at its thresholds, some in unseen groups."""
     known, within = labels_of(rule)
     kinds = [{type(part) for part in column} - {type(None)} or {str} for column in zip(*known, strict=True)]
     free = [
@@ -102,14 +102,14 @@ def rows_of(draw, rule):
 
 
 def columns_of(rows, within):
-    """Groups and strata as `Rule.probabilities` takes them."""
+    """Groups and strata in the form `Rule.probabilities` takes."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     pick = lambda part: None if not part else part[0] if len(part) == 1 else list(part)  # noqa: E731
     return pick(columns[within:]), pick(columns[:within])
 
 
 def as_numpy(rule, scores, groups, strata, u):
-    """What NumPy says row by row: NaN and −1 for what it refuses."""
+    """NumPy's answer for each row: NaN and −1 for rows it rejects."""
     chances = []
     for i, score in enumerate(scores):
         one = [[c[i]] for c in groups] if isinstance(groups[0], list) else [groups[i]]
@@ -126,7 +126,7 @@ def as_numpy(rule, scores, groups, strata, u):
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(rule=rules(), data=st.data())
-def test_any_rule_decides_as_in_numpy(rule, data):
+def test_any_rule_matches_numpy(rule, data):
     scores, labels, within = data.draw(rows_of(rule))
     u = fairramp.draws(range(len(scores)), KEY)
     kinds = [{type(part) for part in column} - {type(None)} for column in zip(*labels_of(rule)[0], strict=True)]
@@ -151,7 +151,7 @@ def test_any_rule_decides_as_in_numpy(rule, data):
     np.testing.assert_array_equal(found["decision"], decisions)
 
 
-def test_what_cannot_be_decided_is_nan_and_minus_one():
+def test_undecidable_rows_get_nan_and_minus_one():
     nan, inf = np.nan, np.inf
     bad = np.array([nan, inf, -inf, 1.5, -0.1])
     for policy in ("error", "pooled", "original"):
@@ -176,7 +176,7 @@ def test_steps_at_the_largest_logits(threshold):
     np.testing.assert_array_equal(found["probability"], rule.probabilities(scores, ["a"] * 4))
 
 
-def test_a_draw_that_is_none_decides_only_what_needs_no_draw():
+def test_invalid_draws_decide_only_rows_that_need_none():
     u = np.array([np.nan, -0.5, 1.0, 7.0])
     for score, answer in ((0.5, -1), (0.1, 0), (0.9, 1)):
         found = run(to_onnx(RULE, decisions=True), score=np.full(4, score), group=texts(["a"] * 4), u=u)
@@ -184,7 +184,7 @@ def test_a_draw_that_is_none_decides_only_what_needs_no_draw():
 
 
 @pytest.mark.parametrize(("scores", "groups", "draws"), [(3, 1, 3), (1, 3, 3), (3, 3, 1), (2, 4, 2)])
-def test_columns_of_different_length_are_an_error_and_not_stretched(scores, groups, draws):
+def test_lengths_do_not_broadcast(scores, groups, draws):
     model = session(to_onnx(RULE, decisions=True))
     feed = {"score": np.full(scores, 0.5), "group": texts(["a"] * groups), "u": np.full(draws, 0.5)}
     with pytest.raises(Exception, match=r"[Rr]eshape"):
@@ -192,7 +192,7 @@ def test_columns_of_different_length_are_an_error_and_not_stretched(scores, grou
 
 
 @pytest.mark.parametrize("decisions", [False, True])
-def test_no_rows_get_no_answers(decisions):
+def test_zero_rows(decisions):
     rules = {"one": RULE, "two": Rule((("a", 1), ("b", 2)), RULE.ramps, columns=Columns(groups=("group", "h")))}
     for rule in rules.values():
         feed = {"score": np.empty(0), "group": texts([])} | ({"u": np.empty(0)} if decisions else {})
@@ -202,13 +202,13 @@ def test_no_rows_get_no_answers(decisions):
         )
 
 
-def test_so_many_columns_that_their_codes_would_wrap_around_are_refused():
+def test_too_many_columns_raise():
     labels = tuple(tuple(f"{i}" for _ in range(24)) for i in range(9))
     with pytest.raises(InputError, match="too many columns"):
         to_onnx(Rule(labels, tuple(Ramp.centered(0.5, 0.1) for _ in labels)))
 
 
-def test_known_parts_of_no_known_group_are_unseen():
+def test_unseen_combinations_of_known_values():
     groups = (("f", 1), ("m", 2))
     model = to_onnx(Rule(groups, (Ramp.centered(0.2, 0.1), Ramp.centered(0.3, 0.1))), group=["sex", "unit"])
     found = run(model, score=np.full(4, 0.9), sex=texts(["f", "f", "m", "x"]), unit=np.array([1, 2, 2, 1]))
@@ -242,7 +242,7 @@ HOSTILE = [
 ]
 
 
-def test_hostile_names_are_labels_and_nothing_else():
+def test_hostile_names_are_only_labels():
     ramps = tuple(Ramp.centered(i / 20, 0.01) for i in range(len(HOSTILE)))
     rule = Rule(tuple(HOSTILE), ramps, columns=Columns(groups=('"g";\n\x01ü',)))
     group = texts([*HOSTILE, "a\x00", "A", "None"])
@@ -258,8 +258,8 @@ def test_hostile_names_are_labels_and_nothing_else():
 
 @pytest.mark.parametrize("width", [1e-6, 1e-3, 0.01, 0.3])
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
-def test_rounding_a_score_to_float32_moves_a_probability_by_2_to_the_minus_24_over_the_width(scale, width):
-    """|Δp| ≤ 2^−24·|x|/width, x the position; for logits 2^−24·|z|/4/width; and the bound is nearly reached."""
+def test_float32_scores_move_a_probability_by_at_most_2_to_the_minus_24_over_the_width(scale, width):
+    """|Δp| ≤ 2^−24·|x|/width, where x is the position (2^−24·|z|/4/width for a logit z); nearly attained."""
     rule = Rule(("a",), (Ramp.centered(0.6 if scale != "logit" else 0.7, width),), scale=scale)
     rng = np.random.default_rng(1)
     position = rule.thresholds[0] + width * rng.uniform(-0.5, 0.5, 20_000)
@@ -274,7 +274,7 @@ def test_rounding_a_score_to_float32_moves_a_probability_by_2_to_the_minus_24_ov
 
 
 @pytest.mark.parametrize("width", [0.01, 1e-6])
-def test_so_it_does_on_the_shared_rows(width):
+def test_float32_bound_holds_on_the_shared_rows(width):
     rows = case(ramp_width=width)
     sure = ~np.isnan(rows.probability)
     groups = {"race": rows.group[sure].tolist()}
@@ -286,7 +286,7 @@ def test_so_it_does_on_the_shared_rows(width):
 # The example ----------------------------------------------------------------------------------
 
 
-def test_the_example_says_what_the_page_says(tmp_path):
+def test_example_prints_what_the_page_shows(tmp_path):
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, root / "examples" / "onnx_pipeline.py", tmp_path],
@@ -308,7 +308,7 @@ def test_the_example_says_what_the_page_says(tmp_path):
 def own_model(
     shape=("rows", 2), kind=TensorProto.FLOAT, opset=17, name="probabilities", operator="Identity", **more
 ):
-    """A classifier that returns its input."""
+    """Classifier that returns its input."""
     inputs = [helper.make_tensor_value_info("x", kind, shape)]
     outputs = [helper.make_tensor_value_info(name, kind, shape)]
     graph = helper.make_graph([helper.make_node(operator, ["x"], [name])], "own", inputs, outputs)
@@ -335,7 +335,7 @@ def trained(kind, rng):
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees"])
-def test_a_pipeline_of_scikit_learn_and_a_rule_are_one_model(kind, tmp_path):
+def test_scikit_learn_pipeline_and_rule_form_one_model(kind, tmp_path):
     from skl2onnx import to_onnx as converted
 
     pipeline, features, group = trained(kind, np.random.default_rng(0))
@@ -343,7 +343,7 @@ def test_a_pipeline_of_scikit_learn_and_a_rule_are_one_model(kind, tmp_path):
     scores = run(own, X=features)["probabilities"][:, 1]
     rule = fairramp.fit_rule(scores, group)
     joined = append_to(own, rule, tmp_path / "fair.onnx", decisions=True)
-    assert "fairramp.rule" not in {p.key for p in own.metadata_props}  # the user's model is untouched
+    assert "fairramp.rule" not in {p.key for p in own.metadata_props}  # the user's model is unchanged
     ids = [f"id {i}" for i in range(len(group))]
     found = run((tmp_path / "fair.onnx").read_bytes(), X=features, group=texts(group), u=fairramp.draws(ids, KEY))
     assert list(found) == ["label", "probabilities", "probability", "decision"]
@@ -355,7 +355,7 @@ def test_a_pipeline_of_scikit_learn_and_a_rule_are_one_model(kind, tmp_path):
 @pytest.mark.parametrize("shape", [("rows",), ("rows", 1), ("rows", 2), ("rows", 5)])
 @pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.DOUBLE])
 @pytest.mark.parametrize("opset", [13, 17, 21])
-def test_outputs_of_every_shape_type_and_version(shape, kind, opset):
+def test_every_output_shape_type_and_opset(shape, kind, opset):
     rng = np.random.default_rng(2)
     width = {1: 0, 2: shape[-1] if shape[-1] != "rows" else 0}[len(shape)]
     x = rng.random((40, width) if width else 40).astype({1: np.float32, 11: np.float64}[kind])
@@ -366,7 +366,7 @@ def test_outputs_of_every_shape_type_and_version(shape, kind, opset):
     np.testing.assert_array_equal(run(model, x=x, group=group)["probability"], RULE.probabilities(scores, group))
 
 
-def test_a_group_that_is_a_feature_comes_in_once():
+def test_group_that_is_a_feature_is_one_input():
     sex = helper.make_tensor_value_info("sex", TensorProto.STRING, ["rows", 1])
     score = helper.make_tensor_value_info("s", TensorProto.FLOAT, ["rows", 1])
     encoder = helper.make_node(
@@ -385,7 +385,7 @@ def test_a_group_that_is_a_feature_comes_in_once():
     np.testing.assert_array_equal(run(model, sex=texts([["a"], ["b"]]))["probability"], [HALF, 0.0])
 
 
-def test_names_that_the_classifier_has_already_are_left_alone():
+def test_name_clashes_with_the_classifier():
     once = append_to(own_model(name="fairramp/0"), RULE)
     x = np.array([[0.5, 0.5], [0.9, 0.1]], dtype=np.float32)
     np.testing.assert_array_equal(run(once, x=x, group=texts(["a", "b"]))["probability"], [HALF, 0.0])
@@ -411,17 +411,17 @@ def test_names_that_the_classifier_has_already_are_left_alone():
         (append_to(own_model(), RULE), {"score": "probabilities", "group": "h", "prefix": "p"}, "a rule already"),
     ],
 )
-def test_classifiers_that_cannot_be_joined_are_refused(model, options, said):
+def test_classifiers_that_cannot_be_joined_raise(model, options, said):
     with pytest.raises(InputError, match=said):
         append_to(model, RULE, **options)
 
 
-def test_a_classifier_that_is_no_sound_model_is_refused():
+def test_invalid_classifier_raises():
     with pytest.raises(FairrampError, match=r"do not fit together: .*NoSuchOperator"):
         append_to(own_model(operator="NoSuchOperator"), RULE)
 
 
-def test_strata_without_names_come_in_beside_the_group():
+def test_unnamed_strata_are_a_separate_input():
     cells = (("n", 1), ("n", 2), ("s", 1), ("s", 2))
     ramps = tuple(Ramp.centered(threshold, 0.5) for threshold in (0.2, 0.4, 0.6, 0.8))
     rule = Rule(cells, ramps, target_rate=None, stratified=True)
@@ -434,7 +434,7 @@ def test_strata_without_names_come_in_beside_the_group():
 @pytest.mark.parametrize(
     ("scale", "low", "high"), [("probability", 0, 1), ("percent", 0, 100), ("signed", -1, 1)]
 )
-def test_a_classifier_may_stray_by_a_rounding_and_no_farther(scale, low, high, kind):
+def test_scores_may_leave_the_range_only_by_rounding(scale, low, high, kind):
     rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale=scale)
     unit = 1e-6 * (100 if scale == "percent" else 1)
     away = np.array([-2, -0.9, 0.0])
@@ -454,13 +454,13 @@ def test_a_classifier_may_stray_by_a_rounding_and_no_farther(scale, low, high, k
         ({"prefix": 3}, "`prefix` must be text, got 3"),
     ],
 )
-def test_names_that_the_rule_needs_itself_are_refused_alone_and_behind_a_classifier(options, said):
+def test_reserved_names_raise(options, said):
     for make in (lambda: to_onnx(RULE, **options), lambda: append_to(own_model(), RULE, **options)):
         with pytest.raises(InputError, match=said):
             make()
 
 
-def test_strata_and_groups_of_one_name_are_refused():
+def test_shared_name_for_strata_and_groups_raises():
     groups = (("s", "a"), ("s", "b"))
     rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), stratified=True, target_rate=None)
     for make in (lambda **o: to_onnx(rule, **o), lambda **o: append_to(own_model(), rule, **o)):
@@ -468,13 +468,13 @@ def test_strata_and_groups_of_one_name_are_refused():
             make(group="g", strata="g")
 
 
-def test_two_logits_are_not_one_score():
+def test_two_logits_raise():
     rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0.0)
     with pytest.raises(InputError, match="their difference"):
         append_to(own_model(), rule)
 
 
-def test_dictionaries_of_skl2onnx_are_refused_with_the_remedy():
+def test_skl2onnx_dictionaries_raise_with_a_remedy():
     from skl2onnx import to_onnx as converted
 
     pipeline, features, _ = trained("linear", np.random.default_rng(0))
@@ -482,10 +482,10 @@ def test_dictionaries_of_skl2onnx_are_refused_with_the_remedy():
         append_to(converted(pipeline, features[:1]), RULE)
 
 
-# What is written ------------------------------------------------------------------------------
+# Model file -----------------------------------------------------------------------------------
 
 
-def test_a_model_says_which_rule_it_is_and_what_it_expects(tmp_path):
+def test_model_names_its_rule_and_inputs(tmp_path):
     model = RULE.to_onnx(tmp_path / "rule.onnx", decisions=True)
     content = (tmp_path / "rule.onnx").read_bytes()
     assert onnx.load_from_string(content) == model
@@ -499,7 +499,7 @@ def test_a_model_says_which_rule_it_is_and_what_it_expects(tmp_path):
     assert session(model).get_modelmeta().custom_metadata_map["fairramp.rule"] == RULE.fingerprint
 
 
-def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
+def test_file_runs_in_a_new_process_without_fairramp(tmp_path):
     RULE.to_onnx(tmp_path / "rule.onnx")
     code = (
         "import sys, numpy, onnxruntime\n"
@@ -531,13 +531,13 @@ def test_a_fresh_process_without_fairramp_runs_the_file(tmp_path):
         ((("a", "b"), ("c", "d")), {"group": ["x", "x"]}, "x"),
     ],
 )
-def test_rules_that_no_tensor_holds_are_refused(groups, options, said):
+def test_labels_that_fit_no_tensor_raise(groups, options, said):
     rule = Rule(groups, (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(InputError, match=said):
         to_onnx(rule, **options)
 
 
-def test_without_onnx_one_sentence_installs_it(monkeypatch):
+def test_missing_onnx_gives_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(FairrampError, match=r"pip install 'fairramp\[export\]'"):
         to_onnx(RULE)

@@ -1,4 +1,4 @@
-"""SQL gives what NumPy gives: the same probabilities, identical decisions, and nothing where there is none."""
+"""Exported SQL matches NumPy: same probabilities, identical decisions, and NULL where there is neither."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ on_drawing = pytest.mark.parametrize("db", DRAWING, indirect=True)
 
 
 def _scores(score):
-    """Missing scores are NULL in every other row, and NaN in the others."""
+    """Scores in which missing values alternate between NULL and NaN."""
     null = np.isnan(score) & (np.arange(len(score)) % 2 == 0)
     return pa.array(score, mask=null)
 
@@ -41,10 +41,10 @@ def _decisions(column):
 
 
 def _agree(db, text, probability, decision):
-    """What a SELECT gives, sorted by n and with the new columns last, is what NumPy says."""
+    """Check that a SELECT, sorted by n and with the new columns last, matches NumPy."""
     found = db.columns(text)[-2 if db.decides else -1 :]
     np.testing.assert_allclose(_floats(found[0]), probability, rtol=0, atol=1e-9)
-    assert all(value == value for value in found[0] if value is not None)  # a missing chance is NULL, never NaN
+    assert all(value == value for value in found[0] if value is not None)  # missing is NULL, never NaN
     if db.decides:
         np.testing.assert_array_equal(_decisions(found[1]), decision)
 
@@ -54,19 +54,19 @@ def _draw(db):
 
 
 def _pasted(db, rule, **names):
-    """The expressions in a SELECT of the user's own."""
+    """SELECT by the user that contains the exported expressions."""
     items = sql.expressions(rule, db.dialect, **NAMES | names, **_draw(db)).values()
     return f"SELECT n, {', '.join(f'{text} AS new{i}' for i, text in enumerate(items))} FROM t"
 
 
 def _selected(db, rule, **names):
-    """A whole SELECT."""
+    """Complete SELECT."""
     return rule.to_sql(db.dialect, table="t", **NAMES | names, **_draw(db))
 
 
 @on
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_hundred_thousand_rows_are_decided_as_numpy_decides_them(db, dtype):
+def test_100000_rows_match_numpy(db, dtype):
     made = case(dtype=dtype)
     assert len(made.score) == 100_000
     _load(db, made.score, made.group, made.id)
@@ -89,7 +89,7 @@ SETTINGS = [
 
 @on
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_rules_of_every_kind_as_a_select_and_as_expressions(db, settings):
+def test_every_kind_of_rule_as_select_and_as_expressions(db, settings):
     made, few = case(**settings), slice(0, 10_000)
     _load(db, made.score[few], made.group[few], made.id[few])
     for text in (_selected(db, made.rule), _pasted(db, made.rule)):
@@ -97,7 +97,7 @@ def test_rules_of_every_kind_as_a_select_and_as_expressions(db, settings):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", SPARK])
-def test_tables_are_decided_by_the_same_rows(engine):
+def test_rule_apply_and_sql_decide_alike(engine):
     made = case(unseen_group="pooled")
     rows = np.flatnonzero(made.decidable)[:20_000]
     given = {"number": rows, "p": made.score[rows], "race": made.group[rows].tolist()}
@@ -107,7 +107,7 @@ def test_tables_are_decided_by_the_same_rows(engine):
     np.testing.assert_array_equal(found["decision"], made.decision[rows])
 
 
-# Groups of every shape ------------------------------------------------------------------------
+# Groups ---------------------------------------------------------------------------------------
 
 
 def _several(stratified):
@@ -131,7 +131,7 @@ def _several(stratified):
 @on
 @pytest.mark.parametrize("stratified", [False, True])
 @pytest.mark.filterwarnings("ignore:.*below 30 rows")
-def test_several_columns_strata_and_labels_of_all_types(db, stratified):
+def test_several_columns_strata_and_all_label_types(db, stratified):
     score, given, rule, groups, strata = _several(stratified)
     ids = [f"{i}" for i in range(len(score))]
     db.create("t", arrow(n=np.arange(len(score)), p=score, who=ids, **given))
@@ -144,7 +144,7 @@ def test_several_columns_strata_and_labels_of_all_types(db, stratified):
 
 
 @on
-def test_thousands_of_groups_are_looked_up(db):
+def test_thousands_of_groups(db):
     groups = tuple(f"group {k}" for k in range(5000))
     rule = Rule(groups, tuple(Ramp.centered(0.2 + k / 10_000, 0.5) for k in range(5000)))
     rng = np.random.default_rng(5)
@@ -156,7 +156,7 @@ def test_thousands_of_groups_are_looked_up(db):
 
 
 @on
-def test_as_many_groups_as_expressions_take_are_told_apart(db):
+def test_largest_number_of_groups_in_an_expression(db):
     n = sql.MOST_COMPARED
     rule = Rule(tuple(range(n)), tuple(Ramp.centered(0.1 + k / 400, 0.5) for k in range(n)))
     score, ids = np.linspace(0, 1, n), [f"{i}" for i in range(n)]
@@ -166,7 +166,7 @@ def test_as_many_groups_as_expressions_take_are_told_apart(db):
 
 
 @on_drawing
-def test_whole_numbers_are_drawn_like_their_decimals(db):
+def test_integer_ids_are_hashed_as_decimal_text(db):
     ids = [0, 7, -12, 2**40, 10**18]
     rule = Rule(("a",), (Ramp.centered(0.5, 1.0),))
     score, group = np.full(5, 0.5), np.array(["a"] * 5, dtype=object)
@@ -177,7 +177,7 @@ def test_whole_numbers_are_drawn_like_their_decimals(db):
 
 
 @on
-def test_scores_may_be_whole_numbers(db):
+def test_integer_scores(db):
     rule = Rule(("a",), (Ramp.centered(0.5, 0.0),), scale="percent", cutoff=50)
     score = np.array([49, 50, 51, 0, 100])
     db.create("t", arrow(n=np.arange(5), p=score, g=["a"] * 5, who=list("vwxyz")))
@@ -186,13 +186,13 @@ def test_scores_may_be_whole_numbers(db):
     _agree(db, _selected(db, rule), found, rule.decide(score, ["a"] * 5, ids=list("vwxyz"), key=KEY))
 
 
-# Nothing is decided by accident ---------------------------------------------------------------
+# Undecidable rows -----------------------------------------------------------------------------
 
 
 @on
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 @pytest.mark.parametrize("policy", ["error", "pooled", "original"])
-def test_impossible_scores_are_never_a_yes(db, scale, policy):
+def test_impossible_scores_are_never_selected(db, scale, policy):
     rule = Rule(
         ("a",),
         (Ramp.centered(-1e308, 1e-6),),
@@ -217,7 +217,7 @@ def test_impossible_scores_are_never_a_yes(db, scale, policy):
 
 
 @on
-def test_logits_far_out_do_not_overflow(db):
+def test_extreme_logits_do_not_overflow(db):
     rule = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0)
     score = np.array([-1e308, -1e4, -746.0, -700.5, 700.5, 746.0, 1e4, 1e308])
     _load(db, score, ["a"] * 8, list("abcdefgh"))
@@ -226,7 +226,7 @@ def test_logits_far_out_do_not_overflow(db):
 
 @on
 @pytest.mark.parametrize("threshold", [-0.5, 1.5])
-def test_the_largest_logits_have_their_step(db, threshold):
+def test_steps_at_the_largest_logits(db, threshold):
     rule = Rule(("a",), (Ramp.centered(threshold, 0, 0.5),), scale="logit", cutoff=0)
     score = np.array([-1, 0, 1]) * np.finfo(np.float64).max
     _load(db, score, ["a"] * 3, list("abc"))
@@ -235,7 +235,7 @@ def test_the_largest_logits_have_their_step(db, threshold):
 
 @on
 @pytest.mark.parametrize("width", [0.0, 0.5])
-def test_percents_next_to_0_do_not_underflow(db, width):
+def test_percentages_near_0_do_not_underflow(db, width):
     rule = Rule(("a",), (Ramp.centered(0.1, width, 0.5),), scale="percent")
     score = np.array([0.0, 5e-324, 1e-310, 1e-305, 1e-299, 10.0])
     _load(db, score, ["a"] * 6, list("abcdef"))
@@ -245,8 +245,8 @@ def test_percents_next_to_0_do_not_underflow(db, width):
 
 @on
 @pytest.mark.parametrize("groups", [(1, 2, None), (1, 2)])
-def test_nan_among_whole_numbers_is_a_missing_group(db, groups):
-    # As pandas keeps whole numbers of which some are missing.
+def test_nan_among_integers_is_a_missing_group(db, groups):
+    # pandas stores integers with missing values like this.
     ramps = tuple(Ramp.centered(threshold, 0.5) for threshold in (0.2, 0.8, 0.6)[: len(groups)])
     rule = Rule(groups, ramps, unseen_group="pooled", pooled=Ramp.centered(0.4, 0.5))
     score, group, ids = [0.5] * 5, [1.0, 2.0, float("nan"), None, 3.0], list("abcde")
@@ -259,7 +259,7 @@ def test_nan_among_whole_numbers_is_a_missing_group(db, groups):
 
 @on_drawing
 @pytest.mark.parametrize("key", [None, KEY.upper(), KEY + "\n", KEY[:-1], "g" * 64])
-def test_without_a_sound_key_nothing_is_drawn(db, key):
+def test_invalid_key_draws_nothing(db, key):
     rule = Rule(("a",), (Ramp.centered(0.5, 0.5),))
     db.create("t", arrow(n=[0, 1, 2], p=[0.1, 0.5, 0.9], g=["a"] * 3, who=["x"] * 3))
     db.create("keys", arrow(key=pa.array([key], pa.string())))
@@ -267,7 +267,7 @@ def test_without_a_sound_key_nothing_is_drawn(db, key):
 
 
 @on_drawing
-def test_two_keys_are_an_error_and_none_draws_nothing(db):
+def test_two_keys_raise_and_none_draws_nothing(db):
     rule = Rule(("a",), (Ramp.centered(0.5, 0.5),))
     db.create("t", arrow(n=[0], p=[0.5], g=["a"], who=["x"]))
     db.create("keys", arrow(key=pa.array([], pa.string())))
@@ -278,7 +278,7 @@ def test_two_keys_are_an_error_and_none_draws_nothing(db):
 
 
 @pytest.mark.parametrize("db", ["sqlite"], indirect=True)
-def test_sqlite_takes_no_text_for_a_number(db):
+def test_sqlite_does_not_read_text_as_a_number(db):
     rule = Rule(("a",), (Ramp.centered(-1.0, 0.5),))
     db.rows("CREATE TABLE t (n, p, g)")
     db.rows("INSERT INTO t VALUES (0, '0.7', 'a'), (1, 'yes', 'a'), (2, x'00', 'a'), (3, 0.7, 'a'), (4, 1, 'a')")
@@ -294,7 +294,7 @@ def test_sqlite_takes_no_text_for_a_number(db):
         pytest.param("postgres", "text COLLATE blind", marks=POSTGRES.marks),
     ],
 )
-def test_labels_are_compared_letter_by_letter(engine, column):
+def test_labels_are_compared_exactly(engine, column):
     db = database(engine)
     if engine == "postgres":
         db.rows("CREATE COLLATION blind (provider=icu, locale='und-u-ks-level2', deterministic=false)")
@@ -315,18 +315,18 @@ def test_labels_are_compared_letter_by_letter(engine, column):
 
 
 @pytest.mark.parametrize("db", [p for p in ALL if p != SPARK], indirect=True)
-def test_a_view_is_replaced_only_if_asked_for(db):
+def test_view_is_replaced_only_on_request(db):
     db.create("t", arrow(p=[0.25, 0.75], g=["a", "a"]))
     old, new = (Rule(("a",), (Ramp.centered(threshold, 0.5),)) for threshold in (0.5, 0.25))
     named = {"table": "t", "view": "fair'", "score": "p", "group": "g"}
 
     def run(text):
-        if db.dialect == "sqlite":  # whose replacement is two statements
+        if db.dialect == "sqlite":  # replacing takes two statements
             db.connection.executescript(text)
         else:
             db.rows(text)
 
-    run(old.to_sql(db.dialect, **named, replace=True))  # also where there is none yet
+    run(old.to_sql(db.dialect, **named, replace=True))  # replace=True also works without an existing view
     with pytest.raises(Exception, match=r"(?i)exists"):
         run(new.to_sql(db.dialect, **named))
     for rule in (new, new, old):
@@ -336,7 +336,7 @@ def test_a_view_is_replaced_only_if_asked_for(db):
 
 
 @pytest.mark.parametrize("engine", [SPARK])
-def test_spark_takes_the_view(engine, tmp_path):
+def test_spark_creates_the_view(engine, tmp_path):
     db = database(engine)
     session = db.session
     for name, rows in {"t": arrow(p=[0.5, 0.1], g=["a", "a"], who=["x", "y"]), "keys": arrow(key=[KEY])}.items():
@@ -355,7 +355,7 @@ def test_spark_takes_the_view(engine, tmp_path):
         session.sql("DROP TABLE keys")
 
 
-def test_the_page_shows_what_is_written():
+def test_page_shows_the_exported_sql():
     page = (Path(__file__).parents[2] / "docs" / "sql.md").read_text()
     data = load_adult_scores()
     rule = fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)

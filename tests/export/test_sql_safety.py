@@ -1,4 +1,4 @@
-"""No name breaks out of exported SQL, and a key is in no text, plan or log."""
+"""No name can break out of exported SQL, and a key appears in no text, plan or log."""
 
 import functools
 import logging
@@ -16,7 +16,7 @@ from fairramp import FairrampError, InputError, Ramp, Rule
 from fairramp.deploy import sql
 from fairramp.deploy.dialects import DIALECTS, commented, literal
 
-# Names that mean harm ---------------------------------------------------------------------------
+# Hostile names ----------------------------------------------------------------------------------
 
 MARKS = (
     *("'", '"', "`", "\\", ";", "--", "/*", "*/", "\n", "\r", "\t", "\0", "$$", "${", "}", "$", "#", "%s", "{0}"),
@@ -67,7 +67,7 @@ REFUSALS = re.compile(
 
 
 def _attempt(db, names, labels):
-    """Create such a table and decide its rows; the table beside it survives."""
+    """Create such a table and decide its rows; another table survives."""
     score, group, who, table, key = names
     named = {"score": score, "group": group, "table": [table]}
     named |= {"id": who, "key_table": "keys", "key_column": key} if db.decides else {}
@@ -90,7 +90,7 @@ def _attempt(db, names, labels):
     for query in (text, f"SELECT 1,\n{pasted}FROM {db.quoted(table)}"):
         found = sorted(row[last:] for row in db.rows(query) if row[last] is not None)
         assert [row[0] for row in found] == [0.0, 1.0]
-    if db.dialect != "spark":  # where a view that lasts cannot read tables that do not
+    if db.dialect != "spark":  # a permanent view cannot read temporary tables
         db.rows(rule.to_sql(db.dialect, **named, view=[table + "'"]))
         assert len(db.rows(f"SELECT * FROM {db.quoted(table + chr(39))}")) == 3
     assert db.rows("SELECT * FROM canary") == [(1,)]
@@ -114,7 +114,7 @@ def test_hostile_names_cannot_break_out(engine):
 
 @settings(max_examples=100)
 @given(orders(), st.sampled_from(["snowflake", "bigquery"]))
-def test_hostile_names_are_read_as_meant_where_nothing_can_be_run(order, dialect):
+def test_hostile_names_parse_as_names_in_dialects_that_are_not_run(order, dialect):
     (score, group, who, table, key), labels = order
     try:
         rule = Rule(tuple(labels), (Ramp.centered(0.2, 0.1), Ramp.centered(0.8, 0.1)))
@@ -131,7 +131,7 @@ def test_hostile_names_are_read_as_meant_where_nothing_can_be_run(order, dialect
 
 
 @given(st.lists(st.sampled_from((*MARKS, "\u0085", "\x0b", "\x0c", "\u2029")), max_size=8).map("".join))
-def test_a_comment_is_one_line_without_marks(text):
+def test_comment_stays_one_harmless_line(text):
     line = commented(text)
     assert line.startswith("-- ")
     assert len(line.splitlines()) == 1
@@ -142,7 +142,7 @@ def test_a_comment_is_one_line_without_marks(text):
     "settings", ["standard_conforming_strings = off; SET escape_string_warning = off; SET backslash_quote = on"]
 )
 @pytest.mark.parametrize("engine", [POSTGRES])
-def test_settings_that_change_what_a_backslash_means_change_nothing(engine, settings):
+def test_backslash_settings_change_nothing(engine, settings):
     db = database(engine)
     for value in ("\\", "\\'", "a\\\\'b", "'"):
         db.rows(f"SET {settings}")
@@ -151,7 +151,7 @@ def test_settings_that_change_what_a_backslash_means_change_nothing(engine, sett
 
 
 @pytest.mark.parametrize("engine", [SPARK])
-def test_spark_reads_texts_alike_under_every_setting(engine):
+def test_spark_reads_text_alike_under_every_setting(engine):
     db = database(engine)
     db.session.conf.set("spark.fairramp.injected", "' OR 1=1 --")
     for flag in ("true", "false"):
@@ -179,7 +179,7 @@ def test_spark_decides_alike_with_and_without_ansi(db, ansi):
 
 
 @pytest.mark.parametrize("db", DRAWING, indirect=True)
-def test_the_key_is_in_no_text_no_plan_and_no_log(db, caplog, capfd):
+def test_key_appears_in_no_text_plan_or_log(db, caplog, capfd):
     caplog.set_level(logging.DEBUG)
     made = case()
     few = slice(0, 3000)
@@ -187,7 +187,7 @@ def test_the_key_is_in_no_text_no_plan_and_no_log(db, caplog, capfd):
     db.create("keys", arrow(key=[KEY]))
     text = made.rule.to_sql(db.dialect, table="t", score="p", group="g", id="who", key_table="keys")
     plan = db.plan(text)
-    if db.dialect == "postgres":  # which has been told to log every statement, with its plan
+    if db.dialect == "postgres":  # configured to log every statement with its plan
         db.rows("ANALYZE")
         plan += db.plan(text)
         with open(db.log) as file:
@@ -203,7 +203,7 @@ def test_the_key_is_in_no_text_no_plan_and_no_log(db, caplog, capfd):
 
 
 @pytest.mark.parametrize("db", [POSTGRES], indirect=True)
-def test_whoever_reads_the_view_need_not_read_the_key(db):
+def test_view_is_readable_without_access_to_the_key(db):
     import psycopg
 
     db.create("t", arrow(p=[0.5], g=["a"], who=["x"]))
@@ -223,7 +223,7 @@ def test_whoever_reads_the_view_need_not_read_the_key(db):
         db.rows("DROP OWNED BY reader; DROP ROLE reader")
 
 
-# What is refused ------------------------------------------------------------------------------
+# Rejected input -------------------------------------------------------------------------------
 
 RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 
@@ -278,7 +278,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         ),
     ],
 )
-def test_what_cannot_be_written_is_refused(rule, dialect, more, message):
+def test_invalid_requests_raise(rule, dialect, more, message):
     with pytest.raises(InputError, match=message):
         rule.to_sql(dialect, **{"score": "p", "group": "g"} | more)
 
@@ -294,15 +294,15 @@ def test_what_cannot_be_written_is_refused(rule, dialect, more, message):
         {"key_table": "k", "key_column": KEY},
     ],
 )
-def test_a_key_in_place_of_a_name_is_refused_and_not_repeated(dialect, named):
+def test_key_in_place_of_a_name_raises_and_is_not_quoted(dialect, named):
     for write in (RULE.to_sql, functools.partial(sql.expressions, RULE)):
         with pytest.raises(InputError, match="looks like a key") as caught:
             write(dialect, score="p", group="g", id="who", **named)
         assert KEY not in str(caught.value).lower()
 
 
-def test_text_that_reads_otherwise_than_meant_does_not_leave(monkeypatch):
-    broken = DIALECTS["duckdb"]._replace(string=lambda text: f"'{text}'")  # a quoting that forgets quotes
+def test_text_that_parses_differently_raises(monkeypatch):
+    broken = DIALECTS["duckdb"]._replace(string=lambda text: f"'{text}'")  # quoting that does not escape
     monkeypatch.setitem(sql.DIALECTS, "duckdb", broken)
     for label in ("it's", "a' OR 1=1 OR 'b", "x' THEN 1 END; DROP TABLE t; --", "'--"):
         rule = Rule((label,), (Ramp.centered(0.5, 0.1),))
@@ -310,7 +310,7 @@ def test_text_that_reads_otherwise_than_meant_does_not_leave(monkeypatch):
             rule.to_sql("duckdb", table="t", score="p", group="g")
 
 
-def test_without_sqlglot_there_is_a_sentence(monkeypatch):
+def test_missing_sqlglot_raises_with_install_command(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
     with pytest.raises(FairrampError, match=r"pip install 'fairramp\[export\]'"):
         RULE.to_sql("duckdb", score="p", group="g")

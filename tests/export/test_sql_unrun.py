@@ -1,6 +1,6 @@
-"""Snowflake and BigQuery are not run here: their SQL is parsed, compared with SQL that is, translated and run.
+"""SQL for Snowflake and BigQuery, which are not run here: translated to DuckDB and run; compared with Postgres.
 
-Both checks trust sqlglot's reading of these dialects; neither is a run on the engine itself.
+Both checks rely on sqlglot's parser for these dialects; neither runs the engine itself.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ SETTINGS = [
 
 
 def _translated(text, dialect):
-    """In the words of DuckDB. By hand: collations, which it has not, and Snowflake's number from hexadecimal."""
+    """Translate to DuckDB; collations and Snowflake's numbers from hexadecimal are translated by hand."""
 
     def replace(node):
         if isinstance(node, exp.Collate):
@@ -44,7 +44,7 @@ def _translated(text, dialect):
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("dialect", UNRUN)
-def test_translated_to_duckdb_it_decides_as_numpy_does(dialect, settings):
+def test_translated_to_duckdb_it_matches_numpy(dialect, settings):
     made, few, db = case(**settings), slice(0, 5_000), database("duckdb")
     score = [None if x != x else x for x in made.score[few].tolist()]
     db.create("t", arrow(n=np.arange(5_000), p=score, g=list(made.group[few]), who=made.id[few]))
@@ -76,7 +76,7 @@ def _plain_value(node):
 
 
 def _is_nan(node):
-    """A function in some dialects, a comparison in others."""
+    """Turn a comparison with NaN into the function that other dialects use."""
     if isinstance(node, exp.Paren) and isinstance(node.this, exp.EQ) and node.this.expression.name == "NaN":
         return exp.IsNan(this=node.this.this)
     return node
@@ -87,7 +87,7 @@ def _any_type(node):
 
 
 def _skeleton(text, dialect):
-    """An expression without what dialects say differently: types, collations, forms of numbers, the hash."""
+    """Expression without what differs between dialects: types, collations, number formats, the hash."""
     tree = sqlglot.parse_one(text, dialect=dialect)
     for replace in (_without_draw, _without_collation, _is_nan, _plain_value, _any_type):
         tree = tree.transform(replace)
@@ -99,7 +99,7 @@ def _skeleton(text, dialect):
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("dialect", UNRUN)
-def test_it_has_the_structure_of_what_is_run(dialect, settings):
+def test_structure_matches_postgres(dialect, settings):
     made = case(**settings)
     ours = sql.expressions(made.rule, dialect, **COLUMNS)
     run = sql.expressions(made.rule, "postgres", **COLUMNS)
@@ -114,7 +114,7 @@ def test_it_has_the_structure_of_what_is_run(dialect, settings):
         ("bigquery", ["to_hex(sha256(", "'0x' || substr(", "AS INT64)", "AS FLOAT64)", "UNNEST([\n  STRUCT("]),
     ],
 )
-def test_it_uses_the_words_of_its_own(dialect, words):
+def test_dialect_functions_are_used(dialect, words):
     rule = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     text = rule.to_sql(dialect, table="t", **COLUMNS)
     assert [word for word in words if word not in text] == []

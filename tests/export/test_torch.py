@@ -1,4 +1,4 @@
-"""A rule as a torch module decides as NumPy does: eager, scripted, exported, and in a fresh process."""
+"""A rule as a torch module decides like NumPy: eager, scripted, exported, and in a new process."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 
 def scripted(module):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit, which many servers still use
+        warnings.simplefilter("ignore", DeprecationWarning)  # many servers still use torch.jit
         return torch.jit.script(module)
 
 
@@ -49,7 +49,7 @@ def scripted(module):
     ],
     ids=str,
 )
-def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
+def test_100000_rows_match_numpy(asked):
     rows = case(**asked)
     module = to_torch(rows.rule, decisions=True)
     inputs = torch.from_numpy(rows.score), module.codes({"race": rows.group.tolist()}), torch.from_numpy(rows.u)
@@ -63,7 +63,7 @@ def test_a_hundred_thousand_rows_get_numpys_probabilities_and_decisions(asked):
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(rule=rules(), data=st.data())
-def test_any_rule_decides_as_in_numpy(rule, data):
+def test_any_rule_matches_numpy(rule, data):
     scores, labels, within = data.draw(rows_of(rule))
     groups, strata = columns_of(labels, within)
     u = fairramp.draws(range(len(scores)), KEY)
@@ -76,7 +76,7 @@ def test_any_rule_decides_as_in_numpy(rule, data):
     np.testing.assert_array_equal(decision.numpy(), decisions)
 
 
-def test_what_cannot_be_decided_is_nan_and_minus_one():
+def test_undecidable_rows_get_nan_and_minus_one():
     module = to_torch(RULE, decisions=True)
     scores = torch.tensor([0.5, np.nan, np.inf, -0.1, 1.5, 0.9, 0.9, 0.5, 0.5], dtype=torch.float64)
     codes = torch.tensor([0, 0, 0, 0, 0, 2, -1, 0, 0])
@@ -84,12 +84,12 @@ def test_what_cannot_be_decided_is_nan_and_minus_one():
     probability, decision = module(scores, codes, u)
     assert torch.isnan(probability).tolist() == [False] + [True] * 6 + [False] * 2
     assert decision.tolist() == [1] + [-1] * 8
-    # Codes beyond the groups, on either side, never take some group's ramp.
+    # Codes outside the range of groups never use some group's ramp.
     many = to_torch(RULE)(torch.full((5,), 0.9), torch.tensor([-3, -2, 2, 3, 10**6]))
     assert torch.isnan(many).all()
 
 
-def test_half_a_model_keeps_whole_thresholds():
+def test_half_precision_models_keep_exact_thresholds():
     rule = Rule(("a",), (Ramp.centered(0.123456789, 1e-6),))
     scores, codes = np.array([0.1234567, 0.123457]), torch.zeros(2, dtype=torch.int64)
     expected = rule.probabilities(scores, ["a", "a"])
@@ -103,21 +103,21 @@ def test_half_a_model_keeps_whole_thresholds():
 
 
 @pytest.mark.parametrize("of", ["groups", "u"])
-def test_columns_of_different_length_are_an_error_and_not_stretched(of):
+def test_lengths_do_not_broadcast(of):
     module = to_torch(RULE, decisions=True)
     sizes = {"groups": 3, "u": 3} | {of: 1}
     with pytest.raises(ValueError, match=f"{of} must have the same shape"):
         module(torch.rand(3), torch.zeros(sizes["groups"], dtype=torch.int64), torch.rand(sizes["u"]).double())
 
 
-def test_draws_in_single_precision_are_refused():
+def test_single_precision_draws_raise():
     module = to_torch(RULE, decisions=True)
     with pytest.raises(ValueError, match="in double"):
         module(torch.rand(3), torch.zeros(3, dtype=torch.int64), torch.rand(3))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.complex64])
-def test_codes_that_are_no_whole_numbers_are_refused(dtype):
+def test_non_integer_codes_raise(dtype):
     for form in (to_torch(RULE), scripted(to_torch(RULE))):
         with pytest.raises(Exception, match="groups must be whole numbers"):
             form(torch.rand(3), torch.zeros(3, dtype=dtype))
@@ -125,7 +125,7 @@ def test_codes_that_are_no_whole_numbers_are_refused(dtype):
 
 @pytest.mark.parametrize("n", [100, 200, 300])
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
-def test_codes_of_every_whole_type_find_their_groups(dtype, n):
+def test_codes_of_every_integer_type(dtype, n):
     rule = Rule(tuple(range(n)), tuple(Ramp.centered(k / n, 0.01) for k in range(n)))
     codes = [0, 1, 57, 99, 127]
     scores = torch.full((len(codes),), 0.5, dtype=torch.float64)
@@ -136,7 +136,7 @@ def test_codes_of_every_whole_type_find_their_groups(dtype, n):
         assert torch.isnan(to_torch(rule)(scores, torch.full((len(codes),), -1, dtype=dtype))).all()
 
 
-def test_a_program_runs_in_a_fresh_process_and_says_which_rule_it_is(tmp_path):
+def test_program_runs_in_a_new_process_and_names_its_rule(tmp_path):
     rule = Rule(
         ("ä", "b", None),
         (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1), Ramp.centered(0.3, 0.1)),
@@ -163,13 +163,13 @@ def test_a_program_runs_in_a_fresh_process_and_says_which_rule_it_is(tmp_path):
     assert RampModule(again).codes(["b", None, "ä", "x"]).tolist() == [1, 2, 0, 3]
 
 
-def test_a_program_is_a_pt2_file(tmp_path):
+def test_program_is_a_pt2_file(tmp_path):
     with pytest.raises(InputError, match=r"\.pt2"):
         save(RULE, tmp_path / "rule.pt")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_module_can_be_saved_and_loaded_as_a_script(tmp_path):
+def test_module_survives_saving_as_a_script(tmp_path):
     path = str(tmp_path / "rule.pt")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -181,7 +181,7 @@ def test_a_module_can_be_saved_and_loaded_as_a_script(tmp_path):
     )
 
 
-def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
+def test_rule_joins_an_exported_model(tmp_path):
     class Own(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -195,7 +195,7 @@ def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
     own, x = Own().eval(), torch.rand(40, 3)
     path = tmp_path / "own.onnx"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter that needs no further library
+        warnings.simplefilter("ignore")  # the exporter that needs no extra package
         torch.onnx.export(
             own,
             (x,),
@@ -213,7 +213,7 @@ def test_a_rule_joins_a_model_that_torch_exported(tmp_path):
     np.testing.assert_array_equal(found["decision"], rule.decide(logits, groups, ids=range(40), key=KEY))
 
 
-def test_without_torch_one_sentence_installs_it(monkeypatch):
+def test_missing_torch_gives_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.delitem(sys.modules, "fairramp.deploy.torch")
     with pytest.raises(FairrampError, match=r"pip install 'fairramp\[torch\]'"):

@@ -1,4 +1,4 @@
-"""A disk that is really full: a file system of a few pages, for those who may mount one."""
+"""A disk that is really full: a file system of a few pages, for users who may mount one."""
 
 import os
 import shutil
@@ -8,13 +8,13 @@ import pytest
 
 
 class Disk:
-    """A small disk, and what is left on it."""
+    """A small disk whose free space can be set."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def leave(self, pages):
-        """Fill the disk up to so many pages of 4 KiB."""
+        """Fill the disk, leaving this many pages of 4 KiB."""
         filler = self.folder / "filler"
         filler.unlink(missing_ok=True)
         page = os.statvfs(self.folder).f_frsize
@@ -27,7 +27,7 @@ class Disk:
 
 @pytest.fixture
 def disk(tmp_path):
-    """256 KiB."""
+    """A disk of 256 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None:

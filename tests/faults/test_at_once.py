@@ -1,4 +1,4 @@
-"""Threads and forks that share one rule get what one alone gets; nobody waits for ever."""
+"""Threads and forks that share a rule get the results of a single thread, and nothing hangs."""
 
 import multiprocessing
 import os
@@ -22,7 +22,7 @@ PARTS = np.array_split(IDS, 16)
 
 
 def everything(rule, part):
-    """What a rule can be asked, as bytes and text."""
+    """All outputs of a rule, as bytes and text."""
     scores, codes = SCORES[part], CODES[part]
     return (
         rule.probabilities(scores, codes).tobytes(),
@@ -52,7 +52,7 @@ def test_eight_threads(alone):
         assert list(pool.map(work, PARTS, timeout=120)) == alone
 
 
-def test_threads_that_load_fit_and_save_one_file(tmp_path):
+def test_threads_load_fit_and_save_one_file(tmp_path):
     path = tmp_path / "rule.json"
     RULE.save(path)
 
@@ -68,7 +68,7 @@ def test_threads_that_load_fit_and_save_one_file(tmp_path):
     assert os.listdir(tmp_path) == ["rule.json"]
 
 
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # that is what is tested
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # forking is what this tests
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_joblib(alone, backend):
     with warnings.catch_warnings():
@@ -79,9 +79,10 @@ def test_joblib(alone, backend):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_forks_while_threads_are_at_work(alone):
+def test_forking_while_threads_run(alone):
     stop = threading.Event()
-    big_scores, big_codes = np.tile(SCORES, 20), np.tile(CODES, 20)  # several blocks, so threads of its own
+    # Enough rows for several blocks, so that the library starts threads.
+    big_scores, big_codes = np.tile(SCORES, 20), np.tile(CODES, 20)
 
     def busy():
         while not stop.is_set():
@@ -100,7 +101,7 @@ def test_forks_while_threads_are_at_work(alone):
             thread.join(timeout=60)
 
 
-def test_an_estimator_shared_by_threads():
+def test_threads_share_an_estimator():
     from sklearn.frozen import FrozenEstimator
     from sklearn.linear_model import LogisticRegression
 
@@ -116,7 +117,7 @@ def test_an_estimator_shared_by_threads():
         assert all(answers == expected for answers in found)
 
 
-def test_tables_of_every_kind_in_threads(alone):
+def test_threads_decide_tables_of_every_engine(alone):
     engines = pytest.importorskip("engines", reason="the engines are not installed")
     columns = {"p": SCORES[:2000].tolist(), "g": CODES[:2000].tolist(), "id": IDS[:2000].tolist()}
     expected = RULE.decide(SCORES[:2000], CODES[:2000], ids=IDS[:2000], key=KEY).tolist()

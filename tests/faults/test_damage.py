@@ -1,4 +1,4 @@
-"""A damaged rule or summary is refused with a sentence, or means what it meant: never another rule."""
+"""A damaged rule or summary either raises or keeps its meaning; it is never read as another rule."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ FILES = [("rule", name) for name in RULES] + [("summary", name) for name in SUMM
 
 @pytest.fixture(params=FILES, ids=lambda pair: " ".join(pair))
 def saved(request, tmp_path):
-    """Its bytes, and a reader that says "refused" or "same", or fails."""
+    """Bytes of a file, and a reader that returns "refused" or "same", or fails."""
     kind, name = request.param
     thing = (RULES if kind == "rule" else SUMMARIES)[name]
     path = tmp_path / "file.json"
@@ -57,14 +57,14 @@ def saved(request, tmp_path):
     return content, read
 
 
-def test_cut_off_anywhere(saved):
+def test_truncation_raises(saved):
     content, read = saved
-    answers = {read(content[:length]) for length in range(len(content) - 1)}  # the last byte ends the line
+    answers = {read(content[:length]) for length in range(len(content) - 1)}  # the last byte is the newline
     assert answers == {"refused"}
 
 
 @pytest.mark.parametrize("bits", [1, pytest.param(8, marks=pytest.mark.nightly)])
-def test_bits_flipped_anywhere(saved, bits):
+def test_flipped_bits_raise_or_keep_the_meaning(saved, bits):
     content, read = saved
     refused = 0
     for place in range(len(content)):
@@ -72,11 +72,11 @@ def test_bits_flipped_anywhere(saved, bits):
             changed = bytearray(content)
             changed[place] ^= 1 << (place + bit) % 8
             refused += read(bytes(changed)) == "refused"
-    assert refused >= 0.99 * bits * len(content)  # an E for an e in a number is the same number
+    assert refused >= 0.99 * bits * len(content)  # E instead of e gives the same number
 
 
 @pytest.mark.parametrize("change", ["lost", "doubled", "swapped", "a 9"])
-def test_a_byte_changed_anywhere(saved, change):
+def test_changed_bytes_raise_or_keep_the_meaning(saved, change):
     content, read = saved
     for i in range(0, len(content) - 1, 2):
         a, b = content[:i], content[i + 1 :]
@@ -90,7 +90,7 @@ def test_a_byte_changed_anywhere(saved, change):
         )
 
 
-def test_zeros_for_the_end_as_after_a_crash(saved):
+def test_trailing_zeros_raise(saved):
     content, read = saved
     for block in (1, 16, 512, len(content)):
         assert read(content[:-block] + bytes(block)) == "refused"
@@ -99,13 +99,13 @@ def test_zeros_for_the_end_as_after_a_crash(saved):
     assert read(b"") == "refused"
 
 
-def test_lines_of_another_system_are_the_same(saved):
+def test_windows_line_endings_are_accepted(saved):
     content, read = saved
     assert read(content.replace(b"\n", b"\r\n")) == "same"
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_another_number_of_the_same_kind_is_refused(name, tmp_path):
+def test_edited_number_raises(name, tmp_path):
     text = RULES[name].to_json()
     foot = f'"foot": {RULES[name].ramps[0].foot!r}'
     assert foot in text
@@ -114,7 +114,7 @@ def test_another_number_of_the_same_kind_is_refused(name, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["audit", "apply", "check", "report"])
-def test_commands_refuse_a_damaged_rule_in_one_line(fitted, command):
+def test_commands_reject_a_damaged_rule_in_one_line(fitted, command):
     shell = Inside(fitted.folder)
     shell.write("rule.json", shell.read("rule.json").replace('"foot": 0.', '"foot": 0.1', 1))
     rule, data = ("rule.json", "scores.csv")

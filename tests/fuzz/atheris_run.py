@@ -1,10 +1,9 @@
 """Coverage-guided fuzzing of the readers: rules, summaries and keys, or tables.
 
-    python tests/fuzz/atheris_run.py files|tables [libFuzzer's options, like -max_total_time=300]
+    python tests/fuzz/atheris_run.py files|tables [libFuzzer options, such as -max_total_time=300]
 
-Needs atheris (`make fuzz` makes an environment for it). The first byte of an input says which reader gets the
-rest; the functions are those of `harness`. libFuzzer stops at the first crash or hang and writes the input
-to a file.
+Needs atheris; `make fuzz` creates an environment for it. The first byte of an input selects the reader that
+gets the rest; the readers are in `harness`. libFuzzer stops at the first crash or hang and saves the input.
 """
 
 import sys
@@ -37,7 +36,7 @@ READERS = {
 
 
 def main(which, *options):
-    """Start from sound files."""
+    """Fuzz, starting from valid files."""
     readers = READERS[which]
 
     def one(data):

@@ -1,3 +1,3 @@
-"""The driver of atheris is a program, not a test."""
+"""Keep pytest from collecting the atheris driver, which is a program."""
 
 collect_ignore = ["atheris_run.py"]

@@ -1,7 +1,7 @@
-"""What must hold for any bytes: the readers of rules, summaries, tables and keys take them whole or say why not.
+"""Properties for arbitrary bytes: readers of rules, summaries, tables and keys accept them or say why not.
 
-Each function takes bytes and returns whether they were accepted. It fails if anything but a sentence comes out
-of a refusal, if what was accepted does not survive a round trip, or if it takes too long. Hypothesis and atheris
+Each function takes bytes and returns whether they were accepted. It fails if rejection is anything but a clear
+error, if accepted content does not survive a round trip, or if it takes too long. Hypothesis and atheris
 drive the same functions.
 """
 
@@ -23,7 +23,7 @@ from fairramp.data import bins, documents
 
 __all__ = ["SEEDS", "read_key_file", "read_rule", "read_summary", "read_table", "within"]
 
-#: Longer is a hang, also on a busy machine.
+#: Anything longer counts as a hang, even on a busy machine.
 SECONDS = 30
 _SENTENCE = 2000
 
@@ -49,7 +49,7 @@ def within(seconds=SECONDS):
 
 @contextlib.contextmanager
 def _unsigned(wanted):
-    """Let every content have the same checksum, so that what is behind the checksum is reached too."""
+    """Give all content the same checksum, so that the checks after it are reached."""
     kept = documents.checksum
     if wanted:
         documents.checksum = lambda document, without=(): "0" * 64
@@ -66,7 +66,7 @@ def _check_sentence(error):
 
 
 def read_rule(data, unsigned=True):
-    """Rules: from JSON and back."""
+    """Read a rule from JSON and write it back."""
     with within(), _unsigned(unsigned):
         try:
             rule = fairramp.Rule.from_json(data.decode("utf-8", "surrogateescape"))
@@ -92,14 +92,14 @@ def read_rule(data, unsigned=True):
                 else:
                     assert ((chances >= 0) & (chances <= 1)).all()
                     assert (np.diff(chances) >= 0).all()
-        if rule.record is not None and len(data) % 50 == 0:  # slow, so now and then
+        if rule.record is not None and len(data) % 50 == 0:  # slow, so only sometimes
             with contextlib.suppress(fairramp.FairrampError):
                 assert rule.certificate().estimated >= 0
         return True
 
 
 def read_summary(data, unsigned=True):
-    """Summaries: from their text and back, and on to a rule."""
+    """Read a summary, write it back and fit a rule to it."""
     with within(), _unsigned(unsigned):
         try:
             summary = bins.from_text(data.decode("utf-8", "surrogateescape"))
@@ -121,7 +121,7 @@ def read_summary(data, unsigned=True):
 
 
 def _run(*arguments):
-    """The command line in this process: exit code, stdout and stderr."""
+    """Run the command line in this process; return exit code, stdout and stderr."""
     from fairramp.cli.run import run
 
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
@@ -144,7 +144,7 @@ _RULE = fairramp.Rule(
 
 
 def read_table(data, ending=".csv"):
-    """Tables, by the command line: audited and decided, or refused in one line with exit code 2."""
+    """Audit and decide a table on the command line; a rejection takes one line and exit code 2."""
     with within(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"table{ending}"
         path.write_bytes(data)
@@ -161,7 +161,7 @@ def read_table(data, ending=".csv"):
             assert sorted(os.listdir(folder)) == before  # nothing half-written
         if code != 0 or applied != 0:
             return False
-        # What is accepted is all there: as many rows come out as were counted, each with a chance.
+        # Accepted rows are all there: every counted row comes out with a probability.
         counted = sum(json.loads(text)["rows"])
         with out.open(encoding="utf-8", newline="") as file:
             lines = list(csv.reader(file, delimiter=_delimiter(out)))
@@ -191,7 +191,7 @@ def _check_run(code, text, said):
 
 
 def read_key_file(data):
-    """Keys: 64 hexadecimal digits and the end of a line, or a sentence that does not show them."""
+    """Read a key: 64 hexadecimal digits and a newline, or an error that does not quote them."""
     from fairramp.cli.secret import read_key
 
     with within(), tempfile.TemporaryDirectory() as folder:
@@ -209,7 +209,7 @@ def read_key_file(data):
 
 
 def _seeds():
-    """Sound files of each kind, small."""
+    """Small valid files of each kind."""
     rng = np.random.default_rng(0)
     scores, groups, weights = rng.random(60).round(2), rng.choice(["a", "b"], 60), rng.integers(1, 4, 60)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Any bytes at the readers' doors: sound files, mutated; and files made from nothing."""
+"""Arbitrary bytes as input files: valid files with mutations, and files made from scratch."""
 
 import io
 import json
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 pytestmark = pytest.mark.fuzz
 
-#: The command line is slower than the library: of the runs of a profile its tests have a tenth.
+#: The command line is slower than the library, so its tests get a tenth of a profile's examples.
 tenth = settings(max_examples=max(settings.default.max_examples // 10, 10))
-#: Pieces that readers of JSON and CSV stumble over.
+#: Fragments that often break JSON and CSV readers.
 PIECES = [
     *(
         b"null",
@@ -57,7 +57,7 @@ PIECES = [
 
 @st.composite
 def mutated(draw, kinds):
-    """A sound file with a few changes: bytes changed, lost, put in, or parts copied from elsewhere."""
+    """A valid file with a few bytes changed, deleted or inserted, or parts copied from elsewhere."""
     data = bytearray(draw(st.sampled_from([seed for kind in kinds for seed in SEEDS[kind]])))
     for _ in range(draw(st.integers(0, 6))):
         at = draw(st.integers(0, len(data)))
@@ -89,7 +89,7 @@ values = st.recursive(
 
 @st.composite
 def rewritten(draw, kind):
-    """A sound file of JSON with one to three values, anywhere in it, replaced by other values."""
+    """A valid JSON file with one to three values replaced."""
     content = json.loads(draw(st.sampled_from(SEEDS[kind])))
     for _ in range(draw(st.integers(1, 3))):
         place, path = content, []
@@ -120,13 +120,13 @@ def test_keys(data):
 
 @tenth
 @given(mutated(["csv"]), st.sampled_from([".csv", ".tsv", ".txt", ""]))
-def test_tables_of_text(data, ending):
+def test_text_tables(data, ending):
     read_table(data, ending)
 
 
 @tenth
 @given(mutated(["jsonl", "json"]), st.sampled_from([".jsonl", ".json", ".ndjson", ""]))
-def test_tables_of_json(data, ending):
+def test_json_tables(data, ending):
     read_table(data, ending)
 
 
@@ -146,14 +146,14 @@ cells = st.one_of(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.sampled_from(["p,g", "g,p", "id,p,g", "p,g,p", "P,g", '"p","g"', "p,g,"]),
 )
-def test_tables_written_cell_by_cell(rows, between, end, header):
+def test_generated_csv_tables(rows, between, end, header):
     lines = [header.replace(",", between)] + [between.join(row) for row in rows]
     read_table(end.join(lines).encode("utf-8", "replace") + end.encode(), ".csv")
 
 
 @pytest.fixture(scope="module")
 def packed():
-    """A Parquet file and a packed CSV."""
+    """A Parquet file and a compressed CSV."""
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     import gzip
 
@@ -165,7 +165,7 @@ def packed():
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv.gz"])
-def test_packed_tables(packed, ending):
+def test_compressed_tables(packed, ending):
     sound = packed[ending]
     assert read_table(sound, ending)
 
@@ -173,7 +173,7 @@ def test_packed_tables(packed, ending):
     @given(
         st.lists(st.tuples(st.integers(0, len(sound) - 1), st.integers(0, 255)), max_size=4), st.integers(0, 40)
     )
-    @example([(252, 129)], 0)  # of Parquet: DuckDB failed inside itself
+    @example([(252, 129)], 0)  # on Parquet: an internal error in DuckDB
     def check(changes, lost):
         data = bytearray(sound)
         for at, byte in changes:

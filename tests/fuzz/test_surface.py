@@ -1,7 +1,7 @@
-"""The public surface, in any order: what one door says, every other door says too.
+"""The public API in any order: equivalent calls give equal results.
 
-A machine of hypothesis collects rows in batches and asks for rules, files, summaries, tables, audits, checks,
-streams and estimators in any order. After each answer its laws are checked.
+A Hypothesis state machine collects rows in batches and uses rules, files, summaries, tables, audits, checks,
+streams and estimators in any order. Each step checks its own laws.
 """
 
 import warnings
@@ -43,7 +43,7 @@ options = st.fixed_dictionaries(
 
 
 class Given(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores are its only column."""
+    """A classifier whose only feature is the score."""
 
     def fit(self, X, y):  # noqa: N803
         self.classes_ = np.array([0, 1])
@@ -54,7 +54,7 @@ class Given(ClassifierMixin, BaseEstimator):
 
 
 class Surface(RuleBasedStateMachine):
-    """Rows so far, and the last rule."""
+    """The rows so far and the last rule."""
 
     @initialize(kind=st.sampled_from(sorted(LABELS)), weighted=st.booleans(), first=rows)
     def start(self, kind, weighted, first):
@@ -83,7 +83,7 @@ class Surface(RuleBasedStateMachine):
         return self.weights if self.weighted else None
 
     def known(self):
-        """Rows of groups that the rule knows."""
+        """Indices of rows in groups the rule knows."""
         return [i for i, g in enumerate(self.groups) if g in self.rule.groups]
 
     def chosen(self):
@@ -211,7 +211,7 @@ class Surface(RuleBasedStateMachine):
             assert all(len(line) < 200 for line in repr(self.rule).splitlines())
 
 
-#: Of the runs of a profile this machine, which does up to thirty things in each, has a tenth.
+#: Each example takes up to thirty steps, so this machine gets a tenth of a profile's examples.
 Surface.TestCase.settings = settings(
     max_examples=max(settings.default.max_examples // 10, 3), stateful_step_count=30, deadline=None
 )

@@ -1,4 +1,4 @@
-"""Laws over generated samples: any groups, any ties, any weights."""
+"""Laws that hold for any sample: any groups, ties and weights."""
 
 import warnings
 
@@ -55,7 +55,7 @@ def fit(*args, **kwargs):
 
 
 @given(samples(weights=st.floats(0.01, 100)), settings_of_a_fit)
-def test_gap_on_the_fit_sample_never_exceeds_max_gap(sample, options):
+def test_gap_on_the_fit_rows_never_exceeds_max_gap(sample, options):
     scores, groups, weights = sample
     rule = fit(scores, groups, sample_weight=weights, **options)
     h = rule.probabilities(scores, groups)
@@ -67,7 +67,7 @@ def test_gap_on_the_fit_sample_never_exceeds_max_gap(sample, options):
 
 
 @given(samples(), settings_of_a_fit)
-def test_a_higher_score_of_the_same_group_never_has_a_lower_chance(sample, options):
+def test_probability_never_falls_with_the_score(sample, options):
     scores, groups, _ = sample
     h = fit(scores, groups, **options).probabilities(scores, groups)
     for group in np.unique(groups):
@@ -77,7 +77,7 @@ def test_a_higher_score_of_the_same_group_never_has_a_lower_chance(sample, optio
 
 
 @given(samples(weights=st.integers(1, 9)), widths.filter(bool), st.floats(-2, 2))
-def test_rate_equals_exact_fractions_and_falls_with_the_threshold(sample, width, foot):
+def test_rate_matches_exact_fractions_and_falls_with_the_threshold(sample, width, foot):
     scores, _, weights = sample
     points = Points.from_rows(np.zeros(len(scores), dtype=np.intp), scores, weights.astype(float))
     distribution = Summary((None,), points).distribution()
@@ -89,7 +89,7 @@ def test_rate_equals_exact_fractions_and_falls_with_the_threshold(sample, width,
 
 
 @given(samples(weights=st.integers(1, 9)), widths, st.floats(0, 1))
-def test_inverting_a_rate_gives_that_rate(sample, width, rate):
+def test_inverted_rate_gives_that_rate(sample, width, rate):
     scores, _, weights = sample
     points = Points.from_rows(np.zeros(len(scores), dtype=np.intp), scores, weights.astype(float))
     distribution = Summary((None,), points).distribution()
@@ -98,7 +98,7 @@ def test_inverting_a_rate_gives_that_rate(sample, width, rate):
     for foot in (lowest, highest):
         foot = np.clip(foot, -10, 10)
         if width > 0:
-            # One ulp of the foot is worth 1e-16/width of rate, and so are the prefix sums' last bits.
+            # One ulp of the foot changes the rate by 1e-16/width, and so do the last bits of the prefix sums.
             assert distribution.rates(foot, width)[0] == pytest.approx(rate, abs=2e-12 + 1e-13 / width)
         else:
             assert distribution.rates_above(foot)[0] <= rate + 2e-12
@@ -117,7 +117,7 @@ def test_integer_weights_equal_repeated_rows(sample, options):
 
 
 @given(samples(weights=st.floats(0.1, 10)), settings_of_a_fit, st.randoms(use_true_random=False))
-def test_reordering_rows_and_relabeling_groups_change_nothing(sample, options, random):
+def test_row_order_and_group_names_do_not_matter(sample, options, random):
     scores, groups, weights = sample
     order = random.sample(range(len(scores)), len(scores))
     names = np.array(random.sample(["x", "ä", "zebra", ""], 4))
@@ -146,7 +146,7 @@ def assert_same_summary(a, b):
 
 
 @given(samples(weights=st.floats(0.1, 10)), st.data())
-def test_merging_chunks_equals_one_pass(sample, data):
+def test_merged_chunks_equal_one_pass(sample, data):
     scores, groups, weights = sample
     cut = data.draw(st.integers(1, len(scores)))
     whole = summary_of(scores, groups, weights)
@@ -161,7 +161,7 @@ def test_merging_chunks_equals_one_pass(sample, data):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sample=samples(weights=st.floats(0.1, 10)), data=st.data())
-def test_merging_binned_chunks_equals_binning_all(sample, data, binned):
+def test_merged_bins_equal_one_pass(sample, data, binned):
     scores, groups, weights = sample
     cut = data.draw(st.integers(1, len(scores)))
     parts = [
@@ -173,7 +173,7 @@ def test_merging_binned_chunks_equals_binning_all(sample, data, binned):
     assert merged.rows.tolist() == whole.rows.tolist()
 
 
-# Here a band's edge is a group's own rate up to rounding, and the balance rests on a bin's place.
+# The edge of a band is a group's own rate up to rounding, and the balance depends on where a bin lies.
 KINK = (
     np.array([0, 0, 0, 0, 0, 0, 0.1875, 1, 0, 0, 0, 1]),
     np.array([0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0]),
@@ -185,7 +185,7 @@ KINK_OPTIONS = {"max_gap": 0.1, "ramp_width": 0, "ramp": "centered", "target_rat
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(sample=KINK, options=KINK_OPTIONS)
 @given(sample=samples(weights=st.floats(0.1, 10)), options=settings_of_a_fit)
-def test_binned_and_refined_equals_sorted(sample, options, binned, monkeypatch):
+def test_refined_bins_equal_sorted_rows(sample, options, binned, monkeypatch):
     scores, groups, weights = sample
     coarse = fit(scores, groups, sample_weight=weights, unseen_group="pooled", **options)
     with monkeypatch.context() as sorting:
@@ -209,7 +209,7 @@ def test_rules_survive_json_byte_for_byte(sample, options, policy):
 
 
 @given(samples(weights=st.floats(0.1, 10)), gaps, widths, st.sampled_from([0.5, 0.1, 0.9]))
-def test_decisions_that_already_meet_max_gap_stay(sample, max_gap, width, cutoff):
+def test_decisions_that_meet_max_gap_are_kept(sample, max_gap, width, cutoff):
     scores, groups, weights = sample
     own = (scores >= cutoff).astype(float)
     rates = selection_rates(own, np.unique(groups, return_inverse=True)[1], weights)
@@ -219,7 +219,7 @@ def test_decisions_that_already_meet_max_gap_stay(sample, max_gap, width, cutoff
 
 
 @given(samples(weights=st.floats(0.1, 10)), widths, gaps, st.floats(0, 1))
-def test_a_guess_of_the_target_changes_nothing(sample, width, max_gap, guess):
+def test_initial_target_guess_changes_nothing(sample, width, max_gap, guess):
     scores, groups, weights = sample
     summary = summary_of(scores, groups, weights)
     problem = Problem(Gap(max_gap), Optimal(), 0.5, width, 0.5)
@@ -229,7 +229,7 @@ def test_a_guess_of_the_target_changes_nothing(sample, width, max_gap, guess):
     np.testing.assert_allclose(guided.rates, plain.rates, atol=1e-9)
 
 
-def test_prefix_sums_start_anew_in_each_group():
+def test_prefix_sums_restart_in_each_group():
     distribution = ScoreDistribution(np.array([2, 3]), np.array([0.1, 0.2, 0.1, 0.2, 0.3]), np.ones(5))
     sums = distribution.prefix_sums(np.array([1.0, 2.0, 0.0, 4.0, 8.0, 16.0, 0.0]))
     np.testing.assert_array_equal(sums, [0, 1, 3, 0, 4, 12, 28])

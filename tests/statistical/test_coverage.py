@@ -1,8 +1,8 @@
-"""Certificates cover: the true gap, known from the law of the scores, is below them as often as they say.
+"""Certificates cover: the true gap stays below them as often as they state.
 
-A replicate draws fit rows from a known law, fits a rule, and computes each group's true selection rate under
-that rule from the law itself, in closed form; no second sample is drawn. The quick form runs always, the full
-grid with ``-m slow``.
+A replicate draws fit rows from a known distribution, fits a rule, and computes each group's true selection rate
+under that rule in closed form, without a second sample. The quick cases always run, the full grid with
+``-m slow``.
 """
 
 import itertools
@@ -15,11 +15,11 @@ from scipy import stats
 from samples import quiet_fit
 
 NOMINAL = 0.95
-#: What approximate certificates are known to reach (design: 0.941–0.972).
+#: Coverage that approximate certificates are known to reach (0.941 to 0.972 in simulations).
 APPROXIMATE = 0.94
 
 
-# Laws of the scores -------------------------------------------------------------------------------
+# Score distributions ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class BetaLaw:
         return (self._excess(foot) - self._excess(foot + width)) / width
 
     def true_rate(self, ramp, weight):
-        """E[w h] / E[w] for w = constant + slope · x, by the size-biased law."""
+        """E[w h] / E[w] for w = constant + slope · x, using the size-biased distribution."""
         constant, slope = weight
         foot, width = ramp.foot, ramp.width
         biased = BetaLaw(self.a + 1, self.b)
@@ -57,7 +57,7 @@ class BetaLaw:
 
 @dataclass(frozen=True)
 class TiedLaw:
-    """Scores on eleven values only."""
+    """Scores on eleven values."""
 
     a: float
     b: float
@@ -90,7 +90,7 @@ SHARES = {2: (0.7, 0.3), 3: (0.5, 0.3, 0.2), 8: (0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0
 
 @dataclass(frozen=True)
 class Case:
-    """One way to fit."""
+    """Settings of one simulation."""
 
     law: str = "continuous"
     n: int = 2_000
@@ -107,7 +107,7 @@ class Case:
 
     @property
     def is_uniform(self):
-        """Whether certificates of all replicates are nearly the same."""
+        """Whether all replicates have nearly the same certificate."""
         if self.max_gap > 0 or (self.law == "tied" and self.ramp_width == 0):
             return False
         return not isinstance(self.target, str) or (self.law == "continuous" and self.target != "accuracy")
@@ -118,7 +118,7 @@ class Case:
 
 
 def simulate(case, replicates, seed=0):
-    """True gaps of fitted rules, and the certificate (beta, smallest proven) of each."""
+    """True gaps of fitted rules, with the estimated and proven limit of each."""
     rng = np.random.default_rng(seed)
     sizes = [round(share * case.n) for share in SHARES[case.n_groups]]
     laws = [LAWS[case.law](k) for k in range(case.n_groups)]
@@ -141,7 +141,7 @@ def simulate(case, replicates, seed=0):
         rates = [law.true_rate(ramp, case.weight) for law, ramp in zip(laws, rule.ramps, strict=True)]
         gap = max(rates) - min(rates)
         if case.is_uniform and first is not None and gap < 0.6 * first[0]:
-            # Certificates are slow to compute, and a gap so far below all of them is covered.
+            # Certificates are slow to compute, and a gap this far below all of them is covered.
             gaps.append(gap)
             certified.append(first[0])
             proven.append(first[1])
@@ -160,11 +160,11 @@ def simulate(case, replicates, seed=0):
 
 
 def fewest_covered(replicates, probability, chance=1e-6):
-    """So few would be covered with that chance only; there are a few dozen cases."""
+    """Coverage below this has a probability of less than `chance`, small because there are dozens of cases."""
     return stats.binom.ppf(chance, replicates, probability) / replicates
 
 
-# Quick ---------------------------------------------------------------------------------------------
+# Quick cases ---------------------------------------------------------------------------------------
 
 QUICK = [
     Case(),
@@ -203,19 +203,19 @@ def test_certificates_cover_the_true_gap(case):
     [Case(), Case(n=300, n_groups=3), Case(n=5_000, n_groups=8, target=0.1), Case(law="concentrated", n=1_000)],
     ids=name,
 )
-def test_the_exact_beta_is_the_observed_95th_percentile(case):
+def test_exact_limit_is_the_observed_95th_percentile(case):
     gaps, certified, _ = simulate(case, 800, seed=1)
     assert case.is_exact
     assert np.quantile(gaps, 0.95) == pytest.approx(certified[0], rel=0.15)
 
 
 @pytest.mark.parametrize("case", [Case(law="tied", n=1_000), Case(law="tied", n=20_000)], ids=name)
-def test_beta_with_ties_is_not_more_than_twice_the_observed_95th_percentile(case):
+def test_limit_with_ties_is_at_most_twice_the_observed_95th_percentile(case):
     gaps, certified, _ = simulate(case, 100, seed=2)
     assert np.median(certified) <= 2 * np.quantile(gaps, 0.95)
 
 
-# The grid ------------------------------------------------------------------------------------------
+# Full grid -----------------------------------------------------------------------------------------
 
 SETTINGS = [
     {},
@@ -241,7 +241,7 @@ GRID = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", GRID, ids=name)
-def test_certificates_cover_the_true_gap_on_the_whole_grid(case):
+def test_certificates_cover_the_true_gap_on_the_full_grid(case):
     gaps, certified, proven = simulate(case, 1_000 if case.is_uniform else 400, seed=3)
     assert 0.93 <= np.mean(gaps <= certified) <= 1
     if case.weight[1] == 0:

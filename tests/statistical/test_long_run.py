@@ -1,7 +1,7 @@
-"""What is promised of chance, counted often enough to see it: run by `make nightly`.
+"""Statements about probabilities, tested with large samples; run by `make nightly`.
 
-Seeds and keys are fixed, so that a run repeats. `ALARM` is the chance with which a sound library would fail one
-comparison with other seeds; the hundred or so of this file together stay at about one in ten thousand.
+Seeds and keys are fixed, so runs repeat. `ALARM` is the probability that a correct library fails one
+comparison under other seeds; for the hundred or so comparisons here, it is about one in ten thousand in total.
 """
 
 import functools
@@ -16,10 +16,10 @@ from samples import quiet_fit
 
 pytestmark = pytest.mark.nightly
 
-#: The chance of a false alarm of one comparison.
+#: Probability of a false alarm in one comparison.
 ALARM = 1e-6
 IDS = 10_000_000
-#: Keys that have nothing in common, and one that differs from the first in its last digit.
+#: Unrelated keys, and one that differs from the first in its last digit.
 KEYS = (
     "0123456789abcdef" * 4,
     "0123456789abcdef" * 3 + "0123456789abcdee",
@@ -29,13 +29,13 @@ KEYS = (
 
 @functools.cache
 def drawn(key):
-    """Draws of the ids 0 … 10⁷ − 1, a million at a time."""
+    """Draws for the ids 0 … 10⁷ − 1, a million at a time."""
     parts = [fairramp.draws(range(i, i + 1_000_000), key) for i in range(0, IDS, 1_000_000)]
     return np.concatenate(parts)
 
 
 def assert_uniform(counts):
-    """Pearson's chi-square of cells that are equally likely."""
+    """Pearson's chi-square test for equally likely cells."""
     counts = np.asarray(counts).ravel()
     expected = counts.sum() / len(counts)
     assert expected >= 100
@@ -47,12 +47,12 @@ def assert_uniform(counts):
 
 
 def grid(a, b, cells=64):
-    """How often a is in the one and b in the other part of [0, 1)."""
+    """Joint counts of a and b in equal cells of [0, 1)."""
     return np.bincount((a * cells).astype(np.intp) * cells + (b * cells).astype(np.intp), minlength=cells**2)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_draws_of_ten_million_ids_are_uniform(key):
+def test_draws_for_ten_million_ids_are_uniform(key):
     u = drawn(key)
     assert u.min() >= 0
     assert u.max() < 1
@@ -66,12 +66,12 @@ def test_every_hexadecimal_digit_of_a_draw_is_uniform(digit):
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (0, 2), (1, 2)])
-def test_draws_of_two_keys_are_independent(first, second):
+def test_draws_with_two_keys_are_independent(first, second):
     assert_uniform(grid(drawn(KEYS[first]), drawn(KEYS[second])))
 
 
 @pytest.mark.parametrize("apart", [1, 2, 10, 1000, 65_536])
-def test_draws_of_neighboring_ids_are_independent(apart):
+def test_draws_for_neighboring_ids_are_independent(apart):
     u = drawn(KEYS[0])
     blocks = u[: len(u) // (2 * apart) * 2 * apart].reshape(-1, 2, apart)  # pairs that share no id
     assert_uniform(grid(blocks[:, 0].ravel(), blocks[:, 1].ravel()))
@@ -82,7 +82,7 @@ def test_draws_of_neighboring_ids_are_independent(apart):
 
 
 @pytest.mark.parametrize("form", ["A{:08d}", "{:x}", "user-{}@example.org", "{}\u00e4"])
-def test_draws_of_ids_that_are_text_are_uniform(form):
+def test_draws_for_text_ids_are_uniform(form):
     ids = [form.format(i) for i in range(1_000_000)]
     u = fairramp.draws(ids, KEYS[0])
     assert_uniform(np.bincount((u * 1000).astype(np.intp), minlength=1000))
@@ -90,7 +90,7 @@ def test_draws_of_ids_that_are_text_are_uniform(form):
 
 
 @pytest.mark.parametrize("chance", [0.001, 0.1, 0.5, 0.9, 0.999])
-def test_as_many_decisions_are_yes_as_their_chance_says(chance):
+def test_share_selected_matches_the_probability(chance):
     rule = fairramp.Rule(groups=("a",), ramps=(fairramp.Ramp(0.0, 1.0),))
     n = 1_000_000
     for key in KEYS:
@@ -100,7 +100,7 @@ def test_as_many_decisions_are_yes_as_their_chance_says(chance):
         assert p > ALARM
 
 
-# The gap on fresh rows ----------------------------------------------------------------------------
+# The gap on new rows ------------------------------------------------------------------------------
 
 LAWS = (BetaLaw(1.5, 2.5), BetaLaw(2.1, 2.5))
 SHARES = (0.7, 0.3)
@@ -111,7 +111,7 @@ REPLICATES = 400
 
 @functools.cache
 def gaps(ramp_width):
-    """Gaps of fitted rules in the population and on as many fresh rows, each of shape (sizes, replicates)."""
+    """Gaps of fitted rules in the population and on equally many new rows, each of shape (sizes, replicates)."""
     rng = np.random.default_rng(0)
     true, fresh = np.empty((2, len(SIZES), REPLICATES))
     for i, n in enumerate(SIZES):
@@ -131,9 +131,9 @@ def gaps(ramp_width):
 
 @pytest.mark.parametrize("ramp_width", [0.0, 0.01])
 @pytest.mark.parametrize("where", ["population", "fresh rows"])
-def test_the_gap_shrinks_with_the_root_of_the_rows(ramp_width, where):
+def test_gap_shrinks_with_the_square_root_of_the_rows(ramp_width, where):
     found = gaps(ramp_width)[where == "fresh rows"].mean(axis=1)
-    # A gap is |N(0, σ²)|, whose mean has a relative error of √(π/2 − 1)/√R; that of the slope follows.
+    # A gap is |N(0, σ²)|, whose mean has a relative error of √(π/2 − 1)/√R; the error of the slope follows.
     x = np.log(SIZES) - np.mean(np.log(SIZES))
     error = np.sqrt((np.pi / 2 - 1) / REPLICATES) / np.sqrt(x @ x)
     slope = float(x @ np.log(found) / (x @ x))
@@ -142,9 +142,9 @@ def test_the_gap_shrinks_with_the_root_of_the_rows(ramp_width, where):
 
 
 @pytest.mark.parametrize("where", ["population", "fresh rows"])
-def test_the_gap_is_as_large_as_theory_says(where):
+def test_gap_size_matches_theory(where):
     found = gaps(0.0)[where == "fresh rows"].mean(axis=1)
-    fresh = 2 if where == "fresh rows" else 1  # the fit rows' chance, and that of the fresh rows
+    fresh = 2 if where == "fresh rows" else 1  # variance from the fit rows, and again from the new rows
     sigma = np.sqrt(fresh * RATE * (1 - RATE) * sum(1 / (share * np.array(SIZES)) for share in SHARES))
     ratio = found / (sigma * np.sqrt(2 / np.pi))
     error = np.sqrt((np.pi / 2 - 1) / REPLICATES)
@@ -169,13 +169,13 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
-def test_certificates_cover_as_often_as_they_say(case):
+def test_certificates_cover_as_often_as_stated(case):
     replicates = 4_000 if case.is_uniform else 600
     found, certified, proven = simulate(case, replicates, seed=4)
     coverage = float(np.mean(found <= certified))
     print(f"{replicates} replicates: covered {coverage:.4f}")
     assert coverage >= fewest_covered(replicates, NOMINAL if case.is_exact else APPROXIMATE, ALARM)
-    if case.is_exact and case.n >= 2_000:  # in small groups one row more or less errs on the safe side
+    if case.is_exact and case.n >= 2_000:  # in small groups, rounding to a row errs on the safe side
         assert coverage <= stats.binom.isf(ALARM, replicates, NOMINAL) / replicates
     if case.weight[1] == 0:
         assert np.mean(found <= proven) >= fewest_covered(replicates, NOMINAL, ALARM)

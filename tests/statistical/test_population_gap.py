@@ -1,4 +1,4 @@
-"""`confidence=0.95`: the population keeps `max_gap` about as often as it says. All of Adult is the population."""
+"""With `confidence=0.95` the population, all of Adult, meets `max_gap` about as often as stated."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ ADULT = fairramp.datasets.load_adult_scores()
 
 
 def population_gaps(groups, size, max_gap, replicates, seed, **options):
-    """Gaps and accuracies in the population of rules fitted to samples of it, drawn with replacement."""
+    """Population gaps and mean accuracy of rules fitted to samples drawn with replacement."""
     rng, names = np.random.default_rng(seed), np.unique(groups)
     gaps, accuracies = [], []
     for _ in range(replicates):
@@ -27,7 +27,7 @@ def population_gaps(groups, size, max_gap, replicates, seed, **options):
 @pytest.mark.parametrize(
     ("name", "size", "max_gap"), [("sex", 3_000, 0.05), ("race", 20_000, 0.15)], ids=["sex", "race"]
 )
-def test_the_population_keeps_the_gap_with_confidence(name, size, max_gap):
+def test_population_meets_the_limit_with_confidence(name, size, max_gap):
     groups, replicates = getattr(ADULT, name), 300
     plain, accuracy = population_gaps(groups, size, max_gap, replicates, seed=1)
     sure, price = population_gaps(groups, size, max_gap, replicates, seed=1, confidence=0.95)
@@ -36,9 +36,9 @@ def test_the_population_keeps_the_gap_with_confidence(name, size, max_gap):
         f"confidence, {np.mean(plain <= max_gap):.3f} without; accuracy {price:.4f} instead of {accuracy:.4f}"
     )
     assert np.mean(sure <= max_gap) >= 0.93
-    assert np.mean(plain <= max_gap) < 0.8  # or the study says nothing
+    assert np.mean(plain <= max_gap) < 0.8  # otherwise the study shows nothing
 
 
-def test_a_few_samples_keep_the_gap_with_confidence():
+def test_few_samples_meet_the_limit_with_confidence():
     sure, _ = population_gaps(ADULT.sex, 3_000, 0.05, 12, seed=2, confidence=0.95)
-    assert np.mean(sure <= 0.05) >= 0.75  # 3 of 12 failures at 95% each: less than one in 500
+    assert np.mean(sure <= 0.05) >= 0.75  # 4 or more failures in 12 at 5% each: about one run in 450

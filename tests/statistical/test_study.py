@@ -1,4 +1,4 @@
-"""The coverage study: cells of every kind, a dozen quickly and all of them by `make nightly`."""
+"""The coverage study: a dozen cells of every kind always, all of them with `make nightly`."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from scripts import coverage_study as study
 from scripts.coverage_study import Cell
 
 CELLS = study.cells()
-#: Cells of every kind that are quickly simulated.
+#: Cells of every kind that are quick to simulate.
 SMALL = [i for i, cell in enumerate(CELLS) if sum(cell.sizes) <= 1_500 and len(cell.sizes) <= 6]
 QUICK = SMALL[:: len(SMALL) // 12][:12]
 
@@ -27,7 +27,7 @@ QUICK = SMALL[:: len(SMALL) // 12][:12]
 )
 @pytest.mark.parametrize(("mu", "sigma"), [(-1.0, 1.2), (-4.0, 0.5), (2.0, 2.5)])
 @pytest.mark.parametrize("heavier", [1.0, 5.0])
-def test_true_rates_are_those_of_the_law(foot, width, mu, sigma, heavier):
+def test_true_rates_match_numerical_integration(foot, width, mu, sigma, heavier):
     def chance(z):
         x = expit(mu + sigma * z)
         return float(x > foot) if width == 0 else float(np.clip((x - foot) / width, 0, 1))
@@ -35,7 +35,7 @@ def test_true_rates_are_those_of_the_law(foot, width, mu, sigma, heavier):
     def weight(z):
         return heavier if mu + sigma * z >= 0 else 1.0
 
-    # Over the law of the scores, not over thresholds; kinks and jumps are named.
+    # Integrate over scores, splitting at kinks and jumps.
     kinks = [(math.log(t / (1 - t)) - mu) / sigma for t in (foot, 0.5, foot + width) if 0 < t < 1]
     ends = [-12.0, *sorted(z for z in kinks if -12 < z < 12), 12.0]
     selected, everybody = (
@@ -49,7 +49,7 @@ def test_true_rates_are_those_of_the_law(foot, width, mu, sigma, heavier):
     assert found == pytest.approx(selected / everybody, abs=1e-8)
 
 
-def test_cells_are_what_they_say():
+def test_cells_cover_the_stated_ranges():
     assert len(CELLS) == len(set(CELLS)) > study.DRAWN
     drawn = study.drawn_cells()
     assert {cell.weights for cell in drawn} == set(study.WEIGHTS)
@@ -63,7 +63,7 @@ def test_cells_are_what_they_say():
     ):
         assert low <= min(values) <= 1.1 * low + 1e-9
         assert 0.9 * high <= max(values) <= high
-    # The middle group's own rate, and its base rate.
+    # The middle group's selection rate, and its base rate.
     assert stats.norm.cdf(Cell((50,) * 3, 0.2, "optimal").middles[1] / 1.2) == pytest.approx(0.2)
     middle = Cell((50,) * 3, 0.2, "base_rate").middles[1]
     mean = integrate.quad(lambda z: expit(middle + 1.2 * z) * stats.norm.pdf(z), -12, 12)[0]
@@ -71,7 +71,7 @@ def test_cells_are_what_they_say():
 
 
 def test_limits_that_are_too_short_fail(monkeypatch):
-    # In the exact case the limit is the gap's quantile at 95%: at 60% of it the study must raise an alarm.
+    # In the exact case the limit is the 95% quantile of the gap, so the study must fail at 60% of it.
     cell = Cell((300, 300), 0.2)
     assert study.failures(cell, study.run_cell(cell, 150, 0)) == []
     real = study.limits
@@ -82,7 +82,7 @@ def test_limits_that_are_too_short_fail(monkeypatch):
     assert study.failures(replace(cell, rate=0.01), study.run_cell(cell, 20, 0)) == []
 
 
-# What it finds ------------------------------------------------------------------------------------
+# Results ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("i", QUICK)
@@ -91,7 +91,7 @@ def test_limits_hold_in_a_dozen_cells(i):
     assert study.failures(CELLS[i], found) == [], (CELLS[i], found)
 
 
-def test_the_page_shows_a_run_of_these_cells_in_which_every_limit_held():
+def test_page_shows_a_run_in_which_every_limit_held():
     stored = page.load(CELLS)
     assert page.PAGE.read_text(encoding="utf-8") == page.page_text(CELLS, stored)
     assert [c for c, r in zip(CELLS, stored, strict=True) if study.failures(c, r)] == []

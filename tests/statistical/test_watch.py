@@ -1,7 +1,7 @@
-"""Monitors and checks, counted often: false alarms, and what is found; run by `make nightly`.
+"""False alarms and power of monitors and checks; run by `make nightly`.
 
-Counts are drawn from their law. A fit leaves each group's true rate at a Beta draw around the common one, as the
-rank of its threshold says.
+Counts are drawn from their distribution. After a fit, each group's true rate is a Beta draw around the common
+rate, with parameters given by the rank of its threshold.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from samples import quiet_fit
 
 pytestmark = pytest.mark.nightly
 
-#: Of one comparison of this file with what is claimed, for a library that keeps it.
+#: Probability that a correct library fails one comparison in this file.
 ERROR = 1e-6
 STREAMS, LOOKS = 2000, 200
 
 
 def fitted(rows, rate):
-    """The estimated limit of groups that all have this rate on so many fit rows, and the ranks of thresholds."""
+    """Estimated limit for groups with this rate on this many fit rows, and the ranks of the thresholds."""
     n, m = np.array(rows, dtype=float), np.ceil(rate * np.array(rows) - 1e-9)
     no = np.zeros(len(n))
     sample = FitSample(n, np.full(len(n), rate), m, no.astype(bool), no, 0.0, inexact=("the ramp",))
@@ -29,7 +29,7 @@ def fitted(rows, rate):
 
 
 def first_alarms(rng, rates, each, looks, *, limit, center):
-    """The look at which each stream raises the alarm; 0 for never."""
+    """Look at which each stream raises the alarm; 0 for never."""
     n, k = rates.shape
     found = np.zeros(n, dtype=int)
     selected, every = np.zeros((n, k)), [(np.arange(k), limit)]
@@ -43,13 +43,13 @@ def first_alarms(rng, rates, each, looks, *, limit, center):
 
 @pytest.mark.parametrize("shares", [(50, 50), (90, 10), (40, 30, 20, 8, 2)])
 @pytest.mark.parametrize("case", ["no drift", "gap at its limit"])
-def test_at_most_one_stream_in_twenty_ever_raises_a_false_alarm(shares, case):
+def test_at_most_one_stream_in_twenty_raises_a_false_alarm(shares, case):
     rng, rate = np.random.default_rng(0), 0.3
     limit, m = fitted([20 * share for share in shares], rate)
     if case == "no drift":
         n = np.array(shares) * 20
         rates = rng.beta(m, n + 1 - m, (STREAMS, len(shares)))
-        rates = rates[np.ptp(rates, axis=1) <= limit]  # the alarm is false while the gap is within the limit
+        rates = rates[np.ptp(rates, axis=1) <= limit]  # an alarm is false while the gap is within the limit
     else:
         rates = np.tile(np.r_[[rate] * (len(shares) - 1), rate + limit], (STREAMS, 1))
     found = first_alarms(rng, rates, np.array(shares), LOOKS, limit=limit, center=rate)
@@ -59,7 +59,7 @@ def test_at_most_one_stream_in_twenty_ever_raises_a_false_alarm(shares, case):
 
 
 def found_at_once(rng, rates, shares, total, limit):
-    """Share of fixed samples in which Newcombe's lower limit is above the estimated limit, as in `Rule.check`."""
+    """Share of fixed samples in which Newcombe's lower limit exceeds the estimated limit, as in `Rule.check`."""
     n = np.maximum(np.round(np.array(shares) * total), 1).astype(int)
     draws = rng.binomial(n, rates) / n
     return np.mean([gap_interval(draw, n.astype(float), 0.95)[0] > limit for draw in draws])
@@ -68,13 +68,13 @@ def found_at_once(rng, rates, shares, total, limit):
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 @pytest.mark.parametrize("drift", [-0.15, 0.1, 0.15, 0.2])
 @pytest.mark.parametrize("rows", [(1000, 1000), (1800, 200)])
-def test_the_median_delay_is_at_most_half_more_than_a_fixed_sample_needs(rows, drift, rate):
+def test_median_delay_is_at_most_1_5_times_a_fixed_sample(rows, drift, rate):
     rng, shares = np.random.default_rng(1), np.array(rows) / sum(rows)
     limit, m = fitted(rows, rate)
     rates = rng.beta(m, np.array(rows) + 1 - m, (400, 2))
     rates[:, 1] = np.clip(rates[:, 1] + drift, 0, 1)
     low, high = 50.0, 200_000.0
-    for _ in range(14):  # of ten such fits one or more may hide the drift for good
+    for _ in range(14):  # up to one fit in ten may hide the drift for good
         middle = float(np.sqrt(low * high))
         enough = found_at_once(rng, rates, shares, middle, limit) >= 0.9
         low, high = (low, middle) if enough else (middle, high)
@@ -90,13 +90,13 @@ def test_the_median_delay_is_at_most_half_more_than_a_fixed_sample_needs(rows, d
 
 
 def rows_of(rng, sizes, rule=None, k=None, rate=None):
-    """Uniform scores; group k selected at a rate of its own."""
+    """Uniform scores, with group k selected at `rate`."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     scores = rng.random(len(groups))
     if k is not None:
         threshold, mine = rule.thresholds[k], groups == k
         yes = rng.random(sizes[k]) < rate
-        scores[mine] = np.where(yes, min(threshold + 0.02, 1), max(threshold - 0.02, 0))  # beside the ramp
+        scores[mine] = np.where(yes, min(threshold + 0.02, 1), max(threshold - 0.02, 0))  # outside the ramp
     return scores, groups
 
 
@@ -105,8 +105,8 @@ CHECKED = [(1000, 1000), (1800, 200), (200, 200), (10_000, 1000), (1000,) * 5, (
 
 @pytest.mark.parametrize("rate", [0.2, 0.5])
 @pytest.mark.parametrize("sizes", CHECKED)
-def test_a_check_is_wrong_as_rarely_and_finds_as_often_as_it_says(sizes, rate):
-    """Fits and new rows of one size; then the smallest group drifts to the rates that are said to be found."""
+def test_check_has_the_stated_false_alarm_rate_and_power(sizes, rate):
+    """Fit and check equally many rows, then let the smallest group drift to the rates said to be detectable."""
     rng, n, smallest = np.random.default_rng(2), 400, int(np.argmin(sizes))
     alarms, found = 0, {"found_below": 0, "found_above": 0}
     for _ in range(n):

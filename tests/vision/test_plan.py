@@ -1,4 +1,4 @@
-"""The plan, the store and the aggregation: nothing here needs torch."""
+"""The plan, the store and the aggregation, which need no torch."""
 
 import itertools
 import math
@@ -23,10 +23,10 @@ from fairramp.errors import FairrampError
 RUN = plan.Run("head", "EfficientNet-Lite0", "celeba6000", "Young", 0.5, 3)
 
 
-# The plan.
+# The plan
 
 
-def test_the_paper_has_768_heads():
+def test_paper_has_768_heads():
     runs = [run for run in plan.paper() if run.backbone in {b.name for b in PAPER}]
     assert len(runs) == len(set(runs)) == 768
     assert {run.fraction for run in runs} == {0.1, 0.2, 0.5, 1.0}
@@ -34,7 +34,7 @@ def test_the_paper_has_768_heads():
     assert len({run.backbone for run in runs}) == 16
 
 
-def test_the_whole_plan_is_printed_without_torch():
+def test_plan_prints_without_torch():
     code = (
         "import sys; sys.argv = ['x', 'plan', '--plan', 'paper']; from reproduction.vision.__main__ import main; "
         "main(); assert not {'torch', 'keras', 'PIL', 'timm'} & set(sys.modules)"
@@ -54,7 +54,7 @@ def test_every_run_names_a_known_network_and_task():
     assert len(plan.subset(10)) == 7 * 7 * 4 * 10 - 7 * 4 * (10 - plan.SMALL_SEEDS)
 
 
-def test_the_registry_is_the_papers():
+def test_registry_matches_the_paper():
     assert [b.name for b in PAPER[:4]] == ["S-R50x1/1", "M-R50x1/1", "L-R50x1/1", "S-R50x3/1"]
     assert sum(b.pretraining == ILSVRC for b in PAPER) == 8
     assert {b.name for b in PAPER if b.weights == NEVER} == {
@@ -65,7 +65,7 @@ def test_the_registry_is_the_papers():
     assert len(REGISTRY) == 16 + 3 + 4 + 6 + 1
 
 
-def test_what_was_never_published_says_so(tmp_path):
+def test_unpublished_weights_raise_and_say_so(tmp_path):
     with pytest.raises(
         backbones.UnavailableError, match=r"never published, and there is no file BiT-L-R50x1\.npz"
     ):
@@ -78,7 +78,7 @@ def test_what_was_never_published_says_so(tmp_path):
         backbones.load(REGISTRY["MobileNetV2"])
 
 
-# The store.
+# The store
 
 
 def result(accuracy=0.8, gap=0.01, **others):
@@ -105,7 +105,7 @@ RUNS = [
 ]
 
 
-def test_runs_come_back_as_they_were(tmp_path):
+def test_runs_survive_storage(tmp_path):
     store = filled(tmp_path / "results.jsonl", RUNS, [result(i / 20) for i in range(14)])
     entries = store.entries()
     assert [entry.run for entry in entries] == RUNS
@@ -113,7 +113,7 @@ def test_runs_come_back_as_they_were(tmp_path):
     assert store.keys() == {FULL.key(run) for run in RUNS}
 
 
-def test_a_line_that_was_cut_off_anywhere_is_computed_again(tmp_path):
+def test_truncated_last_line_is_computed_again(tmp_path):
     path = tmp_path / "results.jsonl"
     store = filled(path, RUNS[:3], [result()] * 3)
     whole = path.read_bytes()
@@ -125,7 +125,7 @@ def test_a_line_that_was_cut_off_anywhere_is_computed_again(tmp_path):
     assert path.read_bytes() == whole
 
 
-def test_damage_elsewhere_is_named_by_its_line(tmp_path):
+def test_damaged_line_raises_and_is_numbered(tmp_path):
     path = tmp_path / "results.jsonl"
     store = filled(path, RUNS[:3], [result()] * 3)
     lines = path.read_text().splitlines(keepends=True)
@@ -140,14 +140,14 @@ def test_damage_elsewhere_is_named_by_its_line(tmp_path):
             store.entries()
 
 
-def test_other_settings_do_not_count(tmp_path):
+def test_runs_with_other_settings_do_not_count(tmp_path):
     store = filled(tmp_path / "results.jsonl", RUNS, [result()] * 14)
     assert len(aggregate.Table(store, FULL, ("celeba6000",)).results) == 14
     assert not aggregate.Table(store, replace(FULL, views=4), ("celeba6000",))
     assert not aggregate.Table(store, FULL, ("coco",))
 
 
-def test_the_key_depends_on_what_the_protocol_uses():
+def test_key_depends_on_what_the_protocol_uses():
     whole = plan.Run("whole", "MN/S", "celeba", "Attractive", 1.0, 0)
     small = plan.Run("whole", "Small/S", "celeba6000", "Attractive", 1.0, 0)
     other = replace(quick_settings(), views=4)
@@ -156,7 +156,7 @@ def test_the_key_depends_on_what_the_protocol_uses():
     assert FULL.key(whole) == other.key(whole)
 
 
-# Aggregation.
+# Aggregation
 
 
 def test_soft_ranks_do_not_depend_on_the_scale_of_a_task():
@@ -169,20 +169,20 @@ def test_soft_ranks_do_not_depend_on_the_scale_of_a_task():
         assert 0 <= found[name] <= 1
 
 
-def test_a_network_that_is_best_everywhere_has_rank_0_and_1():
+def test_best_network_has_rank_0_and_1():
     errors = {"good": {"x": 0.1, "y": 0.2}, "bad": {"x": 0.3, "y": 0.4}, "worse": {"x": 0.5, "y": 0.6}}
     assert aggregate.soft_ranks(errors) == {"good": 0.0, "bad": 0.5, "worse": 1.0}
     assert aggregate.average_ranks(errors) == {"good": 1.0, "bad": 2.0, "worse": 3.0}
 
 
-def test_only_tasks_that_all_have_count_and_equal_errors_are_no_contest():
+def test_only_shared_tasks_count_and_ties_are_neutral():
     errors = {"a": {"x": 0.1, "y": 0.9, "only": 0.0}, "b": {"x": 0.1, "y": 0.1}}
     assert aggregate.soft_ranks(errors) == {"a": 0.5, "b": 0.0}
     assert aggregate.average_ranks(errors) == {"a": 1.75, "b": 1.25}
 
 
-def test_the_expected_gap_is_that_of_simulated_hard_decisions():
-    # An independent oracle: scores are uniform, a threshold is fitted to a rate on each group's fit rows.
+def test_expected_gap_matches_simulated_hard_decisions():
+    # Independent check: uniform scores, with a threshold fitted to a rate on each group's fit rows.
     rng = np.random.default_rng(1)
     rate, fit, test = 0.3, {"A": 150, "B": 90}, {"A": 120, "B": 100}
     gaps = []
@@ -195,7 +195,7 @@ def test_the_expected_gap_is_that_of_simulated_hard_decisions():
     assert np.mean(gaps) == pytest.approx(aggregate.expected_gap(rate, fit, test), rel=0.04)
 
 
-def test_an_interval_is_wider_than_that_of_independent_seeds():
+def test_interval_is_wider_than_for_independent_seeds():
     values = [0.1, 0.3, 0.2, 0.4]
     found = aggregate.interval(values, 1 / 6)
     deviation = np.std(values, ddof=1)
@@ -223,11 +223,11 @@ def test_differences_are_paired_by_task_fraction_and_seed(tmp_path):
 @pytest.mark.parametrize(
     ("ends", "verdict"), [((0.1, 0.3), "holds"), ((-0.3, -0.1), "does not hold"), ((-0.1, 0.3), "cannot be told")]
 )
-def test_a_claim_holds_if_its_interval_lies_above_nothing(ends, verdict):
+def test_claim_holds_if_its_interval_is_above_0(ends, verdict):
     assert claims.verdict(aggregate.Interval(sum(ends) / 2, *ends, 5)) == verdict
 
 
-def test_a_gap_beyond_chance_does_not_hold(tmp_path):
+def test_gap_larger_than_chance_fails(tmp_path):
     chance = aggregate.expected_gap(0.4, {"Female": 60, "Male": 40}, {"Female": 60, "Male": 40})
     for factor, verdict in ((1.2, claims.HOLDS), (1.3, claims.FAILS)):
         results = [result(gap=factor * chance)] * 14
@@ -235,7 +235,7 @@ def test_a_gap_beyond_chance_does_not_hold(tmp_path):
         assert claims.gap_claim(table, "gap")[0].verdict == verdict
 
 
-def test_a_method_that_failed_is_left_out_of_its_means(tmp_path):
+def test_failed_method_is_left_out_of_its_means(tmp_path):
     results = [result(0.8) for _ in RUNS]
     results[0]["methods"]["shift"] = {"failed": "no positive label"}
     results[1]["methods"]["shift"]["accuracy"] = 0.2
@@ -245,7 +245,7 @@ def test_a_method_that_failed_is_left_out_of_its_means(tmp_path):
     assert table.mean(aggregate.accuracy_of("shift"), seed=0).value == pytest.approx((0.2 + 5 * 0.8) / 6)
 
 
-def test_the_page_is_written_from_a_store_and_says_what_it_must(tmp_path):
+def test_page_is_written_from_a_store_with_its_disclosures(tmp_path):
     rng = np.random.default_rng(0)
     runs = [run for run in plan.subset(2) if run.fraction in (0.1, 1.0)]
     densities = {
@@ -270,10 +270,10 @@ def test_the_page_is_written_from_a_store_and_says_what_it_must(tmp_path):
         page.write(Store(tmp_path / "none.jsonl"), tmp_path)
 
 
-# The head.
+# The head
 
 
-def test_a_head_finds_the_direction_that_logistic_regression_finds():
+def test_head_matches_logistic_regression():
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(2000, 5)) * [1, 5, 0.2, 1e-9, 3] + [0, 9, 1, 1e-8, 0]).astype(np.float32)
     z = (x - x.mean(0)) / x.std(0)
@@ -292,7 +292,7 @@ def test_heads_repeat_and_use_every_view():
     first, again = (train_head(views, label, 0, short) for _ in range(2))
     np.testing.assert_array_equal(first.weights, again.weights)
     assert (train_head(views, label, 1, short).weights != first.weights).any()
-    views[2][:, 0] += label  # a signal that one view alone shows
+    views[2][:, 0] += label  # a signal in only one view
     assert (train_head(views, label, 0, short).weights != first.weights).any()
 
 
@@ -303,17 +303,17 @@ def test_constant_features_are_harmless():
     assert (np.diff(head.scores(views[0])) >= 0).all()
 
 
-# The quick run.
+# The quick run
 
 
-def test_the_quick_run_is_a_part_of_the_full_one():
+def test_quick_run_is_part_of_the_full_one():
     runs = quick_runs()
     assert set(runs) <= set(plan.subset(10))
     assert {run.network.library for run in runs} == {"lite", "small"}
     assert len({b.name for b in LITE} & {run.backbone for run in runs}) == 2
 
 
-def test_the_quick_run_without_images_skips_by_name(tmp_path):
+def test_quick_run_without_images_skips_by_name(tmp_path):
     root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "-m", "reproduction.vision", "quick", "--subset", str(tmp_path / "nowhere")]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Both protocols, end to end, on tiny datasets in the official formats, with networks of random weights."""
+"""Both protocols end to end on tiny datasets in the official formats, with randomly initialized networks."""
 
 import re
 from dataclasses import replace
@@ -19,7 +19,7 @@ from reproduction.vision.store import Store
 
 pytestmark = [
     pytest.mark.vision,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of Keras and torch among themselves
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # from Keras and torch
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
 
@@ -30,19 +30,19 @@ SETTINGS = Settings(
     training=Training(pixels=32, patience=1, most_epochs=2),
     small=Training(pixels=32, patience=2, most_epochs=6),
 )
-#: MobileNetV2's size, and random weights.
+#: MobileNetV2 with random weights.
 MOBILE = replace(REGISTRY["MobileNetV2"], name="MobileNetV2/random", pretraining=backbones.NOTHING, file=None)
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch):
-    """The processes of a run start afresh and do not see this: they need the name only for whole networks."""
+    """New processes do not see this, but they need the name only for whole networks."""
     monkeypatch.setitem(REGISTRY, MOBILE.name, MOBILE)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """CelebA and COCO: what is Attractive, and what shows a car, is bright."""
+    """CelebA and COCO in which images that are Attractive, or show a car, are bright."""
     root = tmp_path_factory.mktemp("data")
     values = tiny.attributes(240)
     attractive = values[:, tiny.ATTRIBUTES.index("Attractive")] == 1
@@ -76,11 +76,11 @@ WHOLE = [
     plan.Run("whole", SMALL.name, "celeba", "Attractive", 1.0, 0),
     plan.Run("whole", "MN/S", "celeba", "Attractive", 1.0, 0),
     plan.Run("whole", "MN/I", "celeba", "Attractive", 1.0, 0),  # its weights are not here
-    plan.Run("head", "L-R50x1/1", "celeba", "Attractive", 1.0, 0),  # nor are these anywhere
+    plan.Run("head", "L-R50x1/1", "celeba", "Attractive", 1.0, 0),  # these exist nowhere
 ]
 
 
-def test_both_protocols_run_and_interrupt_and_resume_gives_the_same_store(folders, tmp_path, capfd):
+def test_interrupted_and_resumed_runs_give_the_same_store(folders, tmp_path, capfd):
     runs = [*HEADS, *WHOLE]
     path = tmp_path / "whole/results.jsonl"
     added = run_all(runs, workshop(folders, tmp_path / "cache"), Store(path), jobs=2)
@@ -103,9 +103,9 @@ def test_both_protocols_run_and_interrupt_and_resume_gives_the_same_store(folder
         for e in Store(path).entries()
         if e.run.task in ("Attractive", "car")
     ]
-    assert np.mean(bright[:8]) > 0.9  # heads see that a picture is bright, even through random weights
+    assert np.mean(bright[:8]) > 0.9  # heads can tell bright images even through random weights
 
-    # The same again: interrupted after every few runs, once in the middle of a line.
+    # Run again, interrupted in the middle of a line.
     again = tmp_path / "again/results.jsonl"
     for stop in (7, len(runs)):
         run_all(runs[:stop], workshop(folders, tmp_path / "cache"), Store(again), jobs=1)
@@ -116,7 +116,7 @@ def test_both_protocols_run_and_interrupt_and_resume_gives_the_same_store(folder
     assert run_all(runs, workshop(folders, tmp_path / "cache"), Store(again), jobs=1) == 0
 
 
-def test_features_are_continued_where_they_were_stopped(folders, tmp_path):
+def test_features_resume_where_they_stopped(folders, tmp_path):
     images = celeba.read_celeba(folders / "celeba")
     body = backbones.load(SMALL)
     whole = Cache(tmp_path / "a", SIZES).features(images, "images", body, "weights", 1)
@@ -155,7 +155,7 @@ def test_views_repeat_and_differ_and_the_first_is_the_whole_image(folders):
     assert pixels(images.pictures[8], 0, SIZES) is None
 
 
-def test_cuts_reach_every_place_and_mirror_half():
+def test_crops_reach_every_position_and_half_are_mirrored():
     image = np.arange(36 * 36 * 3, dtype=np.int64).reshape(36, 36, 3)
     rng = np.random.default_rng(0)
     corners, mirrored = set(), 0
@@ -168,7 +168,7 @@ def test_cuts_reach_every_place_and_mirror_half():
     assert 150 < mirrored < 250
 
 
-def test_decoded_images_come_back(folders, tmp_path):
+def test_decoded_images_round_trip(folders, tmp_path):
     images = celeba.read_celeba(folders / "celeba")
     found, readable = read_pixels(Cache(tmp_path, SIZES).pixels(images, "images"))
     assert found.shape == (240, 32, 32, 3)
@@ -179,7 +179,7 @@ def test_decoded_images_come_back(folders, tmp_path):
 @pytest.mark.parametrize(
     "name", ["R50/S", "MN/S", "DenseNet121", "EfficientNet-Lite0", "EfficientNet-Lite0/random"]
 )
-def test_networks_load_repeat_and_tell_their_size(name):
+def test_networks_load_reproducibly_with_the_stated_size(name):
     entry = REGISTRY[name]
     if name == "DenseNet121":
         entry = replace(entry, pretraining=backbones.NOTHING)
@@ -199,8 +199,8 @@ def test_networks_load_repeat_and_tell_their_size(name):
         np.testing.assert_allclose(backbones.frozen(again).features(batch), features, rtol=1e-3, atol=1e-6)
 
 
-def test_what_cannot_load_skips_by_name_with_the_reason():
-    # NASNetMobile refuses Keras's torch backend, timm needs a torchvision that fits: whatever happens, a reason.
+def test_networks_that_cannot_load_give_a_reason():
+    # NASNetMobile rejects Keras's torch backend, and timm needs a matching torchvision.
     for name, entry in REGISTRY.items():
         if name in ("NASNetMobile", "M-R50x1/1"):
             with pytest.raises(UnavailableError) as caught:
@@ -208,7 +208,7 @@ def test_what_cannot_load_skips_by_name_with_the_reason():
             assert len(str(caught.value)) > 10
 
 
-def test_a_whole_network_learns_and_stops_when_validation_converges():
+def test_whole_network_learns_and_stops_when_validation_converges():
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 300)
     images = (rng.integers(0, 100, (300, 16, 16, 3)) + 100 * label[:, None, None, None]).astype(np.uint8)
@@ -222,7 +222,7 @@ def test_a_whole_network_learns_and_stops_when_validation_converges():
     np.testing.assert_array_equal(first.scores["test"], again.scores["test"])
 
 
-def test_figure_2_has_a_ramp_of_gamma_a_tenth_at_the_base_rate(folders, tmp_path):
+def test_figure_2_has_a_ramp_of_gamma_0_1_at_the_base_rate(folders, tmp_path):
     job = workshop(folders, tmp_path).job(WHOLE[0])
     found = runner.work(job)["densities"]
     assert found["ramp_width"] == 0.05

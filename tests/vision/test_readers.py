@@ -1,4 +1,4 @@
-"""Readers of CelebA, COCO and the subset: what they find, and one sentence for what is missing or damaged."""
+"""Readers of CelebA, COCO and the subset: what they read, and errors for missing or damaged files."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def test_celeba_is_read_as_published(tmp_path):
     np.testing.assert_array_equal(images.held_out, np.arange(60) % 4 >= 2)
 
 
-def test_official_training_images_train_and_the_others_are_split_in_three(tmp_path):
+def test_official_training_images_train_and_the_rest_is_split_in_three(tmp_path):
     tiny.celeba(tmp_path)
     images = celeba.read_celeba(tmp_path)
     parts = images.split("Young", seed=3)
@@ -44,7 +44,7 @@ def test_official_training_images_train_and_the_others_are_split_in_three(tmp_pa
     assert (parts["test"] != images.split("Young", seed=4)["test"]).any()
 
 
-def test_smaller_fractions_lie_within_larger_ones(tmp_path):
+def test_smaller_fractions_are_subsets_of_larger_ones(tmp_path):
     tiny.celeba(tmp_path)
     train = celeba.read_celeba(tmp_path).split("Young", seed=0)["train"]
     parts = [set(fraction_of(train, fraction).tolist()) for fraction in (0.1, 0.2, 0.5, 1.0)]
@@ -53,7 +53,7 @@ def test_smaller_fractions_lie_within_larger_ones(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["list_attr_celeba.txt", "list_eval_partition.txt"])
-def test_a_missing_list_is_named(tmp_path, name):
+def test_missing_list_raises_and_is_named(tmp_path, name):
     tiny.celeba(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(InputError, match=f"missing: no file `{re.escape(str(tmp_path / name))}`"):
@@ -70,7 +70,7 @@ def test_a_missing_list_is_named(tmp_path, name):
         ("list_eval_partition.txt", "000007.jpg 1\n", "", "says nothing of image '000007.jpg'"),
     ],
 )
-def test_a_damaged_list_is_named(tmp_path, name, old, new, message):
+def test_damaged_list_raises_and_is_named(tmp_path, name, old, new, message):
     tiny.celeba(tmp_path)
     text = (tmp_path / name).read_text()
     assert old in text
@@ -80,7 +80,7 @@ def test_a_damaged_list_is_named(tmp_path, name, old, new, message):
     assert str(tmp_path / name) in str(caught.value)
 
 
-def test_a_row_cut_off_and_a_strange_value_are_named(tmp_path):
+def test_truncated_row_and_unexpected_value_raise(tmp_path):
     tiny.celeba(tmp_path)
     path = tmp_path / "list_attr_celeba.txt"
     whole = path.read_text()
@@ -94,7 +94,7 @@ def test_a_row_cut_off_and_a_strange_value_are_named(tmp_path):
         celeba.read_celeba(tmp_path)
 
 
-def test_missing_images_are_counted_and_none_at_all_is_an_error(tmp_path):
+def test_missing_images_are_counted_and_none_at_all_raises(tmp_path):
     tiny.celeba(tmp_path)
     images = sorted((tmp_path / "img_align_celeba").iterdir())
     for path in images[:3]:
@@ -106,10 +106,10 @@ def test_missing_images_are_counted_and_none_at_all_is_an_error(tmp_path):
         celeba.read_celeba(tmp_path)
 
 
-# The subset.
+# The subset
 
 
-def test_the_subset_takes_attributes_of_rows_that_agree(tmp_path):
+def test_subset_takes_attributes_only_from_rows_that_agree(tmp_path):
     values = tiny.subset(tmp_path, n=12, n_test=4, drift_at=8)
     images = celeba.read_subset(tmp_path, tmp_path / "list_attr_celeba.txt")
     assert len(images) == 16
@@ -128,14 +128,14 @@ def test_the_subset_takes_attributes_of_rows_that_agree(tmp_path):
     assert sorted(used.tolist()) == list(range(8))
 
 
-def test_pictures_are_read_from_within_the_archive(tmp_path):
+def test_images_are_read_from_inside_the_archive(tmp_path):
     tiny.subset(tmp_path, picture=lambda i: f"picture {i}".encode())
     images = celeba.read_subset(tmp_path, tmp_path / "list_attr_celeba.txt")
     assert images.pictures[3].read() == b"picture 3"
     assert images.pictures[12].name == "celeba_test/0.jpg"
 
 
-def test_a_missing_or_damaged_archive_is_named(tmp_path):
+def test_missing_or_damaged_archive_raises(tmp_path):
     with pytest.raises(InputError, match=re.escape(f"no file `{tmp_path / 'images.tar'}`")):
         celeba.read_subset(tmp_path)
     (tmp_path / "images.tar").write_bytes(b"nothing of a tar" * 100)
@@ -148,15 +148,15 @@ def test_a_missing_or_damaged_archive_is_named(tmp_path):
 
 
 @pytest.mark.skipif(not REAL_SUBSET.exists(), reason="the 6,000 images are not here")
-def test_the_real_archive_has_six_thousand_images(tmp_path):
+def test_real_archive_has_6000_images(tmp_path):
     tiny.write_attributes(tmp_path / "list_attr_celeba.txt", tiny.attributes(5000))
     images = celeba.read_subset(REAL_SUBSET, tmp_path / "list_attr_celeba.txt")
     assert (len(images), images.facts["missing"]) == (6000, 0)
     assert (images.sex == FEMALE).mean() == (images.labels["Smiling"] == 1).mean() == 0.5
-    assert images.pictures[0].read()[:3] == b"\xff\xd8\xff"  # a JPEG
+    assert images.pictures[0].read()[:3] == b"\xff\xd8\xff"  # JPEG signature
 
 
-# COCO.
+# COCO
 
 
 @pytest.mark.parametrize(
@@ -174,12 +174,12 @@ def test_the_real_archive_has_six_thousand_images(tmp_path):
         ([], None),
     ],
 )
-def test_the_sex_is_a_whole_word_in_any_caption(captions, sex):
+def test_sex_is_a_whole_word_in_any_caption(captions, sex):
     assert coco.sex_in_captions(captions) == sex
 
 
 @pytest.mark.skipif(not REAL_CAPTIONS.exists(), reason="COCO's real captions are not here")
-def test_the_real_captions_tell_of_403_women_and_930_men():
+def test_real_captions_name_403_women_and_930_men():
     sexes = list(coco.read_sexes(REAL_CAPTIONS).values())
     assert (sexes.count(FEMALE), sexes.count(MALE)) == (403, 930)
 
@@ -200,7 +200,7 @@ def test_objects_are_found_by_name_and_parts_are_pooled(tmp_path):
     assert images.pictures[0].name == "train2017/000000000010.jpg"
 
 
-def test_missing_and_damaged_files_of_coco_are_named(tmp_path):
+def test_missing_or_damaged_coco_files_raise(tmp_path):
     with pytest.raises(InputError, match="captions are missing"):
         coco.read_coco(tmp_path)
     tiny.coco(tmp_path, CAPTIONS, OBJECTS)
@@ -225,7 +225,7 @@ def test_missing_and_damaged_files_of_coco_are_named(tmp_path):
         coco.read_coco(tmp_path)
 
 
-def test_the_fingerprint_is_of_names_and_contents(tmp_path):
+def test_fingerprint_covers_names_and_contents(tmp_path):
     tiny.celeba(tmp_path)
     images = celeba.read_celeba(tmp_path)
     before = images.fingerprint()

@@ -17,7 +17,7 @@ ATTRIBUTES = [
     "Wearing_Earrings", "Wearing_Hat", "Wearing_Lipstick", "Wearing_Necklace", "Wearing_Necktie", "Young",
 ]
 # fmt: on
-#: COCO's own ids of a few categories: they are not the places that the paper prints.
+#: COCO's own ids for a few categories; the paper prints other numbers.
 CATEGORIES = {1: "person", 3: "car", 31: "handbag", 41: "skateboard", 43: "tennis racket", 62: "chair"}
 
 
@@ -27,7 +27,7 @@ def attributes(n, seed=0):
 
 
 def jpeg(seed, bright=False):
-    """The bytes of a small picture, bright or dark."""
+    """Bytes of a small image, bright or dark."""
     from PIL import Image
 
     low, high = (120, 256) if bright else (0, 136)
@@ -44,7 +44,7 @@ def write_attributes(path, values):
 
 
 def celeba(folder, n=60, picture=lambda i: b"not decoded"):
-    """CelebA in its official layout; half of the rows train. Returns the attributes."""
+    """Write CelebA in its official layout, half of it training rows; return the attributes."""
     values = attributes(n)
     folder.mkdir(parents=True, exist_ok=True)
     write_attributes(folder / "list_attr_celeba.txt", values)
@@ -59,7 +59,7 @@ def celeba(folder, n=60, picture=lambda i: b"not decoded"):
 
 
 def coco(folder, captions, objects, part="val2017", picture=lambda i: b"not decoded"):
-    """COCO's layout: captions (lists of texts) and names of objects of each image."""
+    """Write COCO's layout, given captions (lists of text) and object names for each image."""
     notes = folder / "annotations"
     notes.mkdir(parents=True, exist_ok=True)
     (folder / part).mkdir(exist_ok=True)
@@ -82,9 +82,9 @@ def coco(folder, captions, objects, part="val2017", picture=lambda i: b"not deco
 
 
 def subset(folder, n=12, n_test=4, drift_at=None, picture=lambda i: b"not decoded"):
-    """The archive of the subset, and `list_attr_celeba.txt` beside it. Returns the attributes.
+    """Write the archive of the subset, with `list_attr_celeba.txt` next to it; return the attributes.
 
-    From row `drift_at` on, sex and Smiling of the archive are the opposite of the table's.
+    Starting at row `drift_at`, sex and Smiling in the archive are the opposite of those in the table.
     """
     folder.mkdir(parents=True, exist_ok=True)
     values = attributes(n + 5)
