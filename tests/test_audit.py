@@ -335,8 +335,8 @@ def test_the_rules_own_scale_and_cutoff_are_used():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"scale": "signed"}, "`scale` is 'probability' in the rule and 'signed' in the call; leave it out."),
-        ({"cutoff": 0.3}, "`cutoff` is 0.5 in the rule and 0.3 in the call; leave it out."),
+        ({"scale": "signed"}, "`scale` is 'probability' in the rule but 'signed' in the call; leave it out."),
+        ({"cutoff": 0.3}, "`cutoff` is 0.5 in the rule but 0.3 in the call; leave it out."),
     ],
 )
 def test_a_scale_or_cutoff_other_than_the_rules_is_refused(options, sentence):

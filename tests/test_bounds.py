@@ -119,7 +119,7 @@ def test_huge_and_tiny_weights_are_as_good_as_others():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: theorem_1_bound(0, 2, 0.0, 0.05), r"`n_rows` must be a finite number from 1 on, got 0\."),
+        (lambda: theorem_1_bound(0, 2, 0.0, 0.05), r"`n_rows` must be a finite number of at least 1, got 0\."),
         (lambda: theorem_1_bound(math.inf, 2, 0.0, 0.05), r"`n_rows` must be .* got inf\."),
         (lambda: theorem_1_bound(True, 2, 0.0, 0.05), r"`n_rows` must be .* got True\."),
         (lambda: theorem_1_bound(10, 2.5, 0.0, 0.05), r"`n_groups` must be a whole number from 1 on, got 2\.5\."),

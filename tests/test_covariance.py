@@ -286,7 +286,7 @@ def test_each_stratum_is_checked_against_its_own_limit():
     assert found.has_drifted
     assert found.stratum == 0
     assert found.limit < 0.05
-    assert "This is stratum 0." in repr(found).replace("\n", " ")
+    assert "Stratum: 0." in repr(found).replace("\n", " ")
 
 
 def test_rows_of_unknown_strata_are_left_out_of_a_check():

@@ -75,7 +75,7 @@ def _bet(n, s, center, m):
 def test_before_any_row_the_evidence_is_1():
     monitor = RULE.monitor()
     assert (monitor.evidence, monitor.looks, monitor.gap, monitor.verdict) == (1.0, 0, 0.0, "undecided")
-    assert monitor.sentence().startswith("Nothing to compare yet: ")
+    assert monitor.sentence().startswith("Nothing to compare yet. ")
     assert np.isnan(monitor.rates).all()
     assert list(monitor.table()["now_to"]) == [1.0, 1.0]
 
@@ -236,7 +236,7 @@ def test_a_file_goes_on_where_it_stopped(saved):
     for one in (monitor, again):
         one.update(*more)
     assert (again.evidence, again.alarm, again.rows) == (monitor.evidence, monitor.alarm, monitor.rows)
-    with pytest.raises(fairramp.InputError, match="was added before"):
+    with pytest.raises(fairramp.InputError, match="must be a name not used before"):
         again.update(*more, batch="night 2")
 
 
@@ -254,14 +254,14 @@ def test_limits_and_priors_are_those_the_monitor_began_with(saved, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"looks": 2}, '"batches" must be no more than the looks'),
-        ({"alarm": 9}, '"alarm" must be one of the looks'),
-        ({"batches": ["x", "x"]}, "each once"),
-        ({"parts": []}, '"parts" must be those of the rule'),
+        ({"looks": 2}, '"batches" must be unique, and at most as many as "looks"'),
+        ({"alarm": 9}, '"alarm" must be between 1 and "looks"'),
+        ({"batches": ["x", "x"]}, '"batches" must be unique'),
+        ({"parts": []}, '"parts" must match the rule'),
         ({"confidence": 2.0}, '"confidence" must be'),
         ({"more": 1}, "is not understood"),
         ({"version": 1}, "is not understood"),
-        ({"rule": "0" * 64}, "is of another rule"),
+        ({"rule": "0" * 64}, "belongs to another rule"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_checksum(saved, change, text):
@@ -280,7 +280,7 @@ def test_a_changed_digit_is_found(saved):
         Monitor.load(path, RULE)
     content["groups"][0]["selected"] = 1e9
     path.write_text(json.dumps(content))
-    with pytest.raises(MonitorFormatError, match='"selected" must not be larger'):
+    with pytest.raises(MonitorFormatError, match='"selected" must be at most'):
         Monitor.load(path, RULE)
 
 
@@ -289,5 +289,5 @@ def test_another_rule_or_confidence_is_refused(saved):
     assert Monitor.load(path, RULE, confidence=0.9).confidence == 0.9
     with pytest.raises(MonitorFormatError, match=r"0\.9, not 0\.95"):
         Monitor.load(path, RULE, confidence=0.95)
-    with pytest.raises(MonitorFormatError, match="of another rule"):
+    with pytest.raises(MonitorFormatError, match="belongs to another rule"):
         Monitor.load(path, quiet_fit(SCORES, GROUPS, max_gap=0.2))

@@ -168,13 +168,13 @@ class TestTune:
             tune(*fit, validation=fit, ramp_widths=[])
         with pytest.raises(InputError, match="`strata` cannot be tuned"):
             tune(*fit, validation=fit, strata=fit[1])
-        with pytest.raises(InputError, match="`scorer` must give finite numbers"):
+        with pytest.raises(InputError, match="`scorer` must return finite numbers"):
             tune(*fit, validation=fit, ramp_widths=[0.1], scorer=lambda *_: np.nan)
 
     def test_it_prints_the_grid_and_the_rule(self):
         fit = labeled()
         text = repr(tune(*fit, validation=fit, ramp_widths=[0.1]))
-        assert "best" in text
+        assert "Best" in text
         assert "fairramp rule for 3 groups" in text
 
 

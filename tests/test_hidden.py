@@ -156,8 +156,8 @@ def test_shows_as_a_short_paragraph_and_as_a_table():
     split = hidden_split([1, 0, 1, 0], [1, 1, 0, 0])
     text = " ".join(str(split).split())
     assert text == (
-        "Even if every known group is equal, some hidden split of these 4 rows in two has a covariance of "
-        "decision and membership of at least 0.1250 within its sides, on average; this one has 0.2500."
+        "Hidden split of 4 rows: the mean covariance of decision and membership within the two sides is 0.2500. "
+        "Some split always reaches at least 0.1250, even if all known groups are equal."
     )
     assert max(map(len, str(split).splitlines())) <= 80
     table = split.table()
@@ -191,7 +191,7 @@ def test_every_column_type_gives_the_same_split():
     [
         (
             ([0, 0.3], [1, 0]),
-            r"`decisions` must be 0 or 1, got 0\.3 in row 1; .* draw them first with rule\.decide\.",
+            r"`decisions` must be 0 or 1, got 0\.3 in row 1; .* use rule\.decide\.",
         ),
         (([0, np.nan], [1, 0]), r"`decisions` must be finite numbers, got nan in row 1\."),
         ((["no", "yes"], [1, 0]), r"`decisions` must be numbers, got text\."),

@@ -172,14 +172,14 @@ def test_report_names_the_group_that_widens_its_limits():
     assert certificate.left_out == ((9, 40),)
     rest = certificate.rest
     assert content.chosen.promise.sentence.endswith(
-        f"Widest for group \u20689\u2069 (40 rows). Without that group: {rest.limits()} between the others."
+        f"The uncertainty is largest for group \u20689\u2069 (40 fit rows). Without that group: {rest.limits()}."
     )
     others, new_group, *_ = rows(n=6000, seed=1)
     new_group[:40], new_group[40:] = 9, new_group[40:] % 2
     others[new_group == 1] = np.minimum(others[new_group == 1] + 0.12, 1)
     said = make_content(rule, others, new_group).drift
     assert said.startswith("All groups: ")
-    assert "Without group \u20689\u2069 (40 rows) in the fit: above the estimated limit of " in said
+    assert "Without group \u20689\u2069 (40 fit rows): above the estimated limit of " in said
 
 
 def test_strata():

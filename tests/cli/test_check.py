@@ -87,7 +87,7 @@ def test_blank_cells_do_not_hide_drift(inside):
     assert (found.has_drifted, found.left_out) == (True, (("", 40),))
     text = words(inside("check", "rule.json", "new.csv", code=1).stdout)
     assert "Check FAILED: All groups: " in text
-    assert "Without (blank) with 40 rows in the fit: above the estimated limit of" in text
+    assert "Without (blank) (40 fit rows): above the estimated limit of" in text
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=1).stdout)
     assert content["has_drifted"]
     assert content["left_out"] == [{"group": "", "rows": 40}]
@@ -140,7 +140,7 @@ def test_each_stratum_has_its_own_limit(inside):
     content = json.loads(inside("check", "rule.json", "new.csv", "--score", "p", "--json", code=1).stdout)
     assert (content["stratum"], content["pair"][0]) == (1, [1, 1])
     assert len(content["groups"]) == 6
-    assert "This is stratum 1." in words(inside("check", "rule.json", "new.csv", "--score", "p", code=1).stdout)
+    assert "Stratum: 1." in words(inside("check", "rule.json", "new.csv", "--score", "p", code=1).stdout)
 
 
 def test_uncheckable_input_fails(inside):

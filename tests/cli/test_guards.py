@@ -219,7 +219,7 @@ def test_undecided_gate_names_the_group_with_the_widest_limits(inside):
     inside.write("s.csv", rows(4000) + "".join(f"x{i},0.{i},,1\n" for i in range(30, 70)))
     text = " ".join(inside(*gate).stdout.split())
     assert "Gate undecided: the data neither show nor rule out a gap" in text
-    assert text.endswith("; the limits are widest for group (blank) with 40 rows.")
+    assert text.endswith("; the interval is widest for group (blank) (40 rows).")
 
 
 def test_one_group_warns(shell):
@@ -248,7 +248,8 @@ def test_frontier_names_its_target_rate(inside):
 
 def test_wide_certificate_names_the_smallest_group(shell):
     shell.write("s.csv", rows() + "".join(f"x{i},0.{i},,1\n" for i in range(10, 50)))
-    assert "Widest for group (blank) with 40 rows." in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+    text = shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+    assert "The uncertainty is largest for group (blank) (40 fit rows)." in text
 
 
 # Groups the rule does not know --------------------------------------------------------------------
@@ -452,12 +453,10 @@ def test_fit_names_the_rule_it_replaced(shell):
 
 def test_shortened_tables_say_how_to_see_all(shell):
     shell.write("s.csv", rows(800, tuple(f"g{i:02}" for i in range(20))))
-    assert (
-        "all of them with: fairramp show r.json --all\n" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
-    )
+    assert "see all with: fairramp show r.json --all\n" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
     for command in (("audit", "s.csv", *COLUMNS), ("apply", "r.json", "s.csv", "-o", "o.csv")):
         cut, whole = shell(*command).stdout, shell(*command, "--all").stdout
-        assert "of 20 lines; all of them with --all\n" in cut
+        assert "of 20 lines; see all with --all\n" in cut
         assert "\ng10 " not in cut
         assert "…" not in whole
         assert "\ng10 " in whole

@@ -94,9 +94,9 @@ def test_mismatched_state_fails(inside):
     batch(inside, 0)
     inside(*MONITOR)
     batch(inside, 1)
-    assert "has the confidence 0.95, not 0.9" in inside.error(*MONITOR, "--confidence", "0.9")
+    assert "was started with confidence 0.95, not 0.9" in inside.error(*MONITOR, "--confidence", "0.9")
     quiet_fit(SCORES, {"unit": GROUPS}, max_gap=0.1).save(inside.folder / "other.json")
-    assert "is of another rule" in inside.error("monitor", "other.json", *MONITOR[2:])
+    assert "belongs to another rule" in inside.error("monitor", "other.json", *MONITOR[2:])
     assert "Not a monitor" in inside.error(*MONITOR[:-1], "rule.json")
     path = inside.folder / "state.json"
     path.write_text(path.read_text().replace('"looks": 1', '"looks": 2'))

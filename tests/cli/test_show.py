@@ -65,9 +65,9 @@ def test_small_groups_are_named_with_the_limit_for_the_rest(inside):
     groups = np.repeat(["a", "b", "c", "d"], (25, 29, 2946, 3000))
     rule = saved(inside, quiet_fit(SCORES, groups, max_gap=0.01))
     certificate, text = rule.certificate(), said(inside)
-    assert "Groups below 30 fit rows, whose rates are mostly chance: a with 25 rows, b with 29 rows." in text
-    rest = f"Without a with 25 rows, b with 29 rows: {certificate.rest.limits()} between the others."
-    assert f"Widest for group a with 25 rows. {rest}" in text
+    assert "Groups with fewer than 30 fit rows, whose rates are unreliable: a (25 rows), b (29 rows)." in text
+    rest = f"Without a (25 fit rows), b (29 fit rows): {certificate.rest.limits()}."
+    assert f"The uncertainty is largest for group a (25 fit rows). {rest}" in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)["certificate"]
     assert content["widest_for"] == {"group": "a", "rows": 25}
     assert [one["group"] for one in content["left_out"]] == ["a", "b"]
@@ -80,7 +80,7 @@ def test_certificate_above_max_gap_says_what_helps(inside, max_gap, helps):
     assert (0 < max_gap < rule.certificate().estimated) == helps
     text = "The estimated limit is above the --max-gap of 0.02, which holds on the fit rows alone. To keep it in"
     assert (text in said(inside)) == helps
-    assert ("fit with --confidence 0.95; fairramp rows-needed says how many" in said(inside)) == helps
+    assert ("fit with --confidence 0.95; fairramp rows-needed shows how many" in said(inside)) == helps
 
 
 def test_gap_limit_for_the_population_is_shown(inside):

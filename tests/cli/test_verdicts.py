@@ -171,7 +171,7 @@ def test_check_with_nan_limits_exits_with_3(ruled, monkeypatch):
 
     monkeypatch.setattr(drift, "gap_interval", lambda *_: (NAN, NAN))
     done = ruled(*CHECK, code=3)
-    assert "Check undecided: The limits of the gap are not numbers" in " ".join(done.stdout.split())
+    assert "Check undecided: The confidence limits of the gap are not numbers" in " ".join(done.stdout.split())
     content = json.loads(ruled(*CHECK, "--json", code=3).stdout)
     assert (content["verdict"], content["gap_interval"]) == ("undecided", [None, None])
     assert ruled(*CHECK, "-q", code=3).stderr.startswith("warning: check undecided: ")

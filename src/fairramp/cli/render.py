@@ -1,6 +1,6 @@
-"""What people and machines see: text of at most 80 columns, or one JSON object.
+"""Output of commands: text of at most 80 columns, or one JSON object.
 
-Results go to stdout, notes and progress to stderr. Color and bars are only for terminals.
+Results go to stdout, notes and progress to stderr. Colors and progress bars appear only on terminals.
 """
 
 import json
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 
     from fairramp.core.table import Table
 
-#: What a lone - stands for, as DATA and as an output.
+#: What - stands for, as DATA and as an output.
 STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 
-#: Columns of a page that can be pasted into an email.
+#: Maximum line width.
 WIDTH = 80
-#: Seconds before a progress bar shows.
+#: Seconds before a progress bar appears.
 _PATIENCE = 1.0
-#: Version of what --json prints.
+#: Version of the --json format.
 _JSON = 1
 
 
 def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
-    """Refuse what is wrong, in a sentence that has the parts of `FairrampError`."""
+    """Raise a `FairrampError` with these parts if something is wrong."""
     if wrong:
         raise FairrampError(rule, **parts)
 
 
 def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
-    """Refuse for the first reason that holds; all of them are sentences with the same parts."""
+    """Raise for the first reason that holds; all reasons share the same parts."""
     for rule, holds in reasons.items():
         refuse_if(holds, rule, **parts)
 
 
 def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
-    """Lines of a text; words, such as file names, stay whole."""
+    """Wrap a text to lines, without breaking words such as file names."""
     return textwrap.wrap(
         text,
         width,
@@ -59,22 +59,22 @@ def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str
 
 
 def wrapped(text: str, first: str = "") -> str:
-    """A text in lines of at most 80 characters, all but the first as far in as what that begins with."""
+    """Wrap a text to 80 columns after the prefix `first`, indenting further lines by its length."""
     return "\n".join("\n".join(_lines(part, WIDTH, first, " " * len(first))) for part in text.split("\n"))
 
 
 def count(n: int, what: str) -> str:
-    """So many of something."""
+    """A number with its noun, in the plural unless it is 1."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def spoken(path: str) -> str:
-    """A file as sentences call it."""
+    """The name of a file for a sentence."""
     return {STDIN: "stdin", STDOUT: "stdout"}.get(path, path)
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON, which knows no NaN and no infinity."""
+    """A value for JSON, which has no NaN or infinity."""
     match value:
         case dict():
             return {name: _plain(part) for name, part in value.items()}
@@ -84,13 +84,13 @@ def _plain(value: Any) -> Any:
 
 
 def for_stderr(text: str) -> str:
-    """A message wrapped for those who watch, and on one line for those who search."""
+    """Wrap a message on a terminal; keep it on one line in a log."""
     return wrapped(text) if sys.stderr.isatty() else text
 
 
 def typed(arguments: Sequence[str], before: str = "  ") -> str:
-    """A command as it is typed, on as many lines as the page needs."""
-    # Blanks inside a word, and between an option and its value, must not become line ends.
+    """A command as typed in a shell, wrapped over several lines if needed."""
+    # Blanks inside a word, and between an option and its value, must not become line breaks.
     kept = {ord(blank): 0xE000 + ord(blank) for blank in " \t\n\r\v\f"}
     words = [shlex.quote(word).translate(kept) for word in arguments]
     pairs = pairwise(["fairramp", *words])
@@ -100,16 +100,16 @@ def typed(arguments: Sequence[str], before: str = "  ") -> str:
 
 
 class Screen:
-    """Where a command puts what it has to say.
+    """The output of a command.
 
     Parameters
     ----------
     json : bool
         Collect results and print one JSON object instead of text.
     quiet : bool
-        Say nothing but warnings and errors (and the JSON, if asked for).
+        Print only warnings and errors (and JSON, if requested).
     to_stderr : bool
-        Leave stdout alone, because the data go there.
+        Print to stderr, because the data go to stdout.
     """
 
     def __init__(self, *, json: bool = False, quiet: bool = False, to_stderr: bool = False) -> None:
@@ -118,37 +118,37 @@ class Screen:
         self._file = sys.stderr if to_stderr else sys.stdout
 
     def heading(self, text: str) -> None:
-        """A line above what follows, bold on a terminal."""
+        """Print a heading, bold on a terminal."""
         bold = self._file.isatty() and not os.environ.get("NO_COLOR")
         self.text(f"\x1b[1m{text}\x1b[0m" if bold else text)
 
     def text(self, *lines: str) -> None:
-        """Text as it is."""
+        """Print lines unchanged."""
         if not (self._json or self.is_quiet):
             self._file.write("".join(f"{line}\n" for line in lines or [""]))
 
     def say(self, *sentences: str) -> None:
-        """Sentences, wrapped, each on a line of its own."""
+        """Print sentences, wrapped, each starting on a new line."""
         self.text(*map(wrapped, sentences))
 
     def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
-        """A table that fits the page, and how to see the middle of one that is cut."""
+        """Print a table and, if its middle is left out, how to see all of it."""
         self.text(table.text(WIDTH, every=every))
         if table.is_cut and not every and more is not None:
-            self.say(f"\nThe first and last of {count(len(table), what)}; all of them {more}")
+            self.say(f"\nShowing the first and last of {count(len(table), what)}; see all {more}")
 
     def warn(self, text: str, *, when: object = True) -> None:
-        """A warning, which also the quiet want to see, where it applies."""
+        """Print a warning, even with --quiet."""
         if when:
             sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
     def note(self, text: str) -> None:
-        """A remark beside the results, for those who want any."""
+        """Print a remark, except with --quiet."""
         if not self.is_quiet:
             sys.stderr.write(for_stderr(text) + "\n")
 
     def result(self, command: str, **content: Any) -> None:
-        """The same for machines; stdin and stdout are called - as they are typed."""
+        """Print the results as JSON; stdin and stdout are written as -."""
         if self._json:
             stamp = {"command": command, "format": _JSON, "fairramp": __version__}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
@@ -158,7 +158,7 @@ class Screen:
 
     @contextmanager
     def progress(self, connection: "DuckDBPyConnection", what: str) -> Iterator[None]:
-        """A bar on stderr while DuckDB works, for those who watch and wait."""
+        """Show a progress bar on stderr while DuckDB works, if stderr is a terminal."""
         if self.is_quiet or self._json or not sys.stderr.isatty():
             yield
             return

@@ -1,6 +1,6 @@
 """What commands print about rows, rules, audits and checks: sentences for people, fields for JSON.
 
-A saved rule is shown from its file alone; no rows are read.
+A saved rule is shown from its file alone, without reading rows.
 """
 
 import shlex
@@ -39,23 +39,23 @@ _UNSEEN = {
     "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
-#: What gates and checks say of each verdict.
+#: The word for each verdict in gates and checks.
 WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed", Verdict.UNDECIDED: "undecided"}
-#: What certificates leave out.
+#: What the limits do not cover.
 _NOT_COVERED = (
     "The limits do not cover error rates, subgroups, groups that were not in the fit, or a population that has "
-    "changed: check new rows from time to time with fairramp check or fairramp monitor. Realized rates vary a "
-    "little around these expected rates, because some decisions are made at random."
+    "changed: check new rows from time to time with fairramp check or fairramp monitor. Because some decisions "
+    "are made at random, actual rates vary a little around these expected rates."
 )
 
 
 def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str) -> None:
-    """Say which rows a table is about."""
+    """Print which rows a table describes."""
     screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}\n")
 
 
 def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
-    """Show what was measured."""
+    """Print an audit."""
     show_heading(screen, found.rows, columns, data)
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
@@ -67,12 +67,12 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
 
 
 def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
-    """1 only if it is shown; 3 everywhere if a limit is not a number."""
+    """1 only if the rows show it; 3 for all commands if the confidence limits are invalid."""
     return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
 
 
 def judge(screen: Screen, found: Audit, above: float | None, below: float | None) -> tuple[dict[str, Any], int]:
-    """Say whether the gates are passed, and no more than the data show; for JSON, and the exit code."""
+    """Print whether the gates pass; return the fields for JSON and the exit code."""
     gap, limits = found.gap, found.selection.gap_interval
     own = "these decisions" if found.of_decisions else "the classifier's own decisions"
     whose = own if found.after is None else "the decisions after the rule"
@@ -89,7 +89,7 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
         shown = {
             Verdict.EXCEEDED: f"the gap of {whose} is {measured}, above {most} {sure}",
             Verdict.WITHIN: f"the gap of {whose} is {measured}, at most {most} {sure}",
-            Verdict.UNDECIDED: f"these rows cannot show whether the gap of {whose} is above {most}: {measured}"
+            Verdict.UNDECIDED: f"these rows do not show whether the gap of {whose} is above {most}: {measured}"
             + ("; more rows would help" if gap > limit else "")
             + _why_wide(found),
         }
@@ -112,13 +112,13 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
 
 
 def _decimals(limit: float, *ends: float) -> int:
-    """Decimals, one or more, at which no end of an interval looks equal to a limit that it differs from."""
+    """Number of decimals at which no end of an interval prints like a limit it differs from; at least 1."""
     apart = (d for d in range(1, 6) if all(end == limit or points(end, d) != points(limit, d) for end in ends))
     return next(apart, 6)
 
 
 def _why_wide(found: Audit) -> str:
-    """The group that makes the interval of a gap wide, if it is."""
+    """Name the group that makes the interval of a gap wide, if it is wide."""
     chosen = found.selection
     if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
         return ""
@@ -127,12 +127,12 @@ def _why_wide(found: Audit) -> str:
 
 
 def plain(text: str) -> str:
-    """A sentence of the report without the marks that isolate the direction of names."""
+    """Remove the marks that isolate the writing direction of names."""
     return "".join(c for c in text if c not in "\u2068\u2069")
 
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
-    """Print a rule; `found` is its certificate, or the reason why it has none."""
+    """Print a rule; `found` is its certificate, or the reason it has none."""
     screen.heading(rule.heading)
     if record := rule.record:
         screen.say(record.gaps)
@@ -143,22 +143,23 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP] if record else []
     )
     if small:
-        screen.say(f"Groups below {SMALL_GROUP} fit rows, whose rates are mostly chance: {with_rows(small)}.", "")
+        few = with_rows(small)
+        screen.say(f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {few}.", "")
     if isinstance(found, str) or len(rule.groups) == 1:
-        screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
+        screen.say(found if isinstance(found, str) else "There is only one group, so there is no gap to limit.")
         return
     show_certificate(screen, rule, found)
     sure = percentage(found.confidence)
     proven = f" and at least {sure} keep their proven limit" if found.proven is not None else ""
     screen.say(
-        f"\nConfidence means: of rules fitted to fresh samples, about {sure} keep their estimated limit{proven}. "
-        "Limits in points are rounded up.\n",
+        f"\nMeaning of confidence: of all rules fitted to new samples, about {sure} keep their estimated "
+        f"limit{proven}. Limits in points are rounded up.\n",
         _NOT_COVERED,
     )
 
 
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
-    """The limits of the gap, and what to do if they are above the requested gap."""
+    """Print the limits on the gap, and what to do if they are above the requested gap."""
     screen.text(repr(found))
     record = rule.record
     if record is not None and record.asked is not None:
@@ -166,14 +167,14 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     kind = limit_kind(found.estimated, found.proven)
     if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
-            f"The {kind} limit is above the {exact_points(rule.max_gap)} of --max-gap, which only holds on the "
-            f"fit rows. To keep it in the population, fit with --confidence {found.confidence:g}; fairramp "
-            "rows-needed says how many rows that takes."
+            f"The {kind} limit is above the {exact_points(rule.max_gap)} of --max-gap, which applies only to the "
+            f"fit rows. To apply it to the population, fit with --confidence {found.confidence:g}; fairramp "
+            "rows-needed shows how many rows that takes."
         )
 
 
 def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
-    """The certificate of a rule, or the reason why it has none."""
+    """The certificate of a rule, or the reason it has none."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     try:
         return certify(rule, confidence)
@@ -191,10 +192,10 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
         goal += " on the fit rows"
     if record:
         goal += f", target rate {record.target if isinstance(record.target, str) else percent(record.target)}"
-    place = {"centered": "centered on", "paper": "beginning at"}[rule.ramp]
+    place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
-    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of a yes rises from 0 to 1"
+    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
     facts = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
         f"at {rule.cutoff:g} or above",
@@ -218,7 +219,7 @@ def _columns(names: Any) -> str:
 def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
-        return "unknown: the rule has no record of its fit"
+        return "unknown, because the rule has no record of its fit"
     rows, rates = count(sum(record.rows), "row"), record.rates["selection"]
     how = {
         f"to {rows}{' with weights' if record.weighted else ''}": True,
@@ -231,7 +232,7 @@ def _fitted(rule: Rule) -> str:
 
 
 def certified(certificate: Certificate) -> dict[str, Any]:
-    """A certificate for machines."""
+    """A certificate as JSON fields."""
     return {
         "estimated": certificate.estimated,
         "proven": certificate.proven,
@@ -244,14 +245,14 @@ def certified(certificate: Certificate) -> dict[str, Any]:
 
 
 def _small_groups(found: Certificate) -> dict[str, Any]:
-    """The groups that make a limit wide, and their rows."""
+    """The groups that make a limit wide, and their numbers of rows."""
     pairs = (found.widest_for, *found.left_out)
     widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
     return {"widest_for": widest, "left_out": left_out}
 
 
 def checked(found: Check) -> dict[str, Any]:
-    """A check for machines."""
+    """A check as JSON fields."""
     return {
         "verdict": found.verdict,
         "has_drifted": found.has_drifted,
@@ -270,7 +271,7 @@ def checked(found: Check) -> dict[str, Any]:
 
 
 def monitored(found: Monitor) -> dict[str, Any]:
-    """A monitor for machines."""
+    """A monitor as JSON fields."""
     return {
         "verdict": found.verdict,
         "has_drifted": found.has_drifted,
@@ -288,7 +289,7 @@ def monitored(found: Monitor) -> dict[str, Any]:
 
 
 def _compared(comparisons: tuple[Comparison, ...]) -> list[dict[str, Any]]:
-    """Gaps beside their limits, for machines."""
+    """Gaps and their limits as JSON fields."""
     return [
         {
             "left_out": [{"group": label, "rows": n} for label, n in one.left_out],
@@ -302,7 +303,7 @@ def _compared(comparisons: tuple[Comparison, ...]) -> list[dict[str, Any]]:
 
 
 def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
-    """All of it for machines."""
+    """A rule and its certificate as JSON fields."""
     unit, record = SCALES[rule.scale].shown_per_unit, rule.record
     names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
     pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
@@ -318,7 +319,7 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
         "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
         "fit_gap": rule.max_gap,
         "target_rate": rule.target_rate,
-        "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has each
+        "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has the widths
         "ramp": rule.ramp,
         "scale": rule.scale,
         "cutoff": rule.cutoff,
@@ -338,32 +339,31 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
 
 
 def turned(scale: str | None) -> str:
-    """What to pass instead of scores for which high is bad."""
+    """The expression to pass instead of scores for which high is bad."""
     return {"percent": "100 - score", "signed": "-score", "logit": "-score"}.get(scale or "", "1 - score")
 
 
 def warn_direction(screen: Screen, job: Job, scale: str | None) -> None:
-    """Scores that are lower where the label is yes."""
+    """Warn if scores are lower where the label is yes."""
     if "--label" not in job.numbers:
         return
     label = job.numbers["--label"]
     means = (f"avg({job.score.expression}) FILTER (({label.expression}) = {y})" for y in (1, 0))
     ((yes, no),) = job.source.ask(", ".join(means))
     if yes is not None and no is not None and yes < no:
-        # The labels that mean no.
         good = job.source.ask(
             f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = 0 LIMIT 2"
         )
         instead = shlex.quote(good[0][0]) if len(good) == 1 else "the good one"
         screen.warn(
             f"scores are lower where the label is yes: their mean is {yes:.4g} there and {no:.4g} elsewhere, but "
-            f"a higher score must mean yes. If a high score is bad (a risk), pass {turned(scale)}. If the "
+            f"higher scores must mean yes. If a high score is bad (a risk), pass {turned(scale)}. If the "
             f"label that counts as yes is the bad outcome (a default), pass --positive {instead}."
         )
 
 
 def _listed(groups: list[tuple[Any, int]]) -> str:
-    return with_rows(groups, 10, "{} ({})")
+    return with_rows(groups, 10)
 
 
 def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool = False) -> None:
@@ -377,12 +377,12 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         screen.warn(f"{rows} of groups that were not in the fit get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
-        f"there is one group, {show_label(found[0][0])}: nothing to compare.",
+        f"there is only one group, {show_label(found[0][0])}: nothing to compare.",
         when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
     )
     small = [pair for pair in found if pair[1] < SMALL_GROUP]
     screen.warn(
-        f"groups below {SMALL_GROUP} rows, whose rates are mostly chance: {_listed(small)}."
+        f"groups with fewer than {SMALL_GROUP} rows, whose rates are unreliable: {_listed(small)}."
         + doubt(len(found), job.rows),
         when=small,
     )
@@ -412,7 +412,7 @@ def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
 
 
 def _spelling(label: str) -> str:
-    """A label without what makes similar labels differ: case, spaces, and how accents are encoded."""
+    """Normalize a label so that case, spaces and the encoding of accents do not matter."""
     return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 

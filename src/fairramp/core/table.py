@@ -1,6 +1,7 @@
-"""A small table that forces no data-frame library on anyone.
+"""A small table that needs no dataframe library.
 
-Columns are arrays; text and HTML for people, `to_pandas`, `to_polars` and `to_arrow` for programs.
+Columns are NumPy arrays. A table prints as text or HTML, and converts with `to_pandas`, `to_polars` and
+`to_arrow`.
 """
 
 import html
@@ -22,30 +23,30 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-#: Rows shown at the top and at the bottom of a long table.
+#: Number of rows shown at the top and at the bottom of a long table.
 _SHOWN = 8
-#: Longest name shown in full.
+#: Longer names are shortened.
 _LONGEST = 32
-#: Shortest that a name is cut to; longer than any number.
+#: Names are never cut below this length.
 _SHORTEST = 12
-#: Columns of a page of text.
+#: Width of printed text, in characters.
 PAGE = 80
 
 
 class Table:
     """Named columns of equal length, read-only.
 
-    Its text merges columns that belong together: `rate`, `rate_low` and `rate_high` become 7.7% [7.2%, 8.3%]
-    under the heading "rate (95% CI)"; `ramp_from` and `ramp_to` become 0.2285 to 0.2385 under "ramp".
+    When printed, columns that belong together are merged: `rate`, `rate_low` and `rate_high` become 7.7% [7.2%,
+    8.3%] under the heading "rate (95% CI)"; `ramp_from` and `ramp_to` become 0.2285 to 0.2385 under "ramp".
 
     Parameters
     ----------
     columns : mapping of str to sequence
         The data.
     decimals : int, default 4
-        Decimals of plain numbers in its text; the data are not rounded.
+        Decimals of plain numbers when printed; the data are not rounded.
     headings : mapping of str to str, optional
-        Headings that differ from the names of the columns.
+        Headings to use instead of the column names.
     shares : collection of str, optional
         Columns shown as percentages.
     gaps : collection of str, optional
@@ -53,7 +54,7 @@ class Table:
     limits : collection of str, optional
         Columns shown in percentage points, rounded up.
     confidence : float, default 0.95
-        Confidence of the intervals.
+        Confidence level of the intervals, for the headings.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class Table:
     ) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
         if len(set(map(len, self._columns.values()))) > 1:
-            raise ValueError("The columns of a table must have one length.")
+            raise ValueError("The columns of a table must have the same length.")
         self._decimals = decimals
         forms: list[tuple[Callable[[float], str], Collection[str]]]
         forms = [(percent, shares), (points, gaps), (upward_points, limits)]
@@ -91,7 +92,7 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """Column names."""
         return tuple(self._columns)
 
     def __len__(self) -> int:
@@ -126,7 +127,7 @@ class Table:
         return {name: values.tolist() for name, values in self._columns.items()}
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """Table as a pandas dataframe.
+        """Convert to a pandas dataframe.
 
         Examples
         --------
@@ -140,7 +141,7 @@ class Table:
         return cast("pandas.DataFrame", library("pandas").DataFrame(self._exported()))
 
     def to_polars(self) -> "polars.DataFrame":
-        """Table as a polars dataframe.
+        """Convert to a polars dataframe.
 
         Examples
         --------
@@ -152,7 +153,7 @@ class Table:
         return cast("polars.DataFrame", library("polars").DataFrame(self._exported()))
 
     def to_arrow(self) -> "pyarrow.Table":
-        """Table as an Arrow table.
+        """Convert to an Arrow table.
 
         Examples
         --------
@@ -164,7 +165,7 @@ class Table:
         return cast("pyarrow.Table", library("pyarrow").table(self._exported()))
 
     def _exported(self) -> dict[str, Any]:
-        """Columns that every library takes: mixed, very large and compound labels as text."""
+        """Columns that every library accepts: mixed, very large and compound labels become text."""
 
         def exported(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
             labels = [v for v in values if v is not None] if values.dtype == object else []
@@ -177,11 +178,11 @@ class Table:
 
     @property
     def is_cut(self) -> bool:
-        """Whether its text leaves the middle out."""
+        """Whether the middle rows are left out when printed."""
         return len(self) > 2 * _SHOWN + 1
 
     def _shown(self) -> dict[str, list[str]]:
-        """The columns of its text: a heading, and the names of the columns that are merged under it."""
+        """Headings of the printed columns, and the names of the columns merged under each."""
         shown: dict[str, list[str]] = {}
         merged: set[str] = set()
         for name in self._columns:
@@ -201,7 +202,7 @@ class Table:
         return shown
 
     def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
-        """Texts row by row, the middle of a long table left out, and which columns are numbers."""
+        """Cell texts by row, without the middle of a long table, and which columns are numeric."""
         shown, n, cut = self._shown(), len(self), self.is_cut and not every
         seats = [*range(_SHOWN), *range(n - _SHOWN, n)] if cut else range(n)
         rows = [[self._merged(names, i) for names in shown.values()] for i in seats]
@@ -223,14 +224,14 @@ class Table:
         if isinstance(value, np.floating):
             form = self._forms.get(column, partial(number, decimals=self._decimals))
             return form(float(value))
-        # Objects are names, even if they are numbers.
+        # Object columns hold names, even if those are numbers.
         return f"{value:,}" if isinstance(value, np.integer) else _spelled(value)
 
     def text(self, width: int | None = None, *, every: bool = False) -> str:
         """Format the table as text.
 
-        Headings are stacked where one line would be wider than 80 columns. With a `width`, names are shortened as
-        far as needed; numbers never are. A long table shows its first and last rows, or `every` row.
+        Headings wrap if the table would otherwise be wider than 80 characters. With `width`, names are shortened
+        as needed; numbers never are. A long table shows only its first and last rows, unless `every` is true.
 
         Examples
         --------
@@ -289,26 +290,26 @@ class Table:
 
 
 def notebook_html(*parts: "Table | str") -> str:
-    """Tables and sentences for a notebook, one under the other."""
+    """HTML of tables and sentences for a notebook, one below the other."""
     return "".join(
         part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
     )
 
 
 def wrapped(text: str) -> str:
-    """A sentence in lines of at most 80 characters."""
+    """Wrap a text to lines of at most 80 characters."""
     return textwrap.fill(text, PAGE, break_long_words=False, break_on_hyphens=False)
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:
-    """A column of names, which stay names in text also if they are numbers or tuples."""
+    """An object column, so that names print as names even if they are numbers or tuples."""
     column = np.empty(len(names), dtype=object)
     column[:] = names
     return column
 
 
 def one_line(text: str) -> str:
-    """A text without line ends and other controls, which a terminal might obey."""
+    """Replace line breaks and other control characters, which a terminal might interpret, by spaces."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -319,18 +320,23 @@ def _spelled(label: Any) -> str:
 def with_rows(
     groups: Sequence[tuple[Any, int]],
     most: int = 5,
-    form: str = "{} with {}",
+    form: str = "{} ({})",
     spelled: Callable[[Any], str] = _spelled,
+    what: str = "row",
 ) -> str:
-    """Groups and their rows, for a sentence."""
+    """List groups with their numbers of rows.
+
+    >>> with_rows([("A", 1), ("B", 2500)], what="fit row")
+    'A (1 fit row), B (2,500 fit rows)'
+    """
     shown = ", ".join(
-        form.format(spelled(label), f"{n:,} row{'' if n == 1 else 's'}") for label, n in groups[:most]
+        form.format(spelled(label), f"{n:,} {what}{'' if n == 1 else 's'}") for label, n in groups[:most]
     )
     return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
 
 
 def _stack(heading: str, cells: Sequence[str]) -> list[str]:
-    """A heading in lines as short as its column allows; "(95% CI)" stays whole."""
+    """Wrap a heading to the width of its column, keeping "(95% CI)" on one line."""
     whole = heading.replace("% CI)", "%\u00a0CI)")
     widest = max(map(len, [*cells, *whole.split(" ")]))
     return [line.replace("\u00a0", " ") for line in textwrap.wrap(whole, widest)]

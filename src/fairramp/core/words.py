@@ -1,15 +1,15 @@
-"""Numbers as people read them: percentages and percentage points with one decimal.
+"""Format numbers for people: percentages and percentage points with one decimal.
 
-Rounding is to the nearest, halves upward, of the float's exact value. This is what `toFixed` does in a browser,
-so the report shows the same number whether Python or its script wrote it.
+The float's exact value is rounded to the nearest decimal, halves up. Browsers' `toFixed` does the same, so the
+report shows the same number whether Python or its script formatted it.
 """
 
 import math
 from decimal import ROUND_HALF_UP, Decimal
 
-#: Numbers up to this are rounding errors and shown as 0.
+#: Numbers up to this are treated as rounding errors and shown as 0.
 NOTHING = 1e-9
-#: Shown instead of a number that does not exist.
+#: Shown in place of a missing number.
 MISSING = "–"
 
 
@@ -24,7 +24,7 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def number(value: float, decimals: int) -> str:
-    """Format a number; one that is not 0 is never shown as 0.
+    """Format a number; nonzero numbers are never shown as 0.
 
     >>> number(1234.5, 1), number(0.00001, 4), number(float("nan"), 1)
     ('1,234.5', '<0.0001', '–')
@@ -61,7 +61,7 @@ def points(gap: float, decimals: int = 1) -> str:
 
 
 def upward_points(limit: float) -> str:
-    """Format a limit in percentage points, rounded up, because a limit rounded down may not hold.
+    """Format a limit in percentage points, rounded up, because a limit that is rounded down may not hold.
 
     >>> upward_points(0.02801), upward_points(0.05)
     ('2.9 points', '5.0 points')
@@ -99,11 +99,11 @@ def times(high: float, low: float) -> str:
 
 
 def is_word(name: str) -> bool:
-    """Whether a group's name reads as one in a sentence: numbers, truth values and tuples do not."""
+    """Whether a group's name can stand on its own in a sentence: numbers, booleans and tuples cannot."""
     return any(c.isalpha() for c in name) and name not in ("True", "False") and not name.startswith("(")
 
 
 def with_interval(shown: str, low: str, high: str) -> str:
-    """Put a confidence interval behind a number: 7.7% [7.2%, 8.3%], or 16.8 points [15.9, 17.7]."""
+    """Append a confidence interval to a number: 7.7% [7.2%, 8.3%], or 16.8 points [15.9, 17.7]."""
     ends = ", ".join(end.removesuffix(" points") for end in (low, high))
     return shown if shown == MISSING else f"{shown} [{ends}]"

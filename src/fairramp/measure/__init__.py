@@ -1,4 +1,5 @@
-"""What a rule, or any decisions, do to groups: audits, certificates, drift, frontiers, hidden groups, bounds.
+"""Measure what a rule, or any set of decisions, does to groups.
 
-Returns numbers and plain tables. May not know exports, charts or pages.
+Audits, certificates, drift, frontiers, hidden splits and bounds, as numbers and plain tables. Does not import
+exports, charts or pages.
 """

@@ -1,17 +1,18 @@
-"""What decisions do to groups: rates, gaps, errors, changes, each with its uncertainty.
+"""Audits: selection rates, gaps, errors and changed decisions, with confidence intervals.
 
-For rows with weight w, chance h of a yes (0 or 1 for hard decisions) and label y, per group
+For rows with weight w, selection probability h (0 or 1 for hard decisions) and label y, per group
 
     selection rate       Σ w h / Σ w                         accuracy    Σ w (h y + (1 − h)(1 − y)) / Σ w
     true positive rate   Σ w h y / Σ w y                     precision   Σ w h y / Σ w h
     false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
-where s(x) is 1 or −1, the side of x on which the isotonic regression of other rows' labels is: how far scores are
-off on average, as far as held-out rows show (see `fit.outcomes`). Over groups, the gap is max − min of the
-selection rates and the impact ratio min / max. Intervals are Wilson's, with effective rows (see `measure.means`),
-and Newcombe's for gap and ratio (see `core.intervals`).
+where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
+calibration error is thus the average error of the scores that held-out rows confirm (see `fit.outcomes`). The gap
+is the maximum minus the minimum of the groups' selection rates, the impact ratio their minimum divided by their
+maximum. Rates have Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals
+(see `core.intervals`).
 
-Chances are used as they are: everything here is an expectation over the rule's draws, not one draw.
+Every number is an expectation over the rule's random draws, not the result of one draw.
 """
 
 from dataclasses import asdict, dataclass
@@ -43,15 +44,15 @@ class Selection:
     Attributes
     ----------
     rate, lower, upper : tuple of float
-        Selection rate of each group and its confidence limits.
+        Selection rate of each group, with its confidence limits.
     gap, gap_interval : float, pair of float
-        Largest difference between two groups' rates.
+        Largest difference between two groups' selection rates, with its confidence limits.
     ratio, ratio_interval : float, pair of float
-        Smallest rate divided by the largest; 1 where nobody is selected.
+        Smallest rate divided by the largest, with its confidence limits; 1 if nobody is selected.
     accuracy, true_positive_rate, false_positive_rate, precision : tuple of float, or None
-        Per group, where labels are known; NaN where a group has no row that counts.
+        One value per group; None without labels, NaN for a group whose denominator is 0.
     overall_accuracy : float or None
-        Of all rows together.
+        Accuracy over all rows; None without labels.
 
     Examples
     --------
@@ -76,35 +77,35 @@ class Selection:
 
 @dataclass(frozen=True, repr=False)
 class Audit(Drawn):
-    """What an audit found; made by `audit`.
+    """Result of `audit`.
 
     Attributes
     ----------
     groups : tuple
         Labels of the groups.
     rows : tuple of int
-        Rows of each group.
+        Number of rows in each group.
     before : Selection
         The classifier's own decisions, score ≥ cutoff.
     after : Selection or None
-        The rule's, where one was given.
+        The rule's decisions; None without a rule.
     changed_to_yes, changed_to_no : tuple of float, or None
-        Expected share of each group whose decision the rule changes.
+        Expected share of each group whose decision the rule changes; None without a rule.
     randomized : float or None
-        Share of all rows that are decided at random.
+        Share of all rows decided at random; None without a rule.
     calibration_error : tuple of float, or None
-        Mean distance of scores from the truth that held-out rows confirm, where labels are known: near 0 for
-        calibrated scores, even with few rows.
+        Average error of each group's scores that held-out rows confirm: near 0 for calibrated scores, even with
+        few rows. None without labels.
     confidence : float
-        Of every interval.
+        Confidence level of all intervals.
     within_strata : bool
-        Whether groups were compared within strata; then `groups` are (stratum, group).
+        Whether groups were compared within strata. If so, `groups` holds (stratum, group) pairs.
     weighted : bool
-        Whether rows had weights; intervals then use effective rows and are more approximate.
+        Whether rows had weights. If so, intervals use effective rows and are less accurate.
     cutoff : float
         The classifier's own decision is yes at this score or above.
     of_decisions : bool
-        Whether the scores were 0/1 decisions, and no rule was given.
+        Whether the scores were 0/1 decisions and no rule was given.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class Audit(Drawn):
     of_decisions: bool = False
 
     def sentences(self) -> list[str]:
-        """Selection rates that are furthest apart, before and after, and what the numbers rest on.
+        """Sentences on the groups furthest apart, before and after, on random decisions and on weights.
 
         Examples
         --------
@@ -154,7 +155,7 @@ class Audit(Drawn):
 
     @property
     def selection(self) -> Selection:
-        """The decisions that count: the rule's if there is one, otherwise the classifier's own."""
+        """The rule's decisions if there is a rule, otherwise the classifier's own."""
         return self.after or self.before
 
     @property
@@ -192,7 +193,7 @@ class Audit(Drawn):
         )
 
     def _per_group(self, **columns: Any) -> Table:
-        """A table of those columns that are known."""
+        """A table of the columns that are not None."""
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
             cell_columns(self.groups, stratified=self.within_strata) | known,
@@ -201,7 +202,7 @@ class Audit(Drawn):
         )
 
     def errors(self) -> Table:
-        """Accuracy, error rates and calibration of each group; needs labels.
+        """Accuracy, error rates and calibration error of each group; needs labels.
 
         Examples
         --------
@@ -222,7 +223,7 @@ class Audit(Drawn):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; what no row tells is None.
+        """All results as plain values, ready for JSON, with None for unknown values and NaN.
 
         Examples
         --------
@@ -234,7 +235,7 @@ class Audit(Drawn):
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
-        """Gap and impact ratio with their limits, before and after.
+        """Gap and impact ratio with their confidence limits, before and after.
 
         Examples
         --------
@@ -264,7 +265,7 @@ class Audit(Drawn):
         return notebook_html(*self._parts())
 
     def _parts(self) -> list[Table | str]:
-        """What its text consists of."""
+        """The parts of its text."""
         parts: list[Table | str] = ["\n".join(map(wrapped, self.sentences())), self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["Errors after the rule:"] if self.after else []), self.errors()]
@@ -283,27 +284,27 @@ def audit(
     cutoff: float | None = None,
     scale: str | None = None,
 ) -> Audit:
-    """Measure selection rates, their gap and, with labels, errors, before and after a rule.
+    """Measure selection rates and their gap, before and after a rule; with labels, also errors.
 
     Parameters
     ----------
     scores : numbers of shape (n,)
-        Scores; 0/1 decisions are valid scores.
+        Scores, or 0/1 decisions.
     groups : labels of shape (n,), or several columns
         As for `fit_rule`.
     labels : 0 or 1 of shape (n,), optional
         True outcomes.
     rule : Rule, optional
-        Adds what the rule makes of the scores.
+        Also audit the decisions of this rule.
     strata : labels of shape (n,), or several columns, optional
-        Compares groups within strata: the gap is the largest of two groups of one stratum.
+        Compare groups within strata: the gap is then the largest between two groups of the same stratum.
     sample_weight : numbers of shape (n,), optional
-        Weights of the rows.
+        Row weights.
     confidence : float, default 0.95
-        Of every interval.
+        Confidence level of all intervals.
     cutoff, scale : optional
-        Where the classifier says yes, and what the scores are; the rule's own if there is one, otherwise 0.5
-        and "probability".
+        The score at or above which the classifier says yes, and the scale of the scores. Taken from the rule if
+        there is one, otherwise 0.5 and "probability".
 
     Examples
     --------
@@ -318,21 +319,21 @@ def audit(
         raise InputError(
             "must be a fairramp.Rule, got {kind}",
             argument="rule",
-            remedy="others' decisions are audited as scores",
+            remedy="to audit other 0/1 decisions, pass them as {scores}",
             kind=type(rule).__name__,
         )
     for name, given in (("scale", scale), ("cutoff", cutoff)):
         own = getattr(rule, name, None)
         if None not in (given, own) and given != own:
             raise InputError(
-                "is {own!r} in the rule and {given!r} in the call",
+                "is {own!r} in the rule but {given!r} in the call",
                 argument=name,
                 remedy="leave it out",
                 own=own,
                 given=given,
             )
     if rule:
-        # A rule that equalizes over all rows can be measured within strata too.
+        # A rule fitted without strata can still be audited within strata.
         rule.check_strata(strata if rule.stratified else None)
         scale, cutoff = rule.scale, rule.cutoff
     asked = Settings(scale="probability" if scale is None else scale, cutoff=cutoff)
@@ -376,7 +377,7 @@ def audit(
 def selection(
     sums: Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
 ) -> Selection:
-    """Rates, gap, ratio and, with labels, errors of decisions with chances `h` of a yes."""
+    """Rates, gap, ratio and, with labels, errors of decisions with selection probabilities `h`."""
     rates = np.clip(sums.mean(h), 0.0, 1.0)
     rows = sums.effective_rows(h, rates)
     lower, upper = wilson_interval(rates, rows, confidence)
@@ -403,7 +404,7 @@ def selection(
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: tuples as lists and None for NaN, which says that no row counts."""
+    """A value as JSON represents it: tuples become lists and NaN becomes None."""
     if isinstance(value, dict):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The paper's bounds, as functions of the numbers they need.
+"""The bounds of the paper as functions.
 
 N rows, K groups, ε the gap, ρ the target rate, γ the ramp width of signed scores, confidence 1 − δ:
 
@@ -7,12 +7,12 @@ N rows, K groups, ε the gap, ρ the target rate, γ the ramp width of signed sc
     proposition_1  E F(λ̄, μ̄) − F* ≤ (1 + ρ + ε)² α + (‖λ*‖² + ‖μ*‖²)/(2Tα)      T steps at learning rate α
     impossibility  max over splits π of E|Cov(h, q | π)| ≥ ½ E|q − E q| · min{E h, 1 − E h}      h in {0, 1}
 
-The first two are about fresh rows, the third about the published algorithm (projected stochastic gradient descent
-on the dual F, from λ = μ = 0), the last about any hard decisions h and q(x) = P(S = 1 | x).
+The first two bounds concern new rows; the third, the published algorithm (projected stochastic gradient descent
+on the dual F, starting at λ = μ = 0); the last, any hard decisions h with q(x) = P(S = 1 | x).
 
 Two remarks on the proofs. Theorem 1 is printed with N = all rows, but its proof needs the size of each group:
-pass the smallest. The proof of the last has a slip of sign (β − E_W f is half of E_W̄ f − E_W f, not of the
-opposite); with the right one its two mixed terms cancel, and the statement holds.
+pass the size of the smallest. The proof of the last bound has a sign error (β − E_W f is half of E_W̄ f − E_W f,
+not of its negative); with the correct sign, the two mixed terms cancel and the statement holds.
 
 Reference: Alabdulmohsin and Lucic 2021, Theorems 1 and 2, Proposition 1, and Appendix D.2.
 """
@@ -29,10 +29,10 @@ from fairramp.errors import InputError
 
 __all__ = ["impossibility_bound", "proposition_1_bound", "theorem_1_bound", "theorem_2_bound"]
 
-#: What numbers must be, and between which they must lie.
+#: The requirement on each argument, and the open interval it must lie in.
 _RANGES = {
-    # Effective rows of weighted groups are at least 1, but for rounding.
-    "n_rows": ("must be a finite number from 1 on", 1 - 1e-9, math.inf),
+    # Rounding can put the effective rows of a weighted group slightly below 1.
+    "n_rows": ("must be a finite number of at least 1", 1 - 1e-9, math.inf),
     "delta": ("must be a number between 0 and 1", 0.0, 1.0),
     "ramp_width": ("must be a positive number", 0.0, math.inf),
     "learning_rate": ("must be a positive number", 0.0, math.inf),
@@ -45,9 +45,10 @@ def theorem_1_bound(n_rows: float, n_groups: int, max_gap: float, delta: float) 
     Parameters
     ----------
     n_rows : float
-        N, the rows of the smallest group (the paper prints all rows, which its proof does not cover).
+        N, the size of the smallest group (the paper prints the number of all rows, which its proof does not
+        cover).
     n_groups : int
-        K.
+        K, the number of groups.
     max_gap : float
         ε, the gap on the fit rows.
     delta : float
@@ -75,9 +76,9 @@ def theorem_2_bound(
     n_rows, n_groups : int
         N and K.
     ramp_width : float
-        In units of probabilities; γ is twice that. Without a ramp there is no bound.
+        Ramp width on the probability scale; γ is twice this. Without a ramp there is no bound.
     miscalibration : float
-        E|2η − 1 − f|, the mean distance of the signed score from the truth, which no sample shows.
+        E|2η − 1 − f|, the mean distance of the signed score from the truth; it cannot be measured on a sample.
     delta : float
         1 − confidence.
 
@@ -97,7 +98,7 @@ def theorem_2_bound(
 def proposition_1_bound(
     target_rate: float, max_gap: float, learning_rate: float, steps: int, multipliers: Any
 ) -> float:
-    """(1 + ρ + ε)²·α + (‖λ*‖² + ‖μ*‖²)/(2Tα): how far the average iterate is from the optimum, in the dual F.
+    """(1 + ρ + ε)²·α + (‖λ*‖² + ‖μ*‖²)/(2Tα), the bound on the average iterate's excess in the dual F.
 
     Parameters
     ----------
@@ -106,10 +107,10 @@ def proposition_1_bound(
     learning_rate : float
         α, the same in every step.
     steps : int
-        T.
+        T, the number of steps.
     multipliers : numbers of shape (K,)
-        The optimal λ_k − μ_k, which are the thresholds of signed scores: for probabilities and a cutoff of
-        0.5, 2 · threshold − 1. Of λ_k and μ_k one is 0 (for ε = 0 they can be chosen so, and the bound holds for
+        The optimal λ_k − μ_k, which are the thresholds of signed scores: 2 · threshold − 1 for probabilities and
+        a cutoff of 0.5. One of λ_k and μ_k is 0 (for ε = 0 they can be chosen this way, and the bound holds for
         every optimum), hence ‖λ*‖² + ‖μ*‖² = Σ (λ_k − μ_k)².
 
     Notes
@@ -131,20 +132,20 @@ def proposition_1_bound(
 
 
 def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any = None) -> float:
-    """½·E|q − E q|·min{E h, 1 − E h}: what some split of the rows in two has at least.
+    """½·E|q − E q|·min{E h, 1 − E h}, a lower bound on the bias that some split of the rows in two reveals.
 
-    Hard decisions h cannot be unbiased in all parts of the population: some split in two has, as the mean over
-    its sides, at least this absolute covariance of h and q. It is 0 only if h or q is constant.
-    `fairramp.hidden_split` shows a split that reaches it.
+    Hard decisions h cannot be unbiased in every part of the population: some split in two has at least this
+    absolute covariance of h and q, averaged over its sides. The bound is 0 only if h or q is constant.
+    `fairramp.hidden_split` finds a split that reaches it.
 
     Parameters
     ----------
     decisions : 0 or 1 of shape (n,)
-        h.
+        h, the decisions.
     membership : numbers of shape (n,)
-        q, the probability P(S = 1 | x) of being in the sensitive group; 0 or 1 where it is known.
+        q, the probability P(S = 1 | x) of being in the sensitive group; 0 or 1 if known.
     sample_weight : numbers of shape (n,), optional
-        Weights of the rows.
+        Row weights.
 
     Examples
     --------
@@ -158,11 +159,11 @@ def impossibility_bound(decisions: Any, membership: Any, *, sample_weight: Any =
 
 
 def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
-    """Decisions, membership and each row's share of the weight, checked."""
+    """Check decisions, membership and weights; return the weights as shares of their sum."""
     h = as_column(decisions, "decisions")
     q = as_column(membership, "membership")
     check_length("membership", len(q), len(h), "decisions")
-    remedy = "from a rule, draw them first with rule.decide"
+    remedy = "to get decisions from a rule, use rule.decide"
     for name, column, sound, must, do in (
         ("decisions", h, (h == 0) | (h == 1), "must be 0 or 1", remedy),
         ("membership", q, (q >= 0) & (q <= 1), "must be in [0, 1]", None),
@@ -175,12 +176,12 @@ def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Flo
     if sample_weight is None:
         return h, q, np.full(len(h), 1 / len(h))
     weights = as_weights(sample_weight, len(h), "decisions")
-    relative = weights / weights.max()  # so that the sum of huge weights is finite
+    relative = weights / weights.max()  # keeps the sum of huge weights finite
     return h, q, relative / relative.sum()
 
 
 def _inside(name: str, value: Any) -> float:
-    """A number inside its range."""
+    """Check that a number is inside its range."""
     rule, low, high = _RANGES[name]
     if not is_real(value) or not low < value < high:
         raise InputError(rule, argument=name, got=value)

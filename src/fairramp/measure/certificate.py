@@ -1,22 +1,24 @@
-"""Certificates: what the fit rows guarantee about everybody else, in numbers and in words.
+"""Certificates: limits on a rule's gap in the population, in numbers and in words.
 
 A rule makes the gap small on its fit rows; a certificate bounds the gap in the population they were drawn from.
-`rule.limits` computes the estimated and the proven limit; here the paper's bounds stand beside them,
+`rule.limits` computes the estimated and the proven limit; this module adds the bounds of the paper for
+comparison:
 
     theorem_1              ε + 8 √(2 ln(eN/2)/N) + 2 √(ln(2K/δ)/N), N = smallest n_k
     theorem_1_as_printed   the same with N = all rows, for which its proof does not hold
 
-A few small groups make every limit wide. Each bound is one on limits per group, so it also holds for any part of
-the groups that is chosen by rows alone, with K the groups of the part: the j smallest groups, of a tenth of the
-rows at most, are left out where that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest left.
+A few small groups make every limit wide. Each bound is built from limits per group, so it also holds for any
+subset of K groups chosen by their sizes alone. The j smallest groups, with at most a tenth of the rows, are left
+out if that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest remaining groups.
 
-Independent fit rows that the model was not trained on are always assumed. Reference: Alabdulmohsin and Lucic
-2021, Theorem 1.
+All limits assume independent fit rows that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021,
+Theorem 1.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,41 +32,44 @@ from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed
 from fairramp.rule.rule import Rule
 
-#: A limit this much wider than what was asked for is explained.
+#: A limit that exceeds the requested gap by more than this is explained.
 WIDE = 0.05
-#: Groups that are left out to see what holds between the others have this share of the rows at most.
+#: The groups left out to bound the gap between the others have at most this share of the rows.
 _FEW = 0.1
 
-#: What every limit rests on.
+#: The assumptions of every limit.
 _ALWAYS = (
-    "The limits assume that each group's fit rows were drawn independently from the people that the rule will "
-    "decide on, and that the classifier was not trained on them. Groups may become larger or smaller, but how "
-    "they score must not change."
+    "The limits assume that each group's fit rows were drawn independently from the people the rule will be "
+    "applied to, and that the classifier was not trained on them. Group sizes may change, but the distribution "
+    "of scores within each group must not."
 )
 #: Where each bound comes from.
 _SOURCES = {
-    "beta": "law of the threshold's rank",
-    "kl": "Chernoff's bound per group",
-    "pairs": "both deviations of a pair",
+    "beta": "distribution of threshold rank",
+    "kl": "Chernoff bound per group",
+    "pairs": "joint bound on each pair",
     "dkw": "Dvoretzky-Kiefer-Wolfowitz",
     "theorem_1": "the paper, smallest group",
     "theorem_1_as_printed": "the paper as printed, all rows",
 }
 
 
+_with_fit_rows = partial(with_rows, what="fit row")
+
+
 @dataclass(frozen=True)
 class Spelling:
-    """How the sentences of certificates and checks spell names: as plain text by default.
+    """How sentences of certificates and checks spell group names; plain text by default.
 
     Attributes
     ----------
     groups : callable
-        Groups with their rows.
+        Formats groups with their numbers of fit rows.
     group : str
-        Text before a single group.
+        Text before the name of a group.
     """
 
-    groups: Callable[[Sequence[tuple[Label, int]]], str] = with_rows
+    groups: Callable[[Sequence[tuple[Label, int]]], str] = _with_fit_rows
     group: str = "group "
 
 
@@ -72,36 +77,38 @@ PLAIN = Spelling()
 
 
 def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = PLAIN) -> str:
-    """The beginning of a sentence about the other groups."""
+    """The start of a sentence about the other groups."""
     return f"Without {'that group' if len(left_out) == 1 else spelled.groups(left_out)}"
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate:
-    """Limits of the population's gap.
+    """Limits on a rule's gap in the population.
 
     Attributes
     ----------
     estimated : float
-        The estimated limit: in the population no two groups' selection rates (of one stratum, for rules that
-        equalize within strata) differ by more, with about this `confidence`; how nearly is simulated on the page
-        *Coverage*. 1 where the rows set no limit.
+        The estimated limit. With approximately this `confidence`, no two groups' selection rates in the
+        population differ by more (for rules that equalize within strata, no two groups of the same stratum). The
+        page *Coverage* has simulations. 1 if the rows set no limit.
     proven : float or None
-        The proven limit: the smallest bound that is a theorem in the case at hand; None with weights, where none
-        is.
+        The proven limit: the smallest bound that is a theorem for this rule. None with weights, for which no
+        bound is.
     confidence : float
-        1 − δ, of both.
+        Confidence level of both limits, 1 − δ.
     bounds : tuple of Bound
-        Every bound, smallest first, and which of them are theorems.
+        All bounds, smallest first; `Bound.is_theorem` marks the theorems.
     assumptions : str
-        What the limits rest on, in sentences.
+        The assumptions of the limits, in sentences.
     within_strata : bool
-        Whether the gap is one within strata.
+        Whether groups are compared within strata.
     widest_for : tuple of label and int, or None
-        Where the estimated limit is much larger than `max_gap`, the group with the fewest fit rows, and how many.
-    left_out, rest : tuple of tuples of label and int, and Certificate or None
-        The smallest groups with their fit rows, chosen by rows alone, and what holds between the others, where
-        their estimated limit is at most half.
+        The group with the fewest fit rows and their number, if the estimated limit is much larger than `max_gap`.
+    left_out : tuple of tuples of label and int
+        The smallest groups and their numbers of fit rows, if leaving them out at least halves the estimated
+        limit. They are chosen by their sizes alone.
+    rest : Certificate or None
+        The certificate for the other groups, if any are left out.
 
     Examples
     --------
@@ -133,9 +140,9 @@ class Certificate:
         >>> print(rule.certificate().table())
         bound                       limit  proven  from
         --------------------  -----------  ------  ------------------------------
-        beta                   1.1 points  no      law of the threshold's rank
-        pairs                  2.2 points  yes     both deviations of a pair
-        kl                     2.3 points  yes     Chernoff's bound per group
+        beta                   1.1 points  no      distribution of threshold rank
+        pairs                  2.2 points  yes     joint bound on each pair
+        kl                     2.3 points  yes     Chernoff bound per group
         dkw                    2.9 points  yes     Dvoretzky-Kiefer-Wolfowitz
         theorem_1_as_printed  26.1 points  no      the paper as printed, all rows
         theorem_1             43.1 points  yes     the paper, smallest group
@@ -151,7 +158,7 @@ class Certificate:
         )
 
     def limits(self) -> str:
-        """Both limits in a few words, without their confidence.
+        """Both limits in a few words, without the confidence level.
 
         Examples
         --------
@@ -161,7 +168,7 @@ class Certificate:
         estimated limit 1.1 points, proven limit 2.2 points
         """
         if self.proven is None:
-            return f"estimated limit {upward_points(self.estimated)}, no proven limit with weights"
+            return f"estimated limit {upward_points(self.estimated)}, no proven limit for weighted rows"
         proven = (
             f"proven limit {upward_points(self.proven)}" if self.proven < 1 else "too few rows for a proven limit"
         )
@@ -170,7 +177,7 @@ class Certificate:
         return f"estimated limit {upward_points(self.estimated)}, {proven}"
 
     def sentences(self, spelled: Spelling = PLAIN) -> list[str]:
-        """The limits, what makes them approximate, and what makes them wide where they are.
+        """Sentences on the limits, on why they are approximate, and on the groups that make them wide.
 
         Examples
         --------
@@ -189,9 +196,9 @@ class Certificate:
             reasons = next(b.why_not for b in self.bounds if b.limit == self.estimated)
             found.append(f"The estimated limit is approximate because of {listed(reasons)}.")
         if self.widest_for is not None:
-            found.append(f"Widest for {spelled.group}{spelled.groups([self.widest_for])}.")
+            found.append(f"The uncertainty is largest for {spelled.group}{spelled.groups([self.widest_for])}.")
         if (rest := self.rest) is not None:
-            found[-1] += f" {without(self.left_out, spelled)}: {rest.limits()} between the others."
+            found[-1] += f" {without(self.left_out, spelled)}: {rest.limits()}."
         return found
 
     def __repr__(self) -> str:
@@ -202,7 +209,7 @@ class Certificate:
 
 
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
-    """Bound the gap of a fitted rule in the population its fit rows came from."""
+    """Bound a fitted rule's gap in the population its fit rows were drawn from."""
     record, sample = certifiable(rule), FitSample.of(rule)
     found = _bounded(sample, confidence)
     if len(rule.groups) == 1 or found.estimated <= rule.max_gap + WIDE:
@@ -211,7 +218,7 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     found = replace(found, widest_for=named[int(sample.rows.argmin())])
     small = _small_groups(sample)
     others = sample.without(small)
-    if not len(small) or dkw(others, confidence).limit > dkw(sample, confidence).limit / 2:  # quick to tell
+    if not len(small) or dkw(others, confidence).limit > dkw(sample, confidence).limit / 2:  # a quick test
         return found
     rest = _bounded(others, confidence)
     if rest.estimated > found.estimated / 2:
@@ -220,13 +227,13 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
 
 
 def _small_groups(s: FitSample) -> Integers:
-    """The smallest groups without which limits are half as wide, as far as rows tell; none within strata."""
+    """Indices of the smallest groups, if leaving them out should halve the limits; empty within strata."""
     order = np.argsort(s.rows)
     rows = s.rows[order]
     half = 1 / np.sqrt(rows)
-    width = half[:-1] + half[1:]  # of the groups from each place on
+    width = half[:-1] + half[1:]  # width[j]: with the j smallest groups left out
     few = np.cumsum(rows)[:-2] <= _FEW * rows.sum()
-    apart = rows[:-2] < rows[1:-1]  # of groups of one size, all or none are left out
+    apart = rows[:-2] < rows[1:-1]  # groups of equal size are left out together or not at all
     enough = np.flatnonzero(few & apart & (width[1:] <= width[0] / 2))
     last = int(enough[0]) + 1 if len(enough) and s.strata is None else 0
     return np.sort(order[:last])
@@ -246,9 +253,9 @@ def _bounded(sample: FitSample, confidence: float) -> Certificate:
 
 
 def _of_the_paper(s: FitSample, confidence: float) -> list[Bound]:
-    """Theorem 1, with the smallest group's rows as its proof needs them, and as printed."""
+    """Theorem 1 with the size of the smallest group, as its proof requires, and as printed."""
     n_groups = len(s.rates)
-    both = float(np.sort(s.errors)[-2:].sum()) if n_groups > 1 else 0.0  # two rates may be off
+    both = float(np.sort(s.errors)[-2:].sum()) if n_groups > 1 else 0.0  # the two largest errors can add up
     whole, least = (
         min(theorem_1_bound(float(rows), n_groups, s.max_gap, 1 - confidence) + both, 1.0)
         for rows in (s.rows.sum(), s.rows.min())
@@ -269,24 +276,24 @@ def rows_needed(
     fit_gap: float = 0.0,
     limit: str = "estimated",
 ) -> int:
-    """Fit rows per group with which a fit can keep a gap in the population.
+    """Compute the number of fit rows per group that a limit on the gap in the population requires.
 
     This many rows in every group are enough for ``fit_rule(…, max_gap=max_gap, confidence=confidence)`` at the
-    given selection rate; fewer may do at other rates, or if the groups differ in size.
+    given selection rate. Fewer may be enough at other rates, or if the groups differ in size.
 
     Parameters
     ----------
     max_gap : float
-        The gap that the population may have.
+        The largest gap allowed in the population.
     n_groups : int
-        How many groups, all of that size.
+        Number of groups, assumed to be of equal size.
     confidence : float, default 0.95
-        1 − δ.
+        Confidence level of the limit.
     rate : float, default 0.5
         The common selection rate; 0.5 needs the most rows.
     fit_gap : float, default 0
-        The gap on the fit rows, smaller than `max_gap`: the larger it is, the less a fit changes, and the more
-        rows are needed.
+        The gap on the fit rows, smaller than `max_gap`. The larger it is, the fewer decisions the rule changes,
+        but the more rows are needed.
     limit : {"estimated", "proven"}, default "estimated"
         Which limit must not exceed `max_gap`.
 

@@ -8,7 +8,7 @@ from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Integers
 from fairramp.core.words import NOTHING, is_word, percent, times
 
-#: A ratio above this says no more than the two rates.
+#: A ratio above this adds nothing to the two rates.
 _MOST_TIMES = 1000
 
 
@@ -33,7 +33,7 @@ def comparison(
         return f"{what}: {percent(rates[0])} in {called[0]}, the only group."
     parts = strata_slices(strata, len(r))
     gaps = [float(r[part].max() - r[part].min()) for part in parts]
-    # Strata may all have the largest gap that is allowed: take the one with the smallest ratio.
+    # All strata may be at the allowed gap: break ties by the smallest ratio.
     tied = [part for part, gap in zip(parts, gaps, strict=True) if gap >= max(gaps) - NOTHING]
     worst = min(tied, key=lambda part: float(r[part].min() / r[part].max()) if r[part].max() > 0 else 1.0)
     high, low = worst.start + int(r[worst].argmax()), worst.start + int(r[worst].argmin())

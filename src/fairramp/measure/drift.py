@@ -1,13 +1,13 @@
-"""Drift: whether the gap of new rows exceeds the estimated limit.
+"""Drift: test whether the gap on new rows exceeds the estimated limit.
 
-The rule's certificate has an estimated limit g of the population's gap, with confidence 1 − δ. New rows have
-Newcombe's limits of their gap (`core.intervals`), with confidence 1 − δ, too. If the lower one is above g, the
-gap has changed. While nothing has changed, that happens with probability 2δ at most: the estimated limit may be
-wrong (δ), or the new rows' limits (δ). It is much rarer, because both must err in one direction.
+The rule's certificate has an estimated limit g on the gap in the population, with confidence 1 − δ. The gap on
+new rows has a Newcombe interval (`core.intervals`), also with confidence 1 − δ. If its lower end is above g, the
+gap has changed. If nothing has changed, this happens with probability at most 2δ: the estimated limit may be
+wrong (δ), or the interval may be (δ). In practice it is much rarer, because both must err in the same direction.
 
-Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and those that are
-left without a few small ones. The new rows' δ is shared between the parts. Rows of groups that the rule does not
-know are left out. What such rows can find is computed in `measure.power`.
+Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and the groups that
+remain without a few small ones. The parts share the δ of the new rows. Rows of groups unknown to the rule are
+left out. `measure.power` computes the drifts that a check can detect.
 """
 
 from collections.abc import Sequence
@@ -36,39 +36,40 @@ from fairramp.rule.rule import Rule
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What new rows say about a rule's estimated limit.
+    """Result of `Rule.check`: the gap on new rows compared with the estimated limit.
 
     Attributes
     ----------
     verdict : Verdict
-        Whether the gap is shown to be within the limit, to exceed it, or neither.
+        Whether the new rows show that the gap is within the limit, that it exceeds the limit, or neither.
     gap : float
         Gap on the new rows, in expectation over random decisions.
     gap_interval : tuple of float
-        Its confidence limits.
+        Confidence limits of the gap.
     limit : float
-        The estimated limit of the gap, as in `fairramp.Certificate`.
+        The estimated limit on the gap, as in `fairramp.Certificate`.
     groups, rows, rates, lower, upper : tuple
-        What the new rows show, group by group: rows, expected rates and confidence limits of each rate.
+        Groups with new rows, their numbers of new rows, and their expected rates with confidence limits.
     rates_then : tuple
         The rates on the fit rows.
     pair : tuple of label, or None
         The groups with the highest and the lowest rate, whose difference is `gap`.
     stratum : label or None
-        For rules that equalize within strata, the one whose gap it is: that furthest above its limit.
+        The stratum with this gap, the one furthest above its limit; None for rules without strata.
     left_out : tuple of tuples of label and int
-        Small groups with their fit rows, if the gap is that between the other groups: they make the limit of all
-        groups wide, and the others are further above a limit of their own.
+        Small groups and their numbers of fit rows, if `gap` leaves them out: they make the limit for all groups
+        wide, and the other groups are further above their own limit.
     missing : tuple of label
-        Groups of the rule that have no new row; nothing is said about them.
+        Groups of the rule without new rows; they are not checked.
     comparisons : tuple of Comparison
-        What the sentence says: of all groups, and of those without a few small ones; with strata, of the one.
+        The comparisons behind the sentence: for all groups, and for those that remain without a few small ones;
+        with strata, for the one stratum.
     within_strata : bool
         Whether the rule equalizes within strata.
     confidence : float
-        Confidence of the intervals.
+        Confidence level of the intervals.
     false_alarm_rate : float
-        Probability at most of `has_drifted` while nothing has changed.
+        Upper bound on the probability of `has_drifted` if nothing has changed.
 
     Examples
     --------
@@ -101,12 +102,12 @@ class Check:
 
     @property
     def has_drifted(self) -> bool:
-        """Whether the gap is shown to exceed the estimated limit."""
+        """Whether the new rows show that the gap exceeds the estimated limit."""
         return self.verdict is Verdict.EXCEEDED
 
     @property
     def is_sound(self) -> bool:
-        """Whether all limits are numbers; nothing is decided otherwise."""
+        """Whether all confidence limits are finite; otherwise the check is undecided."""
         return is_sound(self.gap, self.gap_interval) and bool(np.isfinite([*self.lower, *self.upper]).all())
 
     @cached_property
@@ -115,19 +116,19 @@ class Check:
 
     @cached_property
     def detectable_gap(self) -> float:
-        """Gap that these numbers of rows find nine times in ten, if one group drifts: that hardest to find.
+        """Gap that this many rows detect nine times in ten, whichever group drifts.
 
-        NaN where the rows are too few to find even the largest drift of some group that often.
+        NaN if the rows are too few to detect even the largest drift of some group that often.
         """
         return detectable_gap(self._compared, *self._detectable)
 
     def table(self) -> Table:
-        """One row per group: its rows, its expected rate on the fit rows and on these, and what would be found.
+        """One row per group: number of new rows, rate on the fit rows and the new rows, detectable drift.
 
-        `new_rate_low` and `new_rate_high` are confidence limits of each rate. If one group drifts to a rate of
-        at most `detectable_below` or at least `detectable_above` while the others stay as in the fit, this many
-        rows detect it nine times in ten. NaN, shown as –, means that even a rate of 0 or 1 is missed more often.
-        Simulated with a fixed seed.
+        `new_rate_low` and `new_rate_high` are the confidence limits of the new rate. If one group drifts to a
+        rate of at most `detectable_below` or at least `detectable_above` while the others stay as in the fit,
+        this many rows detect it nine times in ten. NaN, shown as –, means that even a rate of 0 or 1 is detected
+        less often. The detectable rates are simulated with a fixed seed.
 
         Examples
         --------
@@ -169,9 +170,9 @@ class Check:
         No sign that the gap exceeds the estimated limit of 1.6 points
         """
         if not self.has_drifted and not self.is_sound:
-            return "The limits of the gap are not numbers, so nothing is decided."
+            return "The confidence limits of the gap are not numbers."
         if len(self.groups) == 1:
-            return f"Only {one_line(show_label(self.groups[0]))} has rows, so there is no gap to compare."
+            return f"Only group {one_line(show_label(self.groups[0]))} has rows, so there is no gap."
         return said(self.comparisons, "on the new rows", spelled)
 
     def _repr_html_(self) -> str:
@@ -181,7 +182,7 @@ class Check:
         return "\n".join(map(wrapped, self.sentences()))
 
     def sentences(self) -> list[str]:
-        """What its text consists of: the verdict with its numbers, and how often that is wrong.
+        """The verdict with its numbers, then the false-alarm rate and the detectable gap.
 
         Examples
         --------
@@ -193,7 +194,7 @@ class Check:
         """
         first = self.sentence()
         if self.within_strata:
-            first += f" This is stratum {one_line(show_label(self.stratum))}."
+            first += f" Stratum: {one_line(show_label(self.stratum))}."
         if self.pair is not None:
             now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
             far = ((label, *now[label_key(label)]) for label in self.pair)
@@ -201,14 +202,14 @@ class Check:
             first += f" Furthest apart: {', '.join(shown)}."
         if self.missing:
             none = ", ".join(one_line(show_label(label)) for label in self.missing[:5])
-            first += f" No rows of {none}{', …' if len(self.missing) > 5 else ''}: nothing is said about them."
-        second = f"False alarms: at most {percentage(round(self.false_alarm_rate, 12))} of such checks."
+            first += f" Groups without rows were not checked: {none}{', …' if len(self.missing) > 5 else ''}."
+        second = f"False alarm rate: at most {percentage(round(self.false_alarm_rate, 12))}."
         if len(self.groups) > 1:
             gap = self.detectable_gap
             second += (
-                f" This many rows find a gap of {upward_points(gap)} nine times in ten, whichever group drifts."
+                f" This many rows detect a gap of {upward_points(gap)} nine times in ten, whichever group drifts."
                 if np.isfinite(gap)
-                else " These rows are too few to find a drift of every group nine times in ten."
+                else " These rows are too few to detect drift in every group nine times in ten."
             )
         return [first, second]
 
@@ -226,7 +227,7 @@ def check(
     delta = 1 - check_number("confidence", confidence, 0.5, 1 - 1e-9)
     record = certifiable(rule)
     if record.weighted and sample_weight is None:
-        warn("The rule was fitted with weights: pass {sample_weight}, or rates then and now are not comparable")
+        warn("The rule was fitted with weights; pass {sample_weight}, or the new rates are not comparable")
     rates, every = record.rates["selection"], parts_of(rule, confidence)
     seen = mean_chances(rule, scores, groups, strata, sample_weight)
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
@@ -235,9 +236,9 @@ def check(
     several = sum(len(part.places) > 1 for part in parts)
     each = 1 - delta / max(several, 1)
     rows = seen.effective_rows
-    # Rows that no number counts show nothing.
+    # Without a finite number of effective rows, there is no interval.
     lower, upper = np.where(np.isfinite(rows), wilson_interval(seen.rates, rows, confidence), np.nan)
-    # Strata that hold one group have nothing to compare.
+    # A stratum with one group has nothing to compare.
     counted = [part for part in parts if len(part.places) > 1] or parts[:1]
     found = [
         compared(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
@@ -248,7 +249,7 @@ def check(
     missing = tuple(label for k, label in enumerate(rule.groups) if k not in set(seats.tolist()))
     verdict = worst(one.verdict for one in found)
     if verdict is Verdict.WITHIN and (missing or len(part.places) == 1):
-        verdict = Verdict.UNDECIDED  # of a group without rows nothing is known
+        verdict = Verdict.UNDECIDED  # groups without rows may be anywhere
     inside = seen.rates[part.places]
     pair = (known[part.places[int(inside.argmax())]], known[part.places[int(inside.argmin())]])
     first = known[part.places[0]]
@@ -271,7 +272,7 @@ def check(
         comparisons=(decided,) if rule.stratified else tuple(found),
         within_strata=rule.stratified,
         confidence=confidence,
-        # Limits of strata hold together; that of the groups without a few small ones is a second limit.
+        # The limits of strata hold jointly; the limit without a few small groups is an additional one.
         false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
         _compared=Compared(
             np.array(rates.after)[seats],
@@ -284,7 +285,7 @@ def check(
 
 
 def _seen(parts: Sequence[Part], seats: Integers) -> list[Part]:
-    """The parts that have rows, by the places of their groups among those that do."""
+    """The parts with new rows, with places among the groups that have new rows."""
     found = [replace(part, places=np.flatnonzero(np.isin(seats, part.places))) for part in parts]
     return [part for part in found if len(part.places)]
 

@@ -1,9 +1,9 @@
-"""Accuracy against gap: what each tolerance costs.
+"""Accuracy against gap: the accuracy that each maximum gap allows.
 
-For every max_gap the rule whose rates agree best with the fit rows' labels (`target_rate="accuracy"`) is placed
-on the fit rows, all from one summary, and its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured: on
-validation rows if there are any, otherwise on the fit rows themselves, which flatters it. The band around an
-accuracy a is a ± z √(Σ w² (c − a)²) / Σ w, c the chance that a row is decided right.
+For each max_gap, the rule with the best accuracy on the fit rows (`target_rate="accuracy"`) is fitted, all from
+one summary. Its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured on validation rows if there are any,
+otherwise on the fit rows, where it is optimistic. The interval around an accuracy a is a ± z √(Σ w² (c − a)²) / Σ
+w, where c is the probability that a row's decision is correct.
 """
 
 from dataclasses import dataclass
@@ -31,22 +31,22 @@ from fairramp.rule.verbs import Drawn
 
 @dataclass(frozen=True, repr=False)
 class Frontier(Drawn):
-    """Gap and accuracy along the trade-off; made by `frontier`.
+    """Result of `frontier`: accuracy for each maximum gap.
 
     Attributes
     ----------
     max_gaps : tuple of float
-        The tolerances, ascending.
+        The maximum gaps, in ascending order.
     gaps, accuracies, lower, upper : tuple of float
-        Gap and accuracy of each rule on the measured rows, and the accuracy's confidence limits.
+        Gap and accuracy of each rule on the measured rows, with confidence limits of the accuracy.
     lowest_rates, highest_rates : tuple of float
-        Smallest and largest selection rate of a group there.
+        Lowest and highest selection rate of a group on the measured rows.
     own_gap, own_accuracy : float
-        The classifier's own decisions on the same rows.
+        Gap and accuracy of the classifier's own decisions on the same rows.
     is_in_sample : bool
-        Whether the measured rows are the fit rows themselves.
+        Whether the measured rows are the fit rows.
     confidence : float
-        Of the limits.
+        Confidence level of the limits.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Frontier(Drawn):
     confidence: float
 
     def table(self) -> Table:
-        """One row per tolerance.
+        """One row per maximum gap.
 
         Examples
         --------
@@ -99,12 +99,12 @@ class Frontier(Drawn):
 
     @property
     def heading(self) -> str:
-        """The subject of its table, in a line."""
-        return f"Accuracy against gap, {'on the fit rows' if self.is_in_sample else 'on validation rows'}."
+        """The title of the table."""
+        return f"Accuracy against gap, {'on the fit rows' if self.is_in_sample else 'on the validation rows'}."
 
     @property
     def own(self) -> str:
-        """The classifier's own decisions, in a line."""
+        """Gap and accuracy of the classifier's own decisions, in one sentence."""
         return (
             f"The classifier's own decisions: gap {points(self.own_gap)}, accuracy {percent(self.own_accuracy)}."
         )
@@ -126,20 +126,20 @@ def frontier(
     sample_weight: Any = None,
     confidence: float = 0.95,
 ) -> Frontier:
-    """Trace accuracy against the gap, with rates chosen for the labels at each of many gaps.
+    """Trace accuracy against gap: the most accurate rule for each of several maximum gaps.
 
     Parameters
     ----------
     scores, groups, labels
         Fit rows, as for `fit_rule`.
     validation : tuple (scores, groups, labels) or (scores, groups, labels, sample_weight), optional
-        Rows to measure on; without them the fit rows are used, and the result says so.
+        Rows to measure on; by default the fit rows, as `Frontier.is_in_sample` records.
     max_gaps : sequence of float, optional
-        Tolerances; by default 21 from 0 to the classifier's own gap on the fit rows.
+        Maximum gaps; by default 21 values from 0 to the classifier's own gap on the fit rows.
     ramp_width, cutoff, scale, sample_weight
         As for `fit_rule`.
     confidence : float, default 0.95
-        Of the bands.
+        Confidence level of the limits.
 
     Examples
     --------
@@ -188,18 +188,18 @@ def frontier(
 
 
 def _seats(measured: LabeledScores, fit: LabeledScores) -> Integers:
-    """Index of each measured group among the fitted ones."""
+    """Index of each measured group among the fitted groups."""
     index = {label_key(label): i for i, label in enumerate(fit.scores.labels)}
     unseen = [label for label in measured.scores.labels if label_key(label) not in index]
     if unseen:
         raise UnseenGroupError(
-            "Groups in {validation} that the fit rows do not have: {groups!r}", groups=unseen[:10]
+            "Some groups in {validation} do not occur in the fit rows: {groups!r}", groups=unseen[:10]
         )
     return np.array([index[label_key(label)] for label in measured.scores.labels], dtype=np.intp)
 
 
 def _rates(labeled: LabeledScores, chances: Floats) -> Floats:
-    """Each group's selection rate, if the points have these chances."""
+    """Each group's selection rate, given the points' selection probabilities."""
     return labeled.scores.total(labeled.scores.points.weight * chances) / labeled.scores.weights
 
 
@@ -211,5 +211,5 @@ def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     except TypeError:
         raise InputError("must be a sequence of numbers in [0, 1]", argument="max_gaps", got=max_gaps) from None
     if not gaps:
-        raise InputError("is empty", argument="max_gaps", remedy="pass at least one tolerance")
+        raise InputError("is empty", argument="max_gaps", remedy="pass at least one gap")
     return gaps

@@ -1,16 +1,16 @@
-"""A hidden split: where hard decisions are unequal even if every known group is equal.
+"""Hidden split: two sides within which hard decisions are biased, even if all known groups are equal.
 
-For decisions h in {0, 1} and the probability q(x) = P(S = 1 | x) of being in a sensitive group, put on one side
-the rows whose decision goes along with their membership, on the other the rest:
+For decisions h in {0, 1} and the probability q(x) = P(S = 1 | x) of being in a sensitive group, one side holds
+the rows whose decision agrees with their membership, the other side the rest:
 
     W = {(q − q̄)(h − β) > 0}, any 0 < β < 1:     q > q̄ and h = 1,  or  q < q̄ and h = 0
 
-Within W, h and q rise together; outside, they fall together. The mean over both sides, by their weight, has
+Within W, h and q are positively correlated; outside, negatively. The mean over both sides, by weight, satisfies
 
     P(W) |Cov(h, q | W)| + P(W̄) |Cov(h, q | W̄)|  ≥  ½ E|q − q̄| · min{E h, 1 − E h}
 
-so that no hard decisions but constant ones are unbiased in every part of the rows, unless q is constant. That is
-why groups have to be named before they can be made equal. Reference: Alabdulmohsin and Lucic 2021, Appendix D.2.
+Hence hard decisions are unbiased in every part of the rows only if h or q is constant. This is why groups must be
+named before their rates can be equalized. Reference: Alabdulmohsin and Lucic 2021, Appendix D.2.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ from fairramp.core.curve import Floats
 from fairramp.core.table import Table, wrapped
 from fairramp.measure.bounds import impossibility_bound, split_rows
 
-#: A membership this close to its mean is at it: the mean is rounded. Either side would do for such a row.
+#: A membership this close to the mean counts as equal to it, because the mean is rounded. Such a row may be on
+#: either side.
 _AT_MEAN = 1e-12
 #: Names of the sides, for False and True.
 _NAMES = ("against", "along")
@@ -31,32 +32,32 @@ _NAMES = ("against", "along")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class HiddenSplit:
-    """A split of rows in two, within whose sides decisions and membership hang together; made by `hidden_split`.
+    """Result of `hidden_split`: a split of the rows in two, with biased decisions within its sides.
 
-    A pair holds the numbers of the rows where `sides` is False (decisions go against membership), then of those
-    where it is True (they go along with it).
+    Each pair holds the value for the rows where `sides` is False (decisions go against membership), then for
+    those where it is True (decisions go along with it).
 
     Attributes
     ----------
     bound : float
-        What some split has at least, whatever the decisions look like: ½ E|q − q̄| · min{E h, 1 − E h}.
+        Lower bound on the covariance of the best split: ½ E|q − q̄| · min{E h, 1 − E h}.
     covariance : float
-        What this split has: the mean of absolute covariances, by `shares`; never below `bound`.
+        Mean absolute covariance of this split's sides, weighted by `shares`; never below `bound`.
     sides : numpy.ndarray of bool, shape (n,)
         The side of each row; read-only.
     rows : pair of int
-        Rows with a positive weight.
+        Number of rows with a positive weight.
     shares : pair of float
-        Share of the weight.
+        Share of the total weight.
     rates : pair of float
-        Selection rate; NaN on a side without rows.
+        Selection rate; NaN for an empty side.
     covariances : pair of float
-        Covariance of decision and membership within the side; 0 on a side without rows.
+        Covariance of decision and membership within the side; 0 for an empty side.
 
     Examples
     --------
     >>> import fairramp
-    >>> split = fairramp.hidden_split([1, 0, 1, 0], [1, 1, 0, 0])  # equal rates, and yet
+    >>> split = fairramp.hidden_split([1, 0, 1, 0], [1, 1, 0, 0])  # equal rates
     >>> split.sides
     array([ True, False, False,  True])
     >>> split.covariances
@@ -98,25 +99,25 @@ class HiddenSplit:
         n = sum(self.rows)
         rows = f"{n:,} row{'s' if n > 1 else ''}"
         return wrapped(
-            f"Even if every known group is equal, some hidden split of these {rows} in two has a covariance of "
-            f"decision and membership of at least {self.bound:.4f} within its sides, on average; this one has "
-            f"{self.covariance:.4f}."
+            f"Hidden split of {rows}: the mean covariance of decision and membership within the two sides is "
+            f"{self.covariance:.4f}. Some split always reaches at least {self.bound:.4f}, even if all known "
+            "groups are equal."
             if self.bound > _AT_MEAN
-            else f"No hidden split: decisions or membership hardly differ between these {rows}."
+            else f"No hidden split: the decisions or the memberships of these {rows} are (almost) all the same."
         )
 
 
 def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) -> HiddenSplit:
-    """Find a split of the rows in two, within whose sides decisions depend on a sensitive attribute.
+    """Find a split of the rows in two such that decisions depend on a sensitive attribute within each side.
 
     Parameters
     ----------
     decisions : 0 or 1 of shape (n,)
-        Hard decisions; from a rule, what `rule.decide` gives.
+        Hard decisions, for example from `rule.decide`.
     membership : numbers in [0, 1], of shape (n,)
         P(S = 1 | x): a model's estimate of the sensitive attribute, or the attribute itself, 0 or 1.
     sample_weight : numbers of shape (n,), optional
-        Weights of the rows.
+        Row weights.
 
     Returns
     -------
@@ -124,8 +125,8 @@ def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) 
 
     Notes
     -----
-    For an attribute that is 0 or 1, a covariance is s (1 − s) times the difference of the selection rates of
-    S = 1 and S = 0, where s is the share of S = 1.
+    If the attribute is 0 or 1, a covariance is s (1 − s) times the difference between the selection
+    rates of S = 1 and S = 0, where s is the share of S = 1.
 
     Examples
     --------
@@ -134,9 +135,9 @@ def hidden_split(decisions: Any, membership: Any, *, sample_weight: Any = None) 
     >>> rule = fairramp.fit_rule(data.score, data.sex)  # equal rates for women and men
     >>> decisions = rule.decide(data.score, data.sex, random_state=0)
     >>> print(fairramp.hidden_split(decisions, data.sex == "Female"))
-    Even if every known group is equal, some hidden split of these 24,421 rows in
-    two has a covariance of decision and membership of at least 0.0370 within its
-    sides, on average; this one has 0.1298.
+    Hidden split of 24,421 rows: the mean covariance of decision and membership
+    within the two sides is 0.1298. Some split always reaches at least 0.0370, even
+    if all known groups are equal.
     """
     h, q, share = split_rows(decisions, membership, sample_weight)
     distance = q - share @ q

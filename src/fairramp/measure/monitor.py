@@ -1,8 +1,8 @@
-"""Monitor: whether the gap of new rows exceeds its estimated limit, asked as often as one likes.
+"""Monitor: test whether the gap on new rows exceeds its estimated limit, as often as you like.
 
-Of each group only the rows and the sum of their chances are kept; `measure.evidence` says what they show. The
-alarm is raised when the evidence reaches 1/(0.9 δ), or when limits of all rates at 0.1 δ show it, and stays. Both
-together are wrong with probability δ at most.
+A monitor keeps only each group's number of rows and the sum of their selection probabilities; `measure.evidence`
+evaluates them. The alarm is raised when the evidence reaches 1/(0.9 δ), or when the limits of all rates at 0.1 δ
+show a gap above its limit. It stays raised. The probability of a false alarm is at most δ in total.
 """
 
 import hashlib
@@ -19,11 +19,12 @@ from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, with_rows, wrapped
+from fairramp.core.table import Table, notebook_html, wrapped
 from fairramp.core.words import percentage, points, upward_points, with_interval
 from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, MonitorFormatError, warn
+from fairramp.measure.certificate import PLAIN
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
@@ -33,7 +34,7 @@ from fairramp.rule.rule import Rule
 
 
 class GroupEntry(documents.Shape, frozen=True):
-    """What is kept of a group: its rate on the fit rows, its rows since, and the sum of their chances."""
+    """A group: its rate on the fit rows, its number of new rows, and the sum of their selection probabilities."""
 
     label: documents.PlainLabel
     fit_rate: documents.Share
@@ -42,7 +43,7 @@ class GroupEntry(documents.Shape, frozen=True):
 
 
 class PartEntry(documents.Shape, frozen=True):
-    """Groups that are compared, by their places, and the estimated limit of their gap."""
+    """Groups to compare, as indices, and the estimated limit on their gap."""
 
     places: tuple[documents.Count, ...]
     limit: documents.Share
@@ -53,8 +54,8 @@ class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
 
     words: ClassVar = {
         "noun": "monitor",
-        "again": "begin again with a new file",
-        "mend": "begin again with a new file",
+        "again": "start over with a new file",
+        "mend": "start over with a new file",
     }
     refused = MonitorFormatError
 
@@ -68,19 +69,19 @@ class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
 
 
 class Monitor:
-    """Whether the gap of new rows exceeds its estimated limit, looked at after every batch, or every row.
+    """Test whether the gap on new rows exceeds its estimated limit, after every batch or every row.
 
-    Made by `Rule.monitor`. While the gap is at most the limit, the alarm is ever raised with probability
-    1 − `confidence` at most, however often one looks. The limit itself, the estimated one of the rule's
-    certificate, holds with the same confidence. Each row counts once: there are no weights. The gap is that of
-    all rows since the monitor was made; a new one, once in a while, finds late drifts sooner.
+    Created by `Rule.monitor`. As long as the gap is within the limit, the probability that the alarm is ever
+    raised is at most 1 − `confidence`, however often you look. The limit is the estimated limit of the rule's
+    certificate, which holds with the same confidence. Rows have no weights. The gap is measured over all rows
+    since the monitor was created, so starting a new monitor from time to time detects late drifts sooner.
 
     Parameters
     ----------
     rule : Rule
-        With the record of its fit.
+        A rule with the record of its fit.
     confidence : float, default 0.95
-        Of the estimated limit, and of the alarm.
+        Confidence level of the estimated limit and of the alarm.
 
     Examples
     --------
@@ -102,9 +103,7 @@ class Monitor:
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
         if record.weighted:
-            warn(
-                "The rule was fitted with weights, and a monitor counts each row once: its rates may not compare"
-            )
+            warn("The rule was fitted with weights, but a monitor has none, so its rates may not be comparable")
         self._fit_rates: Floats = np.array(record.rates["selection"].after)
         self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
@@ -116,16 +115,16 @@ class Monitor:
     # Rows in, and files ------------------------------------------------------------------------------
 
     def update(self, scores: Any, groups: Any, *, strata: Any = None, batch: str | None = None) -> Self:
-        """Add rows and look.
+        """Add new rows and test again.
 
         Parameters
         ----------
         scores, groups, strata
-            As for `Rule.probabilities`; rows of groups that the rule does not know are left out, as in
-            `Rule.check`. No row may be added twice.
+            As for `Rule.probabilities`; rows of groups unknown to the rule are left out, as in `Rule.check`. Do
+            not add a row twice.
         batch : str, optional
-            A name for these rows, such as a date. A name that was used before is refused, so that a job that is
-            run again does not count its rows twice.
+            A name for these rows, such as a date. A name that was used before is rejected, so rerunning a job
+            does not count its rows twice.
 
         Examples
         --------
@@ -154,17 +153,17 @@ class Monitor:
 
     def _check_batch(self, batch: str) -> None:
         if not isinstance(batch, str) or not batch:
-            raise InputError("must be a text", argument="batch", got=batch)
+            raise InputError("must be a nonempty string", argument="batch", got=batch)
         if batch in self._batches:
             raise InputError(
-                "was added before, so nothing is added",
+                "must be a name not used before",
                 argument="batch",
                 got=batch,
-                remedy="if these are other rows, give them another name",
+                remedy="no rows were added; if these are different rows, choose another name",
             )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state to a small JSON file, which appears whole or not at all; it holds no rows.
+        """Write the state to a small JSON file, atomically; the file contains no rows.
 
         Examples
         --------
@@ -195,21 +194,21 @@ class Monitor:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], rule: Rule, *, confidence: float | None = None) -> Self:
-        """Go on from a file.
+        """Load a monitor to continue from its saved state.
 
         Parameters
         ----------
         path : str or path
-            What `save` has written.
+            A file written by `save`.
         rule : Rule
-            The rule that the monitor was made for; another one is refused.
+            The rule the monitor was created for; any other rule raises an error.
         confidence : float, optional
-            Refused unless it is that of the file.
+            If given, must equal the confidence in the file.
 
         Raises
         ------
         MonitorFormatError
-            If the file is not a monitor of this rule, or not as it was written; the message says why.
+            If the file is not a monitor of this rule, or was altered; the message says why.
 
         Examples
         --------
@@ -228,31 +227,31 @@ class Monitor:
             label_key(label) for label in rule.groups
         ]:
             raise InputError(
-                "The monitor is of another rule, with fingerprint {theirs:.12}…, not {ours:.12}…",
-                remedy="pass that rule, or begin again with a new file",
+                "The monitor belongs to another rule, with fingerprint {theirs:.12}…, not {ours:.12}…",
+                remedy="pass that rule, or start over with a new file",
                 theirs=document.rule,
                 ours=rule.fingerprint,
             )
         if confidence not in (None, document.confidence):
             raise InputError(
-                "The monitor has the confidence {theirs!r}, not {ours!r}, and an alarm keeps its confidence",
-                remedy="leave {confidence} out, or begin again with a new file",
+                "The monitor was started with confidence {theirs!r}, not {ours!r}, and cannot change it",
+                remedy="leave {confidence} out, or start over with a new file",
                 theirs=document.confidence,
                 ours=confidence,
             )
         found = cls(rule, document.confidence)
         wrong = {
-            '"parts" must be those of the rule': [entry.places for entry in document.parts]
+            '"parts" must match the rule': [entry.places for entry in document.parts]
             != [tuple(part.places.tolist()) for part in found._parts],
-            '"selected" must not be larger than "rows"': any(entry.selected > entry.rows for entry in entries),
-            '"alarm" must be one of the looks': document.alarm is not None
+            '"selected" must be at most "rows"': any(entry.selected > entry.rows for entry in entries),
+            '"alarm" must be between 1 and "looks"': document.alarm is not None
             and not 1 <= document.alarm <= document.looks,
-            '"batches" must be no more than the looks, and each once': len(document.batches) > document.looks
+            '"batches" must be unique, and at most as many as "looks"': len(document.batches) > document.looks
             or len(set(document.batches)) < len(document.batches),
         }
         for sentence in [sentence for sentence, holds in wrong.items() if holds]:
             raise InputError(sentence)
-        # A bet must not change while it runs: limits and priors are those it began with.
+        # A bet must not change while it runs, so limits and priors stay those it started with.
         found._parts = [
             replace(part, limit=entry.limit) for part, entry in zip(found._parts, document.parts, strict=True)
         ]
@@ -266,22 +265,22 @@ class Monitor:
 
     @property
     def confidence(self) -> float:
-        """Of the estimated limit, and of the alarm."""
+        """Confidence level of the estimated limit and of the alarm."""
         return self._confidence
 
     @property
     def looks(self) -> int:
-        """How often rows were added."""
+        """Number of updates so far."""
         return self._looks
 
     @property
     def batches(self) -> tuple[str, ...]:
-        """Names of the batches that had one."""
+        """Names of the named batches."""
         return self._batches
 
     @property
     def alarm(self) -> int | None:
-        """The look at which the alarm was raised; None if it was not."""
+        """The look at which the alarm was raised; None if it was not raised."""
         return self._alarm
 
     @property
@@ -291,17 +290,17 @@ class Monitor:
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Rows of each group so far."""
+        """Number of rows in each group so far."""
         return tuple(self._rows.tolist())
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Expected selection rate of each group so far; NaN where it has no rows."""
+        """Expected selection rate of each group so far; NaN without rows."""
         return tuple(np.where(self._rows > 0, self._means(), np.nan).tolist())
 
     @property
     def evidence(self) -> float:
-        """Evidence of a gap above its limit: 1 before the first row, the alarm at 1/(0.9 (1 − `confidence`))."""
+        """Evidence of a gap above its limit: starts at 1, raises the alarm at 1/(0.9 (1 − confidence))."""
         found = log_evidence(self._rows, self._selected, self._fit_rates, self._held())
         return float(np.exp(min(found, 700.0)))
 
@@ -312,7 +311,7 @@ class Monitor:
 
     @property
     def verdict(self) -> Verdict:
-        """Exceeded once the alarm was raised; within if the limits of all rates show it; otherwise undecided."""
+        """Exceeded once the alarm is raised; within if the limits of all rates show it; otherwise undecided."""
         if self.has_drifted:
             return Verdict.EXCEEDED
         within = all(one.verdict is Verdict.WITHIN for one in self.comparisons) and bool(self._rows.all())
@@ -320,21 +319,22 @@ class Monitor:
 
     @property
     def limit(self) -> float:
-        """The estimated limit of `gap`."""
+        """The estimated limit on `gap`."""
         return self._furthest().limit
 
     @property
     def gap(self) -> float:
         """Largest difference between two groups' rates so far.
 
-        For rules within strata, of the stratum furthest above its own limit. Where a few small groups make the
-        limit wide, of all groups or of the others, whichever is further above its limit.
+        For rules that equalize within strata, this is the gap of the stratum furthest above its limit. If a few
+        small groups make the limit wide, it is the gap of all groups or of the others, whichever is further above
+        its limit.
         """
         return largest_gap(self._means()[self._furthest().places]) if self._compared() else 0.0
 
     @property
     def gap_interval(self) -> tuple[float, float]:
-        """Limits of `gap` that hold at all looks together."""
+        """Confidence limits of `gap` that hold jointly at all looks."""
         return self._interval(self._furthest().places) if self._compared() else (0.0, 1.0)
 
     @property
@@ -350,7 +350,7 @@ class Monitor:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Gaps beside their limits: of all groups and of those without a few small ones; with strata, of one."""
+        """Gaps and limits: of all groups, and of those without a few small ones; with strata, of one stratum."""
         parts = [self._furthest()] if self._rule.stratified else self._compared()
         means = self._means()
         return tuple(
@@ -358,9 +358,9 @@ class Monitor:
         )
 
     def table(self) -> Table:
-        """One row per group: its rows so far, its rate on the fit rows and since, and limits of the latter.
+        """One row per group: number of rows so far, rate on the fit rows, and rate since with confidence limits.
 
-        The limits hold for all groups at all looks together, with more than the monitor's confidence.
+        The limits hold jointly for all groups and all looks, with more than the monitor's confidence.
 
         Examples
         --------
@@ -396,17 +396,17 @@ class Monitor:
         >>> data = fairramp.datasets.load_adult_scores()
         >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
         >>> print(rule.monitor().sentence())
-        Nothing to compare yet: the estimated limit of the gap is 1.6 points.
+        Nothing to compare yet. The estimated limit on the gap is 1.6 points.
         """
         limit = upward_points(self.limit)
         if not self._compared():
-            return f"Nothing to compare yet: the estimated limit of the gap is {limit}."
+            return f"Nothing to compare yet. The estimated limit on the gap is {limit}."
         rows = f"on {int(self._rows.sum()):,} rows"
         if self._alarm is None:
             return said(self.comparisons, rows)
         gap = with_interval(*map(points, (self.gap, *self.gap_interval)))
         left_out = self._furthest().left_out
-        others = f", without {with_rows(left_out)} in the fit" if left_out else ""
+        others = f", without {PLAIN.groups(left_out)}" if left_out else ""
         return (
             f"Above the {self._furthest().kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
             f"the gap is now {gap} {rows}{others}."
@@ -419,7 +419,7 @@ class Monitor:
         return notebook_html(*self.sentences(), self.table())
 
     def sentences(self) -> list[str]:
-        """What its text consists of: the verdict with its numbers, and how often that is wrong.
+        """The verdict with its numbers, then the evidence and the false-alarm rate.
 
         Examples
         --------
@@ -434,24 +434,23 @@ class Monitor:
         return [
             first,
             f"Evidence of a larger gap: {_evidence(self.evidence)} after {looks}; the alarm is raised at "
-            f"{self._alarm_at:.3g}. While the gap is within the limit, the chance that it is ever "
-            f"raised is at most {error}, however often you look. Each limit holds with "
-            f"{percentage(self._confidence)} confidence.",
+            f"{self._alarm_at:.3g}. False alarm rate: at most {error} if the gap is within the limit, however "
+            f"often you look. The limit holds with {percentage(self._confidence)} confidence.",
         ]
 
     # Numbers -----------------------------------------------------------------------------------------
 
     def _means(self) -> Floats:
-        """Rates so far, those of the fit where there are no rows."""
+        """Rates so far; for groups without rows, those of the fit."""
         return np.where(self._rows > 0, self._selected / np.maximum(self._rows, 1), self._fit_rates)
 
     def _compared(self) -> list[Part]:
-        """The parts with two groups or more that have rows, and of each only these groups."""
+        """The parts with at least two groups that have rows, restricted to those groups."""
         seen = (replace(part, places=part.places[self._rows[part.places] > 0]) for part in self._parts)
         return [part for part in seen if len(part.places) > 1]
 
     def _furthest(self) -> Part:
-        """The part that is furthest above its limit; the first while nothing can be compared."""
+        """The part furthest above its limit; the first part if nothing can be compared yet."""
         means, found = self._means(), self._compared() or self._parts[:1]
         return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
 
@@ -464,23 +463,23 @@ class Monitor:
         return rate_limits(self._rows, self._selected, self._fit_rates, delta)
 
     def _interval(self, places: Integers) -> tuple[float, float]:
-        """Limits of a gap."""
+        """Confidence limits of a gap."""
         lower, upper = self._ends()
-        # One group's lower limit less another's upper is `widest` with the limits exchanged.
+        # The largest lower limit minus the smallest upper limit is `widest` with its arguments swapped.
         return max(widest(upper[places], lower[places]), 0.0), widest(lower[places], upper[places])
 
     def _held(self) -> list[tuple[Integers, float]]:
-        """Which groups are held to which limit."""
+        """The groups of each part and their limit."""
         return [(part.places, part.limit) for part in self._parts]
 
 
 def _evidence(value: float) -> str:
-    """Evidence in words that need no exponent."""
+    """Format evidence without an exponent."""
     return "above 1,000" if value > 1000 else f"{value:.2g}"
 
 
 def rows_fingerprint(rule: Rule, scores: Any, groups: Any, strata: Any = None) -> str:
-    """A name for rows by what they are, whatever their order: the same file has the same one."""
+    """A hash of the rows' content that does not depend on their order."""
     sample = rule.sample(scores, groups, strata=strata)
     codes = sample.cells.block(0, len(sample))
     order = np.lexsort((sample.scores, codes))

@@ -1,8 +1,8 @@
-"""Parts of a rule's groups whose gaps have estimated limits of their own.
+"""Parts of a rule's groups, each with its own estimated limit on the gap.
 
 all groups        without strata
-each stratum      with strata; their limits hold together
-the other groups  where a few small ones make the limit of all groups wide: those that `Certificate.rest` is about
+each stratum      with strata; the limits hold jointly
+the other groups  if a few small groups make the limit for all groups wide (see `Certificate.rest`)
 """
 
 from collections.abc import Sequence
@@ -22,16 +22,16 @@ from fairramp.rule.rule import Rule
 
 @dataclass(frozen=True)
 class Part:
-    """Groups that are compared, by their places in the rule, and the estimated limit of their gap."""
+    """Groups to compare, as indices into the rule's groups, and the estimated limit on their gap."""
 
     places: Integers
     limit: float
     left_out: tuple[tuple[Label, int], ...] = ()
-    kind: str = "estimated"  # "proven" where nothing is sharper
+    kind: str = "estimated"  # "proven" if no estimate is tighter
 
 
 def parts_of(rule: Rule, confidence: float) -> list[Part]:
-    """The parts whose gaps are held to a limit each."""
+    """Split a rule's groups into parts with their limits."""
     strata = stratum_index(rule.groups) if rule.stratified else None
     every = np.arange(len(rule.groups))
     certificate, slices = certify(rule, confidence), strata_slices(strata, len(every))
@@ -47,7 +47,7 @@ def parts_of(rule: Rule, confidence: float) -> list[Part]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The gap of one part beside its estimated limit."""
+    """The gap of one part compared with its estimated limit."""
 
     gap: float
     interval: tuple[float, float]
@@ -58,11 +58,11 @@ class Comparison:
 
     @property
     def above(self) -> float:
-        """How far the lower limit of the gap is above the estimated limit."""
+        """Distance of the gap's lower confidence limit above the estimated limit."""
         return self.interval[0] - self.limit
 
     def sentence(self, rows: str) -> str:
-        """The verdict with its numbers, which come from these rows."""
+        """The verdict with its numbers; `rows` says which rows they come from."""
         gap = f"{with_interval(*map(points, (self.gap, *self.interval)))} {rows}."
         limit = upward_points(self.limit)
         if self.verdict is Verdict.EXCEEDED:
@@ -75,18 +75,18 @@ class Comparison:
 
 
 def compared(part: Part, gap: float, interval: tuple[float, float]) -> Comparison:
-    """A gap beside the limit of its part."""
+    """Compare a gap with the limit of its part."""
     verdict = verdict_on(gap, interval, part.limit)
     return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out)
 
 
 def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN) -> str:
-    """What they say, one after the other: of all groups, and of those without a few small ones."""
+    """The sentences of all comparisons: for all groups, and for those that remain without a few small ones."""
     if len(comparisons) == 1:
         return comparisons[0].sentence(rows)
     texts = []
     for one in comparisons:
-        whose = f"Without {spelled.groups(one.left_out)} in the fit" if one.left_out else "All groups"
+        whose = f"Without {spelled.groups(one.left_out)}" if one.left_out else "All groups"
         text = one.sentence(rows)
         texts.append(f"{whose}: {text[0].lower()}{text[1:]}")
     return " ".join(texts)

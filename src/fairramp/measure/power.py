@@ -1,8 +1,9 @@
-"""What a check can find: the rates of one group that it finds nine times in ten, while all others stay.
+"""Power of a check: the rates of one group that it detects nine times in ten if no other group changes.
 
-The other groups' true rates scatter around those of the fit, r ~ Beta(rn, (1 − r)n) for n fit rows, and new rows
-are drawn from them. The group itself has a rate p of its own. It is found if the lower limit of its difference
-from one of the others is above the limit of their part. p is searched for by halving, on draws of a fixed seed.
+The other groups' true rates are drawn around their rates r on the n fit rows, from Beta(rn, (1 − r)n), and new
+rows are drawn from them. The group itself has rate p. Its drift is detected if the lower confidence limit of its
+difference from one of the others is above the limit of their part. p is found by bisection, on draws with a fixed
+seed.
 """
 
 from collections.abc import Callable
@@ -14,30 +15,30 @@ import numpy as np
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import extremes_confidence, normal_quantile, shared_confidence
 
-#: How often a drift is to be found.
+#: Required probability of detection.
 _OFTEN = 0.9
-#: Draws at most: the share found is then right to 1 percentage point (standard error).
+#: Maximum number of draws; the standard error of the detection rate is then 1 percentage point.
 _DRAWS = 1000
-#: Draws of all groups together, which bounds the time for thousands of groups.
+#: Maximum number of draws over all groups, which bounds the time for thousands of groups.
 _ALL_DRAWS = 100_000
-#: A group is compared with this many others: those from which a drift is furthest.
+#: A group is compared with this many others: those its drift leads furthest away from.
 _OTHERS = 8
-#: Halvings of the rate: right to 2^−10 of what is left.
+#: Bisection steps: the rate is accurate to within 2^−10 of the initial interval.
 _HALVINGS = 10
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What a check compared.
+    """The groups, rates and limits that a check compared.
 
     Attributes
     ----------
     rates, fit_rows, rows : floats of shape (n_groups,)
         Rates on the fit rows, and the effective numbers of fit rows and of new rows.
     parts : list of tuple of integers and float
-        Groups that are compared, two or more, and the limit of their gap.
+        Two or more groups to compare, and the limit on their gap.
     confidence : float
-        Of the limits of one part's gap.
+        Confidence level of the gap's interval in one part.
     """
 
     rates: Floats
@@ -48,18 +49,18 @@ class Compared:
 
 
 def detectable_rates(compared: Compared) -> tuple[Floats, Floats]:
-    """For each group, the rates at or below and at or above which it is found nine times in ten; NaN for none."""
+    """Rates at or below and at or above which each group's drift is detected; NaN if none is."""
     below, above = np.full((2, len(compared.rates)), np.nan)
     for places, limit in compared.parts:
         for found, up in ((below, False), (above, True)):
             rates = _found(compared, places, limit, up=up)
-            # A group of several parts is found by the one that finds it first.
+            # A group in several parts counts as detected if any of them detects it.
             found[places] = (np.fmin if up else np.fmax)(found[places], rates)
     return below, above
 
 
 def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
-    """The gap from which a drift of any one group is found nine times in ten; NaN where some never is."""
+    """Smallest gap at which any group's drift is detected nine times in ten; NaN if some group's never is."""
     worst, counted = 0.0, False
     for places, limit in compared.parts:
         rates = compared.rates[places]
@@ -69,15 +70,15 @@ def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
                 (low, others.max(), others.max() - low),
                 (high, 1 - others.min(), high - others.min()),
             ):
-                # A direction in which no rate leads above the limit does not count.
+                # Skip a direction in which no rate exceeds the limit.
                 if np.isfinite(found) or furthest > limit:
-                    worst, counted = np.maximum(worst, gap), True  # NaN stays
+                    worst, counted = np.maximum(worst, gap), True  # NaN propagates
     return float(np.minimum(worst, 1.0)) if counted else float("nan")
 
 
 def _found(compared: Compared, places: Integers, limit: float, *, up: bool) -> Floats:
-    """The nearest rates of each group of a part that are found often enough."""
-    # A drift downwards is one upwards of the rates of "no".
+    """The smallest drift of each group of a part that is detected often enough, as a rate."""
+    # A downward drift of the selection rate is an upward drift of its complement.
     rates = compared.rates[places] if up else 1 - compared.rates[places]
     fit, n = compared.fit_rows[places], np.maximum(np.round(compared.rows[places]), 1.0)
     rng, size = np.random.default_rng(0), len(places)
@@ -107,10 +108,10 @@ def _found(compared: Compared, places: Integers, limit: float, *, up: bool) -> F
 
 
 def _quantiles(seen: Floats, n: Floats, confidence: float) -> Callable[[Floats], Floats]:
-    """The normal quantile that `gap_interval` takes for each pair, once a group has drifted upwards.
+    """The normal quantile that `gap_interval` uses for each pair after a group has drifted upward.
 
-    It depends on how many pairs can be the extremes: t groups, the drifted one and those whose upper limit
-    reaches its lower one, beside b others that can have the lowest rate.
+    It depends on how many pairs can be the extremes: t groups can have the highest rate (the drifted one and
+    those whose upper limit reaches its lower limit), and b others can have the lowest.
     """
     from scipy.special import ndtri
 
@@ -119,7 +120,7 @@ def _quantiles(seen: Floats, n: Floats, confidence: float) -> Callable[[Floats],
         return lambda drawn: np.full(drawn.shape, normal_quantile(confidence))
     z = normal_quantile(extremes_confidence(size, confidence))
     lower, upper = _wilson(seen, n, z)
-    offset = 2.0 * np.arange(draws)[:, np.newaxis]  # so that all draws are searched at once
+    offset = 2.0 * np.arange(draws)[:, np.newaxis]  # separates the draws, to search them all at once
     ordered = (np.sort(upper, axis=1) + offset).ravel()
     can_be_last = lower <= upper.min(axis=1, keepdims=True)
     b = np.maximum(can_be_last.sum(axis=1, keepdims=True) - can_be_last, 1)
@@ -127,7 +128,7 @@ def _quantiles(seen: Floats, n: Floats, confidence: float) -> Callable[[Floats],
     def quantile(drawn: Floats) -> Floats:
         least = _wilson(drawn, n, z)[0]
         reached = size * (np.arange(draws)[:, np.newaxis] + 1) - np.searchsorted(ordered, least + offset)
-        t = 1 + reached - (upper >= least)  # the group itself is in `ordered` as it was
+        t = 1 + reached - (upper >= least)  # `ordered` includes the group itself before its drift
         pairs = np.maximum(t * b - t * (t - 1) / 2, 1)
         found: Floats = -ndtri((1 - shared_confidence(pairs, confidence)) / 2)
         return found
@@ -136,14 +137,14 @@ def _quantiles(seen: Floats, n: Floats, confidence: float) -> Callable[[Floats],
 
 
 def _wilson(rates: Floats, n: Floats, z: Any) -> tuple[Floats, Floats]:
-    """Wilson's limits, with a quantile for each rate."""
+    """Wilson intervals with a separate quantile for each rate."""
     z2 = z * z / n
     middle, half = rates + z2 / 2, np.sqrt(z2 * (rates * (1 - rates) + z2 / 4))
     return (middle - half) / (1 + z2), (middle + half) / (1 + z2)
 
 
 def _others(order: Floats) -> Integers:
-    """For each group the places of others, of which at most a few: those lowest in order."""
+    """For each group, the indices of the few other groups that are lowest in `order`."""
     first = np.argsort(order, kind="stable")[: _OTHERS + 1]
     every: Integers = np.arange(len(order))
     found = [first[first != k][: min(_OTHERS, len(order) - 1)] for k in every]

@@ -1,9 +1,9 @@
-"""Ramp width and target rate chosen on validation rows, as the paper does.
+"""Choose ramp width and target rate on validation rows, as in the paper.
 
-For every ramp width and target rate ρ of a grid a rule is fitted on the fit rows and scored on the validation
-rows; the best one is kept. The paper's grid is .005, .01, .025, .05, .1 for the width (half its γ, which counts
+For each ramp width and target rate ρ in a grid, a rule is fitted on the fit rows and scored on the validation
+rows; the best rule is kept. The paper's grid is .005, .01, .025, .05, .1 for the width (half its γ, which is for
 signed scores) and ρ = E[y] + {−.1, −.05, 0, .05, .1}, clipped to (0, 1). `target_rate="accuracy"` finds better
-rates without a grid; this is for comparing with the paper, and for scores other than accuracy.
+rates without a grid; use this module to compare with the paper, or to optimize something other than accuracy.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,16 +28,16 @@ Scorer = Callable[..., float]
 
 @dataclass(frozen=True, repr=False)
 class Tuned:
-    """The best rule of a grid, and the grid; made by `tune`.
+    """Result of `tune`: the best rule of a grid, and the grid.
 
     Attributes
     ----------
     rule : Rule
-        The rule with the highest validation score; of equals the first.
+        The rule with the highest validation score; the first one if there are ties.
     score : float
-        That score.
+        The validation score of that rule.
     grid : Table
-        Every ramp width and target rate, with the validation score.
+        All ramp widths and target rates, with their validation scores.
 
     Examples
     --------
@@ -53,13 +53,13 @@ class Tuned:
     grid: Table
 
     def __repr__(self) -> str:
-        return f"Best, with a validation score of {self.score:.4f}: {self.rule}\n\nAll settings:\n\n{self.grid}"
+        return f"Best validation score: {self.score:.4f}\n\n{self.rule}\n\nAll settings:\n\n{self.grid}"
 
 
 def expected_accuracy(
     labels: npt.NDArray[np.float64], chances: npt.NDArray[np.float64], sample_weight: npt.NDArray[np.float64]
 ) -> float:
-    """Share of right decisions, in expectation over draws."""
+    """Accuracy in expectation over random draws."""
     return float(np.average(np.where(labels == 1, chances, 1 - chances), weights=sample_weight))
 
 
@@ -82,7 +82,7 @@ def tune(
     scores, groups, labels
         Fit rows, as for `fit_rule`.
     validation : tuple (scores, groups, labels) or (scores, groups, labels, sample_weight)
-        Other rows, on which rules are compared.
+        Rows on which to compare the rules.
     ramp_widths : sequence of float
         Ramp widths to try.
     target_rates : sequence of float or str, optional
@@ -92,8 +92,7 @@ def tune(
     sample_weight : optional
         Weights of the fit rows.
     **options
-        Anything else that `fit_rule` takes, such as `max_gap`; but not `strata`, which find their own
-        rates.
+        Other arguments of `fit_rule`, such as `max_gap`, except `strata`: strata find their own rates.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def tune(
     other_scores, other_groups, other_labels, other_weights = split_validation(validation)
     if options.get("strata") is not None:
         raise InputError(
-            "cannot be tuned: each stratum finds its own rate", argument="strata", remedy="use fit_rule"
+            "cannot be tuned, because each stratum finds its own rate", argument="strata", remedy="use fit_rule"
         )
     if not len(ramp_widths):
         raise InputError("is empty", argument="ramp_widths", remedy="pass at least one width")
@@ -129,7 +128,7 @@ def tune(
         float(scorer(truth, rule.probabilities(other_scores, other_groups), other_weights)) for rule in rules
     ]
     if not np.isfinite(found).all():
-        raise InputError("must give finite numbers", argument="scorer")
+        raise InputError("must return finite numbers", argument="scorer")
     best = int(np.argmax(found))
     return Tuned(
         rules[best],

@@ -1,17 +1,17 @@
-"""Verdicts: whether a gap keeps to a maximum, as far as its confidence limits show.
+"""Verdicts: what a gap's confidence limits show about a maximum.
 
     within       upper ≤ maximum
     exceeded     lower > maximum
-    undecided    otherwise, and always where the limits are no numbers or do not contain the gap itself
+    undecided    otherwise, and always if the limits are not finite or do not contain the gap
 
-The last clause is for numbers that went wrong on the way: a gate must not pass because of them.
+The last condition guards against invalid numbers: a gate must not pass because of them.
 """
 
 import math
 from collections.abc import Iterable
 from enum import StrEnum
 
-#: How far rounding may put a gap outside its own limits.
+#: Rounding may put a gap this far outside its own limits.
 _ROUNDING = 1e-9
 
 
@@ -24,18 +24,17 @@ class Verdict(StrEnum):
 
 
 def is_sound(gap: float, limits: tuple[float, float]) -> bool:
-    """Whether limits can be the confidence limits of a gap.
+    """Whether limits are valid confidence limits of a gap.
 
     >>> is_sound(0.16, (0.1, 0.2)), is_sound(0.16, (0.0, 0.0)), is_sound(0.16, (0.1, float("nan")))
     (True, False, False)
     """
     lower, upper = limits
-    # A comparison with NaN is false.
     return all(map(math.isfinite, limits)) and lower - _ROUNDING <= gap <= upper + _ROUNDING
 
 
 def verdict_on(gap: float, limits: tuple[float, float], maximum: float) -> Verdict:
-    """What the confidence limits of a gap say about its maximum.
+    """Compare the confidence limits of a gap with a maximum.
 
     >>> [str(verdict_on(0.16, limits, 0.05)) for limits in ((0.1, 0.2), (0.01, 0.3), (0.0, 0.0))]
     ['exceeded', 'undecided', 'undecided']
@@ -47,6 +46,6 @@ def verdict_on(gap: float, limits: tuple[float, float], maximum: float) -> Verdi
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Exceeded if one of them is, within if all of them are."""
+    """Exceeded if any verdict is, within if all are, otherwise undecided."""
     found = set(verdicts)
     return next(v for v in (Verdict.EXCEEDED, Verdict.UNDECIDED, Verdict.WITHIN) if v in found)

@@ -390,10 +390,10 @@ class Rule(Stored, Verbs):
     # Showing ----------------------------------------------------------------------------------
 
     def table(self) -> Table:
-        """One row per group: rows, threshold, both ends of the ramp, selection rate before and after.
+        """One row per group: number of fit rows, threshold, ramp, and selection rate before and after.
 
-        If scores are percentages, so are thresholds and ramps. If small groups borrowed from others, a column has
-        the share of each group's weight that was borrowed.
+        If scores are percentages, so are thresholds and ramps. If small groups borrowed from others, the column
+        `borrowed` has the share of each group's weight that was borrowed.
 
         Examples
         --------
@@ -413,7 +413,7 @@ class Rule(Stored, Verbs):
         columns = {
             "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * per_unit,
-            # On a ramp with a width, the kind of ramp decides.
+            # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "chance_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
             "ramp_from": None if self.is_hard else feet * per_unit,
             "ramp_to": None if self.is_hard else (feet + width) * per_unit,
@@ -434,7 +434,7 @@ class Rule(Stored, Verbs):
 
     @property
     def heading(self) -> str:
-        """The number of groups and the selection rates, in a line."""
+        """The number of groups and the selection rates, in one line."""
         n, about = len(self.groups), "about " if self.record and self.record.borrowed else ""
         if self.target_rate is None:
             goal = "equal rates" if self.max_gap == 0 else f"rates at most {exact_points(self.max_gap)} apart"
@@ -450,14 +450,14 @@ class Rule(Stored, Verbs):
 
     @property
     def notes(self) -> list[str]:
-        """What to know about the thresholds in the table, in sentences."""
+        """Sentences that explain the thresholds in the table."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
         unseen = [f"Groups that were not in the fit: threshold {threshold:.4f}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
 
     def _parts(self) -> list[Table | str]:
-        """What its text consists of: what the rule does, its table, and more sentences."""
+        """The parts of its text: heading, table and notes."""
         first = self.heading if self.record is None else f"{self.heading}\n{self.record.gaps}"
         return [first, self.table(), *map(wrapped, self.notes)]
 
@@ -468,7 +468,7 @@ class Rule(Stored, Verbs):
         return notebook_html(*self._parts())
 
 
-#: What thresholds are where they are not in the units of the scores.
+#: The unit of the thresholds, by scale.
 _SCALE_NOTES = {
     "logit": ["Thresholds and ramps are probabilities, 1/(1 + exp(-logit))."],
     "percent": ["Thresholds and ramps are percentages, like the scores."],

@@ -1,4 +1,4 @@
-"""The sentences of a report: how often each group is selected, what is certified, and caveats."""
+"""The sentences of a report: selection rates, certificate and caveats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,26 +19,26 @@ from fairramp.show.words import isolated, marked, plain_name
 LIMITS = (
     "Equal selection rates are one narrow notion of fairness. Others, such as equal error rates or equal "
     "treatment of similar people, generally cannot hold at the same time.",
-    "The rule takes the scores as they are. It cannot know whether they measure the right thing, or whether they "
+    "The rule takes the scores as given. It cannot know whether they measure the right thing, or whether they "
     "measure it equally well in every group.",
     "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it.",
-    "Some people near a threshold are decided at random; every rate here is the expected rate.",
+    "Some people near a threshold are decided at random; all rates shown here are expected rates.",
     "The rule does not cover groups that are not in the data, or subgroups of the groups shown.",
     "Using a protected attribute in a decision, even to equalize rates, is restricted or unlawful in some places "
-    "and for some decisions. This page is not legal advice: ask before you deploy.",
+    "and for some decisions. This page is not legal advice; seek legal advice before you deploy.",
 )
 
 
-#: Said of a rule that changes no decision.
+#: For a rule that changes no decision.
 STANDS = "Nothing changes: the classifier's own decisions stand for everyone."
-#: With more groups, only the rule itself is certified: a certificate for 200 groups takes a second.
+#: With more groups, only the reported rule is certified: a certificate for 200 groups takes a second.
 MOST_CERTIFIED = 60
 
 
-_with_rows = partial(with_rows, form="{} ({})", spelled=lambda label: isolated(plain_name(show_label(label))))
+_with_rows = partial(with_rows, spelled=lambda label: isolated(plain_name(show_label(label))))
 
 #: How the page spells names in sentences of certificates and checks.
-_PAGE = Spelling(_with_rows, group="")
+_PAGE = Spelling(partial(_with_rows, what="fit row"), group="")
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Promise:
     Attributes
     ----------
     sentence : str
-        What is certified, or why nothing is.
+        The limits, or the reason there are none.
     assumptions : str
-        What it rests on.
+        The assumptions of the limits.
     estimated, proven : float or None
-        The estimated and the proven limit; None where there is none.
+        The estimated and the proven limit; None if there is none.
     """
 
     sentence: str
@@ -65,7 +65,7 @@ comparison = partial(compare, spelled=marked)
 
 
 def refusal(rule: Rule) -> str | None:
-    """The reason why a rule cannot be certified; None if it can."""
+    """The reason a rule cannot be certified; None if it can."""
     try:
         certifiable(rule)
     except FairrampError as error:
@@ -74,9 +74,9 @@ def refusal(rule: Rule) -> str | None:
 
 
 def elsewhere(refused: str | None, n_groups: int) -> str | None:
-    """The reason why rules at other slider positions are not certified; None if they are.
+    """The reason rules at other slider positions are not certified; None if they are.
 
-    If the rule itself is not certified, readers might take another rule's limits for its own.
+    If the reported rule is not certified, readers might mistake another rule's limits for its own.
     """
     reasons = {
         "The reported rule has no certificate, so rules at other slider positions have none either.": (
@@ -98,7 +98,7 @@ def promise(rule: Rule, confidence: float) -> Promise:
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:
-    """Whether the gap exceeds its estimated limit; None on the fit rows, where it cannot."""
+    """Compare the gap with its estimated limit, in words; None on the fit rows, where it cannot exceed it."""
     no_question = not found.has_drifted and (in_sample or len(found.groups) == 1)
     return None if no_question else found.sentence(_PAGE)
 
@@ -112,16 +112,16 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
         f"Groups below {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far from those "
         "shown here.": small,
         "There is one group: nothing to equalize.": alone,
-        "These look like the rows the rule was fitted on. On new people the gap will be larger by chance; "
-        "the certificate limits how much.": in_sample and not alone,
-        "It is not known whether these are the rows the rule was fitted on.": in_sample is None
+        "These appear to be the rows the rule was fitted on. On new people the gap will be larger; the "
+        "certificate limits how much.": in_sample and not alone,
+        "It is unknown whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,
-        "These are not the rows the rule was fitted on. At its own position, the slider shows the rule on new "
-        "rows; at every other position, a rule fitted to these rows, which looks slightly better than it "
-        "is.": in_sample is False and not alone,
+        "These are not the rows the rule was fitted on. At its initial position, the slider shows the reported "
+        "rule on new rows. At every other position, it shows a rule fitted to these rows, which looks slightly "
+        "better than it is.": in_sample is False and not alone,
         "The rule was fitted to binned scores: a group's selection rate on the fit rows can be off by up to "
         f"{100 * error:.2g} percentage points, which the certificate takes into account.": error,
-        "The rule was fitted on cross-fitted scores; nothing is certified.": record and record.cross_fitted,
+        "The rule was fitted on cross-fitted scores, so it has no certificate.": record and record.cross_fitted,
     }
     return [text for text, holds in found.items() if holds]

@@ -1,41 +1,41 @@
-"""Numbers and names as a reader of the report wants them."""
+"""Format numbers and names for the report."""
 
 from collections.abc import Sequence
 
 from fairramp.core.words import is_word
 
-#: Longest name in a sentence.
+#: Longer names are shortened in sentences.
 LONGEST = 40
 
 
 def full(value: float | None) -> str:
-    """A number with all significant digits."""
+    """A number with 12 significant digits; empty for None."""
     return "" if value is None else f"{value:.12g}"
 
 
 def largest(sizes: Sequence[int], most: int) -> list[int]:
-    """Indices of the largest groups, in their own order."""
+    """Indices of the largest groups, in ascending order."""
     return sorted(sorted(range(len(sizes)), key=lambda i: -sizes[i])[:most])
 
 
 def plain_name(name: str) -> str:
-    """A name on one line: controls, even those that change the writing direction, become spaces."""
+    """Replace control characters, including those that change the writing direction, by spaces."""
     return "".join(c if c.isprintable() or c == "\u200d" else " " for c in name)
 
 
 def shortened(name: str, longest: int = LONGEST) -> str:
-    """A name shortened for a sentence."""
+    """Shorten a name for a sentence."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def isolated(name: str) -> str:
-    """A name for the middle of a sentence, which cannot change the direction of the words around it.
+    """A name for the middle of a sentence, isolated from the writing direction of the words around it.
 
-    Names that are not words, such as numbers, follow the word "group".
+    Names that are not words, such as numbers, are preceded by "group".
     """
     return f"{'' if is_word(name) else 'group '}{marked(name)}"
 
 
 def marked(name: str) -> str:
-    """A name, shortened, between marks that isolate its writing direction."""
+    """Shorten a name and put it between marks that isolate its writing direction."""
     return f"\u2068{shortened(name)}\u2069"
