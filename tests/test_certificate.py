@@ -631,7 +631,7 @@ def test_false_alarms_are_rarer_than_stated_even_with_the_gap_at_its_limit():
 def test_what_is_said_to_be_found_is_found_about_nine_times_in_ten(n):
     """The other group's true rate scatters as the fit leaves it, hence a fresh draw of it for each check."""
     said = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), n)).table()
-    for k, name in ((0, "found_below"), (1, "found_above")):
+    for k, name in ((0, "detectable_below"), (1, "detectable_above")):
         rng, rate, found = np.random.default_rng(3), said[name][k], []
         for other in rng.beta(800, 1200, 150):
             found.append(MIDDLE.check(*new_rows(rng, (rate, other) if k == 0 else (other, rate), n)).has_drifted)
@@ -644,7 +644,7 @@ def test_what_is_said_to_be_found_is_about_the_smallest_group_too():
     rule = fitted((1_800, 200), target_rate=0.4, ramp_width=0.01)
     check = rule.check(*scores_and_groups((1_800, 200), seed=100))
     said, rng = check.table(), np.random.default_rng(5)
-    for name in ("found_below", "found_above"):
+    for name in ("detectable_below", "detectable_above"):
         found = []
         for other in rng.beta(720, 1080, 150):
             rates = np.repeat([other, said[name][1]], (1_800, 200))
@@ -652,7 +652,7 @@ def test_what_is_said_to_be_found_is_about_the_smallest_group_too():
             found.append(rule.check(scores, np.repeat([0, 1], (1_800, 200))).has_drifted)
         assert 0.8 <= np.mean(found) <= 0.98
     others = check.rates_then[0]
-    furthest = max(others - said["found_below"][1], said["found_above"][1] - others)
+    furthest = max(others - said["detectable_below"][1], said["detectable_above"][1] - others)
     assert furthest <= check.detectable_gap + 1e-12 <= 0.25
 
 
@@ -666,7 +666,7 @@ def test_the_gaps_that_are_found_with_two_thousand_rows():
 def test_rates_that_not_even_every_row_can_show_are_not_said_to_be_found():
     rule = fitted((1_800, 200), target_rate=0.02)
     check = rule.check(*scores_and_groups((1_800, 200), seed=100))
-    below, above = check.table()["found_below"], check.table()["found_above"]
+    below, above = check.table()["detectable_below"], check.table()["detectable_above"]
     assert np.isnan(below).all()
     assert np.isfinite(above).all()
     assert check.detectable_gap == pytest.approx(max(above) - 0.02, abs=0.01)

@@ -109,7 +109,7 @@ def test_own_decisions_stand_if_they_comply_in_every_stratum():
     own_gap = fit(scores, sex, stratum).record.gap_before
     rule = fit(scores, sex, stratum, max_gap=own_gap)
     np.testing.assert_array_equal(rule.probabilities(scores, sex, stratum), scores >= 0.5)
-    assert "own decisions already comply" in repr(rule)
+    assert "decisions already meet the limit" in repr(rule)
 
 
 def test_a_stratum_with_one_group_keeps_its_cut_off_and_is_warned_of():

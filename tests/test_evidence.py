@@ -77,7 +77,7 @@ def test_before_any_row_the_evidence_is_1():
     assert (monitor.evidence, monitor.looks, monitor.gap, monitor.verdict) == (1.0, 0, 0.0, "undecided")
     assert monitor.sentence().startswith("Nothing to compare yet: ")
     assert np.isnan(monitor.rates).all()
-    assert list(monitor.table()["now_to"]) == [1.0, 1.0]
+    assert list(monitor.table()["new_rate_high"]) == [1.0, 1.0]
 
 
 def test_rate_limits_are_where_the_bet_reaches_its_bound():

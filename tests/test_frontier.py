@@ -46,7 +46,7 @@ def test_in_sample_a_wider_gap_never_costs_accuracy_and_no_gap_is_exceeded():
 def test_it_says_on_which_rows_it_was_measured():
     fit, other = labeled(), labeled(seed=1)
     assert frontier(*fit, max_gaps=[0]).is_in_sample
-    assert "in-sample" in repr(frontier(*fit, max_gaps=[0]))
+    assert "on the fit rows" in repr(frontier(*fit, max_gaps=[0]))
     assert not frontier(*fit, validation=other, max_gaps=[0]).is_in_sample
     assert "validation" in repr(frontier(*fit, validation=other, max_gaps=[0]))
 
@@ -174,7 +174,7 @@ class TestTune:
     def test_it_prints_the_grid_and_the_rule(self):
         fit = labeled()
         text = repr(tune(*fit, validation=fit, ramp_widths=[0.1]))
-        assert "best" in text
+        assert "Best" in text
         assert "fairramp rule for 3 groups" in text
 
 

@@ -154,7 +154,7 @@ def test_request_is_saved_and_shown(tmp_path):
     rule.save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
-    assert "gap in the population: at most 9 points with 90% confidence (estimated limit)" in text
+    assert "Gap in the population: at most 9.0 points with 90% confidence (estimated limit)" in text
     assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
 
 

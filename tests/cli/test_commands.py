@@ -137,7 +137,7 @@ def test_frontier_writes_its_table(shell):
     shell.write("s.csv", rows())
     columns = ("s.csv", "--score", "p", "--group", "g", "--label", "y")
     text = shell("frontier", *columns, "--max-gap", "0", "--max-gap", "0.1", "-o", "f.csv").stdout
-    assert "in-sample" in text
+    assert "on the fit rows" in text
     assert [float(r["max_gap"]) for r in table(shell.read("f.csv"))] == [0, 0.1]
     content = json.loads(shell("frontier", *columns, "--validation", "s.csv", "--json", "-o", "f.json").stdout)
     assert not content["in_sample"]

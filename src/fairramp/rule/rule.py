@@ -445,7 +445,7 @@ class Rule(Stored, Verbs):
             low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
             goal = f"selection rates from {about}{percent(max(low, 0))} to {percent(min(high, 1))}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
-            goal = "the classifier's own decisions already meet the limit"
+            goal = "the classifier's decisions already meet the limit"
         return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
 
     @property
