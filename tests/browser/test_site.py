@@ -30,9 +30,9 @@ EXPECTED = {
     "changelog.html",
     "gallery/index.html",
     "guide/index.html",
-    "coming-from/fairlearn.html",
-    "coming-from/aif360.html",
-    "coming-from/paper.html",
+    "switching-from/fairlearn.html",
+    "switching-from/aif360.html",
+    "switching-from/paper.html",
 }
 
 
