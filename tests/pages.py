@@ -3,7 +3,7 @@
     ```python     runs; a ```text block right below it is what it prints
     ```console    lines that begin with $ run in a shell; the lines below each are what it prints
 
-A block below `<!-- not run: … -->` is left alone. A page has one folder and one Python process's names to itself.
+A console block below `<!-- output not shown -->` only has to succeed. A block below `<!-- not run: … -->` is left alone. A page has one folder and one Python process's names to itself.
 
 `python tests/pages.py PAGE …` runs the pages and writes what their blocks print into them. Numbers below a
 `keygen` stay: they depend on the new key.
@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 #: Pages whose code has tests of its own, beside the databases and runtimes that it needs.
 TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOT_SHOWN = re.compile(r"<!-- output not shown -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
 
 
@@ -59,7 +60,8 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(language, code, below[2] if below is not None and told else None, line)
         elif language == "console" and code.startswith("$ "):
             for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
-                yield Block(language, *_typed(command), line)
+                typed, printed = _typed(command)
+                yield Block(language, typed, None if _NOT_SHOWN.search(text, 0, fence.start()) else printed, line)
 
 
 def digits_hidden(text: str) -> str:
@@ -102,6 +104,8 @@ def run(block: Block, names: dict[str, object], folder: Path) -> str:
             text=True,
             timeout=120,
         )
+        if block.says is None and done.returncode != 0:
+            raise RuntimeError(f"line {block.line}: exit code {done.returncode}\n{done.stdout}")
         return done.stdout.rstrip("\n")
     printed = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
