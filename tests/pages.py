@@ -3,7 +3,8 @@
     ```python     runs; a ```text block right below it is what it prints
     ```console    lines that begin with $ run in a shell; the lines below each are what it prints
 
-A console block below `<!-- output not shown -->` only has to succeed. A block below `<!-- not run: … -->` is left alone. A page has one folder and one Python process's names to itself.
+A console block below `<!-- output not shown -->` only has to succeed. A block below `<!-- not run: … -->` is
+skipped. Each page has its own folder and its own Python names.
 
 `python tests/pages.py PAGE …` runs the pages and writes what their blocks print into them. Numbers below a
 `keygen` stay: they depend on the new key.

@@ -6,7 +6,6 @@ import re
 import pytest
 
 import fairramp
-
 from pages import ROOT, blocks, digits_hidden, pages, run
 
 
@@ -54,7 +53,7 @@ def test_commands_whose_output_is_not_shown_must_succeed(tmp_path):
 def test_cheat_sheet_has_every_argument_of_fit_rule_with_its_default():
     text = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.+?`) \| (.+?) \|", text, re.MULTILINE)
-    listed = {name: default.strip("`\"") for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    listed = {name: default.strip('`"') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
     for name, parameter in inspect.signature(fairramp.fit_rule).parameters.items():
         if parameter.default is inspect.Parameter.empty:
             assert listed[name] == "required"
