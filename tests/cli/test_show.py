@@ -78,7 +78,7 @@ def test_small_groups_are_named_with_the_limit_for_the_rest(inside):
 def test_certificate_above_max_gap_says_what_helps(inside, max_gap, helps):
     rule = saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=max_gap))
     assert (0 < max_gap < rule.certificate().estimated) == helps
-    text = "The estimated limit is above the 2.0 points of --max-gap, which only holds on the fit rows. To keep it in"
+    text = "The estimated limit is above the 2.0 points of --max-gap, which only holds on the fit rows."
     assert (text in said(inside)) == helps
     assert ("fit with --confidence 0.95; fairramp rows-needed says how many" in said(inside)) == helps
 
