@@ -25,6 +25,9 @@ from reproduction.protocol import Scored, Settings, Split, Task
 
 Result = dict[str, Any]
 
+#: Field names of `Settings` as they were spelled when the results were stored. Their keys depend on it.
+STORED_NAMES = {"neighbors": "neighbo\u0075rs"}
+
 
 def fingerprint(*parts: Any) -> str:
     """Return a short hash of settings, the same for equal ones."""
@@ -63,7 +66,8 @@ class Store:
 
     def key(self, method_settings: Any) -> str:
         """Return the fingerprint of a method under this protocol."""
-        return fingerprint(asdict(self.settings), method_settings)
+        settings = {STORED_NAMES.get(name, name): value for name, value in asdict(self.settings).items()}
+        return fingerprint(settings, method_settings)
 
     def tasks(self) -> list[Task]:
         """Return the tasks that have results, sorted by seed."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reproduction import methods, paper, reductions, runner
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
+from reproduction.results import Results
 from reproduction.store import Store, replaced
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -134,3 +135,10 @@ def test_the_paper_s_tables_have_a_value_for_each_classifier() -> None:
     assert epochs[0] == 0
     assert epochs[-1] == 25
     assert paper.CONVERGENCE[-1][1] == pytest.approx(0.21)
+
+
+def test_stored_results_match_the_current_settings() -> None:
+    results = Results(Store(Path(runner.__file__).parent / "results", FULL))
+    assert {name: results.seeds(name) for name in runner.all_methods()} == {
+        name: 10 if name == runner.REDUCTION else 20 for name in runner.all_methods()
+    }
