@@ -243,8 +243,8 @@ def _opening(results: Results) -> str:
     last, largest = peers[-1], rows[-1]
     same = next(case for case in rows if case["rows"] == last["rows"])
     words = (
-        f"Fitting a rule to {_count(last['rows'])} rows takes {shown(last['times']['fit']['wall'])}, and computing "
-        f"everyone's selection probability takes {shown(same['times']['apply']['wall'])}, on "
+        f"Fitting a rule to {_count(last['rows'])} rows takes {shown(last['times']['fit']['wall'])}, and "
+        f"computing everyone's selection probability takes {shown(same['times']['apply']['wall'])}, on "
         f"{results.about['cores']} cores."
     )
     others = []
