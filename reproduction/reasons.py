@@ -55,9 +55,9 @@ def _hard_labels(results: Results) -> str:
     return (
         "**The paper's column “Hardt, 2016” is that method on hard labels.** Mean accuracy over the four "
         f"classifiers: {lines}. As far as we know, Fairlearn's `ThresholdOptimizer` called `predict` at the "
-        "time, and only hard labels give the printed values. With probabilities the same method is as accurate as RTO. "
-        "The advantage in the paper's Table 2 is therefore one of scores over labels, not of one method over the "
-        "other. What RTO adds is that it needs no labels and, solved exactly, little time."
+        "time, and only hard labels give the printed values. With probabilities the same method is as accurate "
+        "as RTO. The advantage in the paper's Table 2 is therefore one of scores over labels, not of one "
+        "method over the other. What RTO adds is that it needs no labels and, solved exactly, little time."
     )
 
 
@@ -85,9 +85,9 @@ def _shift(results: Results) -> str:
     )
     return (
         f"**Shift inference fails on {failed} of the eight pairs**: {'; '.join(lines)}. On DCCC the paper's "
-        "gaps are larger. If the classifier did not use the sex, there would be no such shift to undo, and the correction "
-        "itself would create a gap; but the paper's original gaps require a classifier that uses it. We know of "
-        "no setup that explains both."
+        "gaps are larger. If the classifier did not use the sex, there would be no such shift to undo, and the "
+        "correction itself would create a gap; but the paper's original gaps require a classifier that uses "
+        "it. We know of no setup that explains both."
     )
 
 
@@ -143,12 +143,12 @@ def _choices() -> str:
     """Disclose what was chosen after seeing results, so that readers can discount it."""
     return (
         "**Choices made after seeing results.** The paper does not say how DCCC's categories are encoded. "
-        "One-hot columns, which we tried first, gave random forests a larger original gap than printed and k-NN a "
-        "smaller one; UCI's numbers come closer to both, and we kept them. The agreement of the original gaps on DCCC is "
-        "therefore partly due to this choice. We read “a two-layer neural network with 128 hidden nodes” as one "
-        "hidden layer of 128 with early stopping; two hidden layers, or longer training, gave an original gap on "
-        "DCCC closer to the printed one. We increased the seeds from 10 to 20 when the difference from one peer "
-        "was smaller than its standard error."
+        "One-hot columns, which we tried first, gave random forests a larger original gap than printed and "
+        "k-NN a smaller one; UCI's numbers come closer to both, and we kept them. The agreement of the "
+        "original gaps on DCCC is therefore partly due to this choice. We read “a two-layer neural network "
+        "with 128 hidden nodes” as one hidden layer of 128 with early stopping; two hidden layers, or longer "
+        "training, gave an original gap on DCCC closer to the printed one. We increased the seeds from 10 to "
+        "20 when the difference from one peer was smaller than its standard error."
     )
 
 
