@@ -119,9 +119,9 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_methods_give_chances_and_shrink_the_gap(name: str) -> None:
     given = scored(n=4000)
     outcome = methods.METHODS[name].run(given)
-    assert outcome.chances.shape == (4000,)
-    assert outcome.chances.min() >= 0
-    assert outcome.chances.max() <= 1
+    assert outcome.probabilities.shape == (4000,)
+    assert outcome.probabilities.min() >= 0
+    assert outcome.probabilities.max() <= 1
     measured = methods.measure(outcome, given.test)
     assert measured["gap"] < 0.5 * methods.run("original", given)["gap"]
     json.dumps(measured)

@@ -177,7 +177,7 @@ def densities(scored: Scored) -> Result:
     hardt = {
         sex: methods.hardt_labels(
             replace(scored, test=Split(probes, np.array([sex, sex]), np.array([0, 1])))
-        ).chances
+        ).probabilities
         for sex in sexes
     }
     return {
@@ -185,7 +185,7 @@ def densities(scored: Scored) -> Result:
         "thresholds": dict(zip(sexes, rule.thresholds, strict=True)),
         "ramp_width": FIGURE_RAMP_WIDTH,
         "target_rate": rate,
-        "hardt": {sex: chances.tolist() for sex, chances in hardt.items()},
+        "hardt": {sex: probabilities.tolist() for sex, probabilities in hardt.items()},
     }
 
 

@@ -227,5 +227,5 @@ def test_figure_2_has_a_ramp_of_gamma_a_tenth_at_the_base_rate(folders, tmp_path
     found = runner.work(job)["densities"]
     assert found["ramp_width"] == 0.05
     assert {sex: sum(bars) for sex, bars in found["bars"].items()} == runner.work(job)["rows"]["test"]
-    for chances in found["hardt"].values():
-        assert 0 <= chances[0] <= chances[1] <= 1
+    for probabilities in found["hardt"].values():
+        assert 0 <= probabilities[0] <= probabilities[1] <= 1
