@@ -46,9 +46,9 @@ class Interval:
     def text(self, digits: int, factor: float = 1.0, sign: bool = False) -> str:
         """Return value and interval."""
         plus = "+" if sign else ""
-        texts = [
-            f"{factor * part:{plus}.{digits}f}".replace("-", "−") for part in (self.value, self.low, self.high)
-        ]
+        # Adding 0 turns a rounded −0 into 0.
+        parts = (round(factor * part, digits) + 0.0 for part in (self.value, self.low, self.high))
+        texts = [f"{part:{plus}.{digits}f}".replace("-", "−") for part in parts]
         return texts[0] if math.isnan(self.low) else f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
