@@ -89,7 +89,7 @@ def test_both_protocols_run_and_interrupt_and_resume_gives_the_same_store(folder
     assert re.search(r"skipped: MN/I: there is no file mobilenet_1_0_224_tf_no_top\.h5", said)
     assert "skipped: L-R50x1/1: its weights were never published" in said
     assert "celeba: 240 images, 1 missing" in said
-    assert "celeba: 2 images cannot be read and are left out: 000005.jpg, 000009.jpg" in said
+    assert "celeba: 2 images cannot be read and are excluded: 000005.jpg, 000009.jpg" in said
     assert (tmp_path / "cache/unreadable-celeba.txt").read_text() == "000005.jpg\n000009.jpg\n"
 
     for entry in Store(path).entries():
