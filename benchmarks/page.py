@@ -145,7 +145,8 @@ def print_targets(results: Results) -> None:
     found = targets(results)
     for name, target, measured, unit in found:
         verdict = "met" if measured <= target else "MISSED"
-        print(f"{verdict:<7} {name}: {measured:.3g}{unit}, target {target:g}{unit}")
+        shown_value = f"{measured:.1f}" if unit == "%" else f"{measured:.3g}"
+        print(f"{verdict:<7} {name}: {shown_value}{unit}, target {target:g}{unit}")
     print(f"{sum(measured <= target for _, target, measured, _ in found)} of {len(found)} targets met")
 
 
