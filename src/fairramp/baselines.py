@@ -110,7 +110,7 @@ class _FixedDecisions(ABC):
         key: str | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> npt.NDArray[np.int8]:
-        """Return 0/1 decisions. Nothing is drawn; `ids`, `key` and `random_state` are accepted as in `Rule.decide`.
+        """Return 0/1 decisions. Nothing is drawn; `ids`, `key` and `random_state` are accepted as in `Rule`.
 
         Examples
         --------

@@ -43,16 +43,16 @@ _PUT_BACK = """
     rounded_up = And(above, hardly_above)
     score = Where(rounded_up, highest, raised)
 """
-_SOUND = """
+_VALID = """
     from_lowest = GreaterOrEqual(score, lowest)
     to_highest = LessOrEqual(score, highest)
     in_range = And(from_lowest, to_highest)
-    sound = Where(in_range, score, nan)
+    valid = Where(in_range, score, nan)
 """
 _POSITION = {
-    "percent": "x = Div(sound, hundred)",
+    "percent": "x = Div(valid, hundred)",
     "logit": """
-    negative = Neg(sound)
+    negative = Neg(valid)
     power = Exp(negative)
     more = Add(one, power)
     x = Div(one, more)
@@ -94,8 +94,8 @@ _DECISION = """
     open = Where(is_draw, drawn, undecided)
     certain = GreaterOrEqual(chance, one)
     no_draw = Where(certain, yes, open)
-    hopeless = LessOrEqual(chance, zero)
-    decided = Where(hopeless, no, no_draw)
+    impossible = LessOrEqual(chance, zero)
+    decided = Where(impossible, no, no_draw)
     unknown = IsNaN(chance)
     decision = Where(unknown, undecided, decided)
 """
@@ -219,9 +219,9 @@ class RuleNodes:
         }
         lines = [
             _PUT_BACK if self.rounded and scale.name != "logit" else "",
-            _SOUND,
-            _POSITION.get(scale.name, "x = Identity(sound)"),
-            f"compared = Identity({'sound' if plan.on_logits else 'x'})",
+            _VALID,
+            _POSITION.get(scale.name, "x = Identity(valid)"),
+            f"compared = Identity({'valid' if plan.on_logits else 'x'})",
             _SLOPE if plan.slopes else "slope = Identity(nan)",
             _STEP if plan.steps else "chance = Identity(slope)",
         ]
@@ -229,8 +229,8 @@ class RuleNodes:
         return self.node("Identity", found["chance"], output=self.outputs[0])
 
     def _decision(self, chance: str, u: str) -> None:
-        answers = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
-        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **answers})
+        results = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
+        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **results})
         self.node("Cast", found["decision"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 

@@ -131,8 +131,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     >>> X = rng.normal(size=(2000, 3)) + (sex == "m")[:, None]
     >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1.5
     >>> model = RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.02)
-    >>> chances = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
-    >>> bool(abs(chances[sex == "f"].mean() - chances[sex == "m"].mean()) < 0.03)
+    >>> p = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
+    >>> bool(abs(p[sex == "f"].mean() - p[sex == "m"].mean()) < 0.03)
     True
     """
 
