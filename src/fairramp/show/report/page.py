@@ -282,7 +282,7 @@ def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
     before = content.before
     found: list[tuple[str, str, _Number | None]] = [
         ("gap", "Gap between groups", _number(before.gap, points)),
-        ("ratio", "Ratio of lowest to highest rate", _number(before.ratio, _two)),
+        ("ratio", "Ratio (lowest ÷ highest)", _number(before.ratio, _two)),
         ("changed", "Decisions that change", None),
         ("drawn", "Decided at random", None),
         ("accuracy", "Accuracy", _number(before.overall_accuracy, percent)),
