@@ -118,7 +118,7 @@ def test_shift_decides_alike_on_every_scale(scale, to):
 
 
 def test_a_group_with_one_label_in_training_is_an_error_that_names_it():
-    with pytest.raises(InputError, match=r"both 0 and 1 in each group, got no 1 in group 'B', .* = 0; merge"):
+    with pytest.raises(InputError, match=r"both 0 and 1 in each group, got no 1 in group 'B'; merge"):
         fit_shift_inference([0, 1, 0, 0], ["A", "A", "B", "B"])
     with pytest.raises(InputError, match="got no 0 in group 'A'"):
         fit_shift_inference([1, 1, 0, 1], ["A", "A", "B", "B"])
@@ -259,7 +259,7 @@ def test_reject_option_decides_alike_on_every_scale(scale, to):
 def test_reject_option_takes_two_groups_only():
     scores, codes = sample(90, n_groups=3)
     with pytest.raises(
-        InputError, match=r"must be two groups for the reject option, got 3: \[0, 1, 2\]; fairramp"
+        InputError, match=r"must have two groups for the reject option, got 3: \[0, 1, 2\]; use fairramp"
     ):
         fit_reject_option(scores, codes, validation=(scores, codes))
     with pytest.raises(InputError, match=r"got 1: \['A'\]"):
@@ -270,7 +270,7 @@ def test_reject_option_takes_two_groups_only():
 
 def test_reject_option_bad_input_is_refused_in_one_sentence():
     rows = [0.2, 0.8], ["A", "B"]
-    with pytest.raises(InputError, match=r"`validation` must be a tuple \(scores, groups\) or with a third"):
+    with pytest.raises(InputError, match=r"`validation` must be a tuple \(scores, groups\) or \("):
         fit_reject_option(*rows, validation=rows[0])
     with pytest.raises(InputError, match="`validation` must have rows of both groups, got none of group 'B'"):
         fit_reject_option(*rows, validation=([0.2], ["A"]))

@@ -204,9 +204,9 @@ def test_masks_are_valid_splits():
     ("cv", "sentence"),
     [
         (ShuffleSplit(3, random_state=0), "`cv` must test every row exactly once"),
-        ([(range(600), range(600, N))], "row 0 is tested 0 times"),
-        ([(range(N), range(N))], "`cv` must not test a row in the part that trains on it"),
-        ([(np.flatnonzero(Y), np.flatnonzero(Y == 0))], "`cv` leaves rows of one class only to train on"),
+        ([(range(600), range(600, N))], "exactly once, got 0 times for row 0"),
+        ([(range(N), range(N))], "`cv` must not have a row in both the training and the test part of a split"),
+        ([(np.flatnonzero(Y), np.flatnonzero(Y == 0))], "`cv` leaves only one class in a training part"),
     ],
 )
 def test_splits_that_do_not_leave_each_row_out_once_are_refused(cv, sentence):
@@ -314,8 +314,8 @@ def test_decisions_use_the_scores_the_rule_was_learned_from():
 @pytest.mark.parametrize(
     ("classifier", "method", "sentence"),
     [
-        (SVC(), "predict_proba", r"must have predict_proba to give scores .*'predict_proba'.*, and SVC does not"),
-        (GaussianNB(), "decision_function", "must have decision_function to give scores .*GaussianNB does not"),
+        (SVC(), "predict_proba", r"must have predict_proba .*'predict_proba'.*, and SVC does not"),
+        (GaussianNB(), "decision_function", "must have decision_function .*GaussianNB does not"),
         (LinearRegression(), "auto", "must have predict_proba or decision_function .*LinearRegression does not"),
         (LogisticRegression(), "predict", "`predict_method` must be one of 'auto', 'predict_proba', 'decision_f"),
     ],
@@ -380,14 +380,14 @@ def test_labels_that_are_not_two_classes_are_refused(labels, sentence):
 def test_a_frozen_model_of_three_classes_is_refused():
     three = FrozenEstimator(LogisticRegression().fit(X, np.arange(N) % 3))
     with pytest.raises(
-        InputError, match=r"binary classifier, but predict_proba of LogisticRegression gives .*3\)"
+        InputError, match=r"binary classifier, but predict_proba of LogisticRegression returns .*3\)"
     ):
         optimizer(three).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
 
 
 def test_labels_that_the_model_does_not_know_are_refused():
     model = optimizer(FROZEN)
-    sentence = r"`y` must hold the classes \[0, 1\], got 'yes' in row 0"
+    sentence = r"`y` must contain only the classes \[0, 1\], got 'yes' in row 0"
     named = np.where(NEW_Y | (np.arange(900) == 0), "yes", "no")
     with pytest.raises(InputError, match=sentence):
         model.fit(NEW_X, named, sensitive_features=NEW_SEX)
@@ -455,9 +455,11 @@ def test_groups_come_from_exactly_one_place(ask):
     if ask != "fit":
         along.fit(CODED, Y, sensitive_features=SEX)
         inside.fit(CODED, Y)
-    with pytest.raises(InputError, match="groups are missing: pass `sensitive_features`, or name columns"):
+    with pytest.raises(InputError, match="groups are missing: pass `sensitive_features`, or columns of X in"):
         getattr(along, ask)(CODED, **labels)
-    with pytest.raises(InputError, match="groups came twice: pass either `sensitive_features` here or `sens"):
+    with pytest.raises(
+        InputError, match="groups are given twice: pass either `sensitive_features` here or `sens"
+    ):
         getattr(inside, ask)(CODED, **labels, sensitive_features=SEX)
 
 
@@ -471,10 +473,10 @@ def test_groups_come_from_exactly_one_place(ask):
         ),
         (5, frame("polars"), "has position 5, but X has 5 columns"),
         (-6, CODED, "has position -6, but X has 5 columns"),
-        (["sex", 1], CODED, r"has names, \['sex', 1\], but X came as ndarray without column names; pass pos"),
-        ([], CODED, r"must be names or positions of columns, got \[\]"),
-        (1.5, CODED, r"must be names or positions of columns, got 1\.5"),
-        ([None], CODED, r"must be names or positions of columns, got \[None\]"),
+        (["sex", 1], CODED, r"has column names, \['sex', 1\], but X is of type ndarray and has none; pass pos"),
+        ([], CODED, r"must be column names or positions, got \[\]"),
+        (1.5, CODED, r"must be column names or positions, got 1\.5"),
+        ([None], CODED, r"must be column names or positions, got \[None\]"),
         (0, CODED, "cut a continuous column into bins first"),
     ],
 )
@@ -500,7 +502,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` needs `target_rate` as a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
-        ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has names"),
+        ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has column names"),
         ({"strata": 0, "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
     ]:
         with pytest.raises(InputError, match=sentence):
@@ -621,7 +623,7 @@ def test_weights_reach_the_rule_and_every_inner_fit():
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), make_pipeline(StandardScaler(), GaussianNB())])
 def test_a_classifier_without_weights_is_warned_of_and_the_rule_still_has_them(classifier):
     with pytest.warns(
-        FairrampWarning, match=f"{type(classifier).__name__} takes no `sample_weight`: the rule alone"
+        FairrampWarning, match=f"{type(classifier).__name__} does not accept `sample_weight`, so only the rule"
     ):
         model = optimizer(classifier).fit(X, Y, sensitive_features=SEX, sample_weight=1 + Y)
     assert model.rule_.record.weighted

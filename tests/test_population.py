@@ -175,7 +175,7 @@ def test_estimator_needs_a_frozen_classifier():
     frozen = RandomizedThresholdOptimizer(FrozenEstimator(model), max_gap=0.08, confidence=0.95)
     rule = frozen.fit(features[1_000:], y[1_000:], sensitive_features=sex[1_000:]).rule_
     assert limit(rule) <= 0.08
-    with pytest.raises(InputError, match=r"^`confidence` needs a trained classifier: .*FrozenEstimator"):
+    with pytest.raises(InputError, match=r"^`confidence` needs a trained classifier, .*FrozenEstimator"):
         RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.08, confidence=0.95).fit(
             features, y, sensitive_features=sex
         )

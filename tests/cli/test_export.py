@@ -84,7 +84,7 @@ def test_sql_warns_that_empty_cells_must_not_become_null(inside, groups, is_told
     rule.save(inside.folder / "rule.json")
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--score", "p", "-o", "rule.sql")
     header = (inside.folder / "rule.sql").read_text()
-    assert ("load empty cells as empty texts" in header) == is_told
+    assert ("load empty cells as empty text" in header) == is_told
     assert ("load them as empty texts" in done.stdout) == is_told
 
 
@@ -225,7 +225,7 @@ def test_onnx_with_missing_values_in_columns_of_different_types(inside):
     ramps = tuple(Ramp.centered(threshold, 0.1) for threshold in (0.2, 0.4, 0.6))
     Rule(groups, ramps, columns=Columns(groups=("sex", "unit"))).save(inside.folder / "r.json")
     order = ("export", "r.json", "--to", "onnx", "-o", "r.onnx", "--missing")
-    assert "a whole number that is no group of 'unit'" in inside.error(*order, "x")
+    assert "an integer that is not a group of 'unit'" in inside.error(*order, "x")
     inside(*order, "-1")
     session = onnxruntime.InferenceSession(inside.folder / "r.onnx", providers=["CPUExecutionProvider"])
     sex, unit = np.array(["-1", "m", "f"], dtype=object), np.array([2, -1, -1])

@@ -42,7 +42,7 @@ _PAGE = Spelling(_with_rows, group="")
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """A certificate in words and in numbers.
 
     Attributes
@@ -89,12 +89,12 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
     return next((text for text, holds in reasons.items() if holds), None)
 
 
-def promise(rule: Rule, confidence: float) -> Promise:
+def guarantee(rule: Rule, confidence: float) -> Guarantee:
     """The limits of a rule's gap, in words and numbers."""
     found = certify(rule, confidence)
     several = len(rule.groups) > 1
     said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to bound."]
-    return Promise(" ".join(said), found.assumptions, found.estimated, found.proven)
+    return Guarantee(" ".join(said), found.assumptions, found.estimated, found.proven)
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:
