@@ -75,7 +75,7 @@ def test_a_signal_cleans_up(fitted, large, sent, code):
     process.send_signal(sent)
     _, error = process.communicate(timeout=30)
     assert process.returncode == code, error
-    assert error == b"fairramp: Stopped; nothing is half-written.\n"
+    assert error == b"fairramp: Stopped; no output is half-written.\n"
     assert fitted.files() == before
     assert fitted.read("o.csv") == OLD
 
@@ -93,7 +93,9 @@ def test_two_at_once_both_succeed(fitted, large):
 def test_large_files_keep_their_order(fitted, large):
     for name in ("o.parquet", "o.csv"):
         done = fitted("apply", "rule.json", large, "-o", name, "--random-seed", "1")
-        assert done.stdout.startswith("probability and decision added")  # no progress bar in the output
+        assert done.stdout.startswith(
+            "Added probability and decision to 3,000,000 rows."
+        )  # no progress bar in the output
         assert done.stderr == ""
         with duckdb.connect() as connection:
             found = connection.sql(
