@@ -68,7 +68,7 @@ def test_the_same_rows_are_not_counted_twice(inside):
     scores, groups = batch(inside, 0)
     inside(*MONITOR)
     before = (inside.folder / "state.json").read_bytes()
-    again = "warning: these rows are already in state.json and are not counted again.\n"
+    again = "warning: these rows are already in state.json and were not counted again.\n"
     assert inside(*MONITOR).stderr == again
     lines = [f"{p},{g}" for p, g in zip(scores[::-1], groups[::-1], strict=True)]  # in another order
     inside.write("new.csv", "\n".join(["p,unit", *lines]) + "\n")

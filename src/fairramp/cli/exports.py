@@ -92,7 +92,7 @@ def export(rule: Rule, to: str, output: str | None, given: dict[str, Any]) -> li
             )
         case "json":
             write_text(output, replace(rule, record=None).to_json(), "the rule")
-            return ["It does not contain the record of the fit, with the row counts and rates of the groups."]
+            return ["The record of the fit (row counts and rates of the groups) is left out."]
         case "onnx":
             return _onnx(rule, output, given)
     try:

@@ -104,12 +104,8 @@ def _explain(error: Exception) -> int:
         from fairramp.cli.tables import first_sentence
 
         why, kind = first_sentence(error), type(error).__name__
-        unread = (
-            "InvalidInputException",
-            "IOException",
-            "ConversionException",
-            "Error",
-        )  # Error: raised by Thrift
+        # "Error" is what Thrift raises.
+        unread = ("InvalidInputException", "IOException", "ConversionException", "Error")
         known = dict.fromkeys(unread, f"The data cannot be read: {why}") | {
             "OutOfMemoryException": "Out of memory; raise the limit, for example FAIRRAMP_MEMORY=4GB, or "
             "free disk space for temporary files.",

@@ -49,7 +49,7 @@ def _advice(path: str) -> str:
     others = sorted(p for p in Path(path).parent.glob("*") if p.is_file() and p.stat().st_size in range(64, 67))
     if others:
         return (
-            "; check its name, because decisions are only repeated with the same key (did you mean "
+            "; check its name, because only the same key repeats earlier decisions (did you mean "
             f"{' or '.join(map(str, others[:3]))}?)"
         )
     return f"; check its name, or create a first key with: fairramp keygen {path}"

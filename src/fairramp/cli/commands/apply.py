@@ -119,8 +119,8 @@ def apply(
         )
     if key is None and not probability_only:
         screen.say(
-            f"\nNo decisions were made: {added[0]} is the probability of being selected. For decisions that stay "
-            "the same for the same person, pass --id COLUMN --key-file FILE."
+            "\nNo decisions were made; the new column holds the probability of being selected. For decisions "
+            "that stay the same for the same person, pass --id COLUMN --key-file FILE."
         )
     elif seeded:
         screen.say(

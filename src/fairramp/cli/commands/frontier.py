@@ -115,7 +115,8 @@ def frontier(
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
         f"\n{curve.own}",
-        "Each line has the selection rates with the highest accuracy, as in fairramp fit --target-rate accuracy.",
+        "Each line uses the selection rates with the highest accuracy on the fit rows, as does fairramp fit with "
+        "--target-rate accuracy.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(

@@ -48,7 +48,7 @@ def monitor(
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "monitor")
-    refuse_if(batch == "", "must not be empty", argument="batch", got=batch)
+    refuse_if(batch == "", "must not be empty", argument="batch")
     if Path(state).exists():
         found = Monitor.load(state, known, confidence=confidence)
     else:
