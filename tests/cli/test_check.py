@@ -116,7 +116,7 @@ def test_unseen_groups_are_left_out_and_counted(inside):
     rule.save(inside.folder / "rule.json")
     save(inside, "new.csv", SCORES)
     done = inside("check", "rule.json", "new.csv", "--score", "p")
-    assert "40 rows left out: groups that were not in the fit, or rows without weight." in done.stdout
+    assert "40 rows left out: groups not seen in the fit, or zero weight." in done.stdout
     assert " ".join(rule.check(SCORES[BIG], GROUPS[BIG]).sentences()) in words(done.stdout)
 
 
@@ -149,6 +149,6 @@ def test_uncheckable_input_fails(inside):
     assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")
     replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
     assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
-    assert inside.error("check", "none.json", "fit.csv").startswith("There is no rule none.json")
+    assert inside.error("check", "none.json", "fit.csv").startswith("The rule none.json does not exist")
     assert "--confidence" in inside.error("check", "rule.json", "fit.csv", "--confidence", "2")
     assert "the rule comes first" in inside.error("check", "fit.csv", "rule.json")

@@ -153,7 +153,7 @@ def test_every_kind_of_rule_fits_80_columns(inside, options):
     assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
         assert content["pooled"]["threshold"] == rule.threshold_of(rule.pooled)
-        assert f"a group that was not in the fit gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
+        assert f"a group not seen in the fit gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
             inside
         )
 
@@ -172,7 +172,7 @@ def test_names_with_newlines_stay_on_one_line(inside):
 
 
 def test_bad_arguments_fail(inside):
-    assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
+    assert inside.error("show", "none.json") == "The rule none.json does not exist; create it with fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
     assert inside("show", "rule.json", "--quiet").stdout == ""

@@ -237,7 +237,7 @@ def _interval(name: str, limits: tuple[float, float], *spelled: Callable[[float]
 
 
 def _ci(content: Content) -> str:
-    return f"{level(content.confidence)} CI"
+    return f"{percentage(content.confidence)} CI"
 
 
 def _say(content: Content, o: Outcome) -> dict[str, _Number]:
