@@ -1,4 +1,4 @@
-"""Take the README's two pictures of a report; needs chromium and the dev group."""
+"""Screenshot a report in light and dark mode for the README. Needs chromium and the dev dependency group."""
 
 import shutil
 import tempfile
