@@ -2,7 +2,7 @@
 Certificates and sample size
 ============================
 
-On its fit rows a rule meets ``max_gap`` exactly; in the population the gap is larger by chance. In this
+On its fit rows a rule meets ``max_gap`` exactly; in the population the gap is usually larger, by chance. In this
 simulation the estimated limit, at 95% confidence, held for 92% to 99% of samples, from 250 fit rows to 8,000.
 ``rows_needed`` tells you in advance how many rows a limit takes.
 """
