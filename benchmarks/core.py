@@ -1,7 +1,7 @@
-"""Speed of fitting and applying, as ratios to reading the data once.
+"""Benchmark fit and apply relative to reading the data once.
 
-The floor is ``scores.sum(); groups.sum()`` in the same process. Floor and subject are timed in turn and the
-best of each counts, because machines are noisy; seconds are shown, ratios are meant.
+The baseline is ``scores.sum(); groups.sum()`` in the same process. Baseline, fit and apply take turns, and the
+best time of each counts. Compare the ratios: seconds depend on the machine.
 
     python benchmarks/core.py [--quick] [rows …]
 """
@@ -23,7 +23,7 @@ def scores_of(n_rows: int, n_groups: int, seed: int = 0) -> tuple[np.ndarray, np
 
 
 def best_times(functions: list[Callable[[], object]], seconds: float) -> list[float]:
-    """Best time of each function, all taking turns for so many seconds."""
+    """Best time of each function; they take turns for the given number of seconds."""
     best = [np.inf] * len(functions)
     until = time.perf_counter() + seconds
     while time.perf_counter() < until or not np.isfinite(best).all():
@@ -45,16 +45,16 @@ def main() -> None:
     seconds = 2.0 if options.quick else 6.0
 
     print(f"{options.groups} integer-coded groups; ratios to scores.sum(); groups.sum()")
-    print(f"{'rows':>12}  {'floor ms':>9}  {'fit ms':>9}  {'fit':>6}  {'apply ms':>9}  {'apply':>6}  {'gap':>7}")
+    print(f"{'rows':>12}  {'base ms':>9}  {'fit ms':>9}  {'fit':>6}  {'apply ms':>9}  {'apply':>6}  {'gap':>7}")
     for n_rows in sizes:
         print(measured(n_rows, options.groups, seconds))
 
 
 def measured(n_rows: int, n_groups: int, seconds: float) -> str:
-    """The line of one number of rows."""
+    """The line for one number of rows."""
     scores, groups = scores_of(n_rows, n_groups)
     rule = fairramp.fit_rule(scores, groups)
-    floor, fit, apply = best_times(
+    baseline, fit, apply = best_times(
         [
             lambda: (scores.sum(), groups.sum()),
             lambda: fairramp.fit_rule(scores, groups),
@@ -64,8 +64,8 @@ def measured(n_rows: int, n_groups: int, seconds: float) -> str:
     )
     rates = np.bincount(groups, rule.probabilities(scores, groups)) / np.bincount(groups)
     return (
-        f"{n_rows:>12,}  {1e3 * floor:>9.3f}  {1e3 * fit:>9.2f}  {fit / floor:>5.1f}×  "
-        f"{1e3 * apply:>9.2f}  {apply / floor:>5.1f}×  {np.ptp(rates):>7.0e}"
+        f"{n_rows:>12,}  {1e3 * baseline:>9.3f}  {1e3 * fit:>9.2f}  {fit / baseline:>5.1f}×  "
+        f"{1e3 * apply:>9.2f}  {apply / baseline:>5.1f}×  {np.ptp(rates):>7.0e}"
     )
 
 

@@ -1,10 +1,10 @@
-"""What a fit of a large table costs: passes, rows and bytes that reach Python, seconds, memory.
+"""Measure a fit of a large table: passes, rows and bytes that reach Python, seconds and memory.
 
     python benchmarks/scale.py ENGINE ROWS [GROUPS] [--as-if ROWS] [--folder FOLDER]
 
-ENGINE is duckdb, polars or spark. The rows are written to a Parquet file by DuckDB, once, and read from there
-by the engine; `docs/scale.md` has the results. With --as-if, bins count as crowded when they would in a table of
-so many rows, so that the passes are as many.
+ENGINE is duckdb, polars or spark. DuckDB writes the rows to a Parquet file once, and the engine reads them from
+there; `docs/scale.md` has the results. With --as-if, bins count as crowded when they would in a table of that
+many rows, and the fit makes the same number of passes as on such a table.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import numpy as np
 import fairramp
 from fairramp.data import engines, lazy_rows
 
-#: Scores of a distribution per group, from a hash of the row's number.
+#: Scores from a hash of the row number, distributed differently in even and odd groups.
 ROWS = """
 COPY (
     SELECT i AS id, i % {groups} AS g, CASE WHEN i % 2 = 0 THEN u * u ELSE sqrt(u) END AS p
@@ -32,7 +32,7 @@ COPY (
 
 
 def write(path: Path, rows: int, groups: int) -> None:
-    """Make the table, unless it is there."""
+    """Write the table unless the file exists."""
     if not path.exists():
         import duckdb
 
@@ -42,7 +42,7 @@ def write(path: Path, rows: int, groups: int) -> None:
 
 
 def read(engine: str, path: Path) -> tuple[Any, Callable[[], int]]:
-    """The table, lazily, and what counts the bytes that Spark's tasks exchange."""
+    """The lazy table, and a function that returns the bytes exchanged between Spark tasks."""
     if engine == "duckdb":
         import duckdb
 
@@ -75,15 +75,15 @@ def main() -> None:
     parser.add_argument("groups", nargs="?", type=int, default=4)
     parser.add_argument("--as-if", type=float)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    asked = parser.parse_args()
-    path = asked.folder / f"fairramp-{asked.rows}-{asked.groups}.parquet"
-    write(path, asked.rows, asked.groups)
-    frame, exchanged = read(asked.engine, path)
+    options = parser.parse_args()
+    path = options.folder / f"fairramp-{options.rows}-{options.groups}.parquet"
+    write(path, options.rows, options.groups)
+    frame, exchanged = read(options.engine, path)
     size = path.stat().st_size / 1e9
-    print(f"{asked.engine}, {asked.rows:,} rows, {asked.groups} groups, {size:.2f} GB Parquet")
-    if asked.as_if:
-        lazy_rows.LOOKED_AT = int(lazy_rows.LOOKED_AT * asked.rows / asked.as_if)
-        print(f"  as if there were {asked.as_if:,.0f} rows")
+    print(f"{options.engine}, {options.rows:,} rows, {options.groups} groups, {size:.2f} GB Parquet")
+    if options.as_if:
+        lazy_rows.LOOKED_AT = int(lazy_rows.LOOKED_AT * options.rows / options.as_if)
+        print(f"  crowded bins as with {options.as_if:,.0f} rows")
 
     fetch = engines.fetch
     total = [0, 0]
@@ -105,7 +105,7 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     assert rule.record is not None
     print(f"  fit: {seconds:.2f} s, {total[0]:,} rows, {total[1] / 1e3:,.0f} kB to Python", end="")
-    print(f", {exchanged() / 1e6:.2f} MB between tasks, peak of this process {peak:.2f} GB")
+    print(f", {exchanged() / 1e6:.2f} MB between tasks, peak memory of this process {peak:.2f} GB")
 
     engines.fetch = fetch
     started = time.perf_counter()
@@ -113,9 +113,9 @@ def main() -> None:
     ready = time.perf_counter() - started
     yes = decided.select(nw.col("decision").cast(nw.Int64).sum(), nw.col("probability").sum()).collect()
     seconds = time.perf_counter() - started
-    share, rate = (float(yes[name].to_list()[0]) / asked.rows for name in ("decision", "probability"))
-    print(f"  apply: {ready:.2f} s to check, {seconds:.2f} s with all decisions", end="")
-    print(f"; {share:.5f} yes, {rate:.5f} expected")
+    share, rate = (float(yes[name].to_list()[0]) / options.rows for name in ("decision", "probability"))
+    print(f"  apply: {ready:.2f} s for checks, {seconds:.2f} s including all decisions", end="")
+    print(f"; selection rate {share:.5f}, expected {rate:.5f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Speed of tables in DuckDB, as ratios to its own ``SELECT g, count(*), sum(p) GROUP BY g``, and peak memory.
+"""Benchmark DuckDB tables relative to ``SELECT g, count(*), sum(p) GROUP BY g``, and measure peak memory.
 
-Floor and subjects are timed in turn and the best of each counts. Rows are made once, as Parquet in a temporary
-folder. Needs ``pip install fairramp[cli]``.
+Baseline, fit and apply take turns, and the best time of each counts. The rows are written once, to a Parquet file
+in a temporary folder. Needs ``pip install fairramp[cli]``.
 
     python benchmarks/tables.py [--rows 20000000] [--groups 4]
 """
@@ -38,7 +38,7 @@ def main() -> None:
         rows = connection.read_parquet(str(path))
         rule = fairramp.fit_frame(rows, score="p", group="g", max_gap=0.02)
         subjects = {
-            "floor": lambda: rows.aggregate("g, count(*), sum(p)", "g").fetchall(),
+            "baseline": lambda: rows.aggregate("g, count(*), sum(p)", "g").fetchall(),
             "fit": lambda: fairramp.fit_frame(rows, score="p", group="g", max_gap=0.02),
             "probability": lambda: rule.apply(rows).aggregate("sum(probability)").fetchall(),
             "decision": lambda: rule.apply(rows, id="id", key=KEY).aggregate("sum(decision)").fetchall(),
@@ -50,7 +50,7 @@ def main() -> None:
                 run()
                 best[name] = min(best[name], time.perf_counter() - start)
     for name, seconds in best.items():
-        print(f"{name:>12}  {seconds:8.3f} s  {seconds / best['floor']:6.1f}")
+        print(f"{name:>12}  {seconds:8.3f} s  {seconds / best['baseline']:6.1f}")
     unit = 1e9 if sys.platform == "darwin" else 1e6
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit:.2f} GB")
 

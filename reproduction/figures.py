@@ -1,6 +1,6 @@
-"""Figures 1(a), 1(b) and 2 (left) as SVG files, drawn from stored results.
+"""Draw Figures 1(a), 1(b) and 2 (left) from stored results, as SVG files.
 
-A white background of their own keeps them legible on light and dark pages.
+A white background keeps them legible on light and dark pages.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from reproduction.paper import CONVERGENCE
 from reproduction.results import PAIRS, Results
 from reproduction.store import replaced
 
-#: Blue and amber as in the paper; two darker ones for what it lacks. All differ in lightness, too.
+#: Blue and amber as in the paper, and two darker colors for added methods. All differ in lightness.
 COLORS = {
     "RTO": "#1f77b4",
     "RTO, label-aware": "#0b2f4f",
@@ -26,7 +26,7 @@ SEXES = {"Female": "#b3541e", "Male": "#1f77b4"}
 
 
 def write(results: Results, folder: Path) -> list[str]:
-    """Write all figures that the results allow; return their file names."""
+    """Write the figures for which there are results; return their file names."""
     charts = {
         "decision-rules.svg": decision_rules(results),
         "convergence.svg": convergence(results),
@@ -36,7 +36,7 @@ def write(results: Results, folder: Path) -> list[str]:
 
 
 def save(charts: dict[str, Any], folder: Path) -> list[str]:
-    """Write those figures that there are, in one style; return their file names."""
+    """Write the charts that are not None, in one style; return their file names."""
     for name, chart in charts.items():
         if chart is not None:
             with replaced(folder / name) as path:
@@ -58,7 +58,7 @@ def _scale(colors: dict[str, str]) -> alt.Scale:
 
 
 def decision_rules(results: Results) -> Any:
-    """Draw Figure 1(a): the chance of a yes against the signed score, for random forests on Adult."""
+    """Draw Figure 1(a): selection probability against signed score, for random forests on Adult."""
     rule = results.one(("adult", "rf"), "rto")
     if rule is None:
         return None
@@ -66,13 +66,13 @@ def decision_rules(results: Results) -> Any:
     for sex, threshold in rule["thresholds"].items():
         start, end = 2 * threshold - 1, 2 * (threshold + rule["ramp_width"]) - 1
         points = [(-1.0, 0.0), (start, 0.0), (end, 1.0), (1.0, 1.0)]
-        rows += [{"sex": sex, "score": x, "chance": y} for x, y in points]
+        rows += [{"sex": sex, "score": x, "probability": y} for x, y in points]
     return (
         alt.Chart(alt.Data(values=rows), width=420, height=220)
         .mark_line(strokeWidth=2.5)
         .encode(
             x=alt.X("score:Q", title="signed score f(x)", scale=alt.Scale(domain=[-1, 1])),
-            y=alt.Y("chance:Q", title="chance of a yes, h(x)"),
+            y=alt.Y("probability:Q", title="selection probability h(x)"),
             color=alt.Color("sex:N", scale=_scale(SEXES), title=None),
             strokeDash=alt.StrokeDash("sex:N", legend=None),
         )
@@ -107,7 +107,7 @@ def convergence(results: Results) -> Any:
 
 
 def trade_off(results: Results) -> Any:
-    """Draw Figure 2, left: accuracy against gap on test rows, means over seeds, one panel for each pair."""
+    """Draw Figure 2 (left): accuracy against gap on test rows, means over seeds, one panel per pair."""
     rows = []
     for data, kind in PAIRS:
         runs = list(results.each((data, kind), "tradeoff").values())

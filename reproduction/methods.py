@@ -1,18 +1,19 @@
-"""Every post-processing method of the comparison: from a classifier's scores to chances of a yes on test rows.
+"""Post-processing methods: from a classifier's scores to selection probabilities on test rows.
 
-A method is fitted on the fit rows, chooses its settings on the validation rows if it has any, and is measured on
-the test rows by its *probabilities*: nothing is drawn, so no noise of drawing enters gaps and accuracies.
+A method is fitted on the fit rows, chooses its settings (if it has any) on the validation rows, and is measured
+on the test rows by its *probabilities*. Nothing is drawn, so gaps and accuracies have no sampling noise from
+draws.
 
-| method | needs labels | what |
+| method | needs labels | description |
 | --- | --- | --- |
 | original | no | the classifier's own decisions |
 | rto | to choose ρ, γ | the paper's rule and grid, solved exactly |
 | rto_sgd | to choose ρ, γ | the same, by the paper's stochastic gradient descent |
-| rto_optimal | no | fairramp's default: the common rate that costs least |
+| rto_optimal | no | fairramp's default: the common rate with the smallest cost |
 | rto_accuracy | yes | fairramp's label-aware rates |
-| hardt_labels | yes | Fairlearn's ThresholdOptimizer fed with hard labels, which is the paper's column |
-| hardt_scores | yes | the same fed with probabilities |
-| shift | of training rows | shift inference |
+| hardt_labels | yes | Fairlearn's ThresholdOptimizer on hard labels, the paper's column |
+| hardt_scores | yes | the same on probabilities |
+| shift | those of training rows | shift inference |
 | roc | no | the reject option classifier |
 | error_parity | yes | error-parity's RelaxedThresholdOptimizer |
 | holisticai | no | holisticai's copy of the paper's published code |
@@ -31,10 +32,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import fairramp
 from reproduction.protocol import Floats, Scored, Split, accuracy, gap, selection_rates
 
-#: Settings of Figure 1(b): γ = 0.1 in signed scores, and as many epochs as the figure shows.
+#: Settings of Figure 1(b): γ = 0.1 in signed scores, and the number of epochs that the figure shows.
 FIGURE_RAMP_WIDTH = 0.05
 EPOCHS = 25
-#: The paper's grid, which is the default of `fairramp.tune`: γ/2, and ρ less the share of positive labels.
+#: The paper's grid, which is the default of `fairramp.tune`: γ/2, and ρ minus the share of positive labels.
 GRID = {"ramp_widths": [0.005, 0.01, 0.025, 0.05, 0.1], "rates": [-0.1, -0.05, 0.0, 0.05, 0.1]}
 DESCENT = {"epochs": EPOCHS, "batch_size": 1}
 #: Trade-off curves: tolerances as shares of the classifier's own gap on the fit rows.
@@ -43,30 +44,30 @@ SHARES = tuple(i / 8 for i in range(9))
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Chances of a yes on the test rows, seconds to fit, and anything worth keeping."""
+    """Selection probabilities on the test rows, seconds to fit, and details to store."""
 
-    chances: Floats
+    probabilities: Floats
     seconds: float
     details: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method with the settings that its results depend on."""
+    """A method and the settings that its results depend on."""
 
     run: Callable[[Scored], Outcome]
     settings: Any = 1
-    #: Another library's: what stops it is recorded as a result.
+    #: Whether it is another library's; its errors are then recorded as results.
     is_peer: bool = False
 
 
 def own_decisions(scores: Floats) -> Floats:
-    """Return the classifier's decisions as chances, 0 or 1."""
+    """Return the classifier's own decisions as probabilities, 0 or 1."""
     return (scores > 0.5).astype(np.float64)
 
 
 def original(scored: Scored) -> Outcome:
-    """Return the classifier's own decisions, the data's own bias, and the classifier's training time."""
+    """Return the classifier's own decisions, with the labels' gap and the classifier's training time."""
     details = {
         "train_seconds": scored.train_seconds,
         "train_bias": gap(scored.train_label.astype(np.float64), scored.train_sex),
@@ -79,7 +80,7 @@ def original(scored: Scored) -> Outcome:
 
 
 def _crowding(scores: Floats) -> float:
-    """Share of rows on the ten most common scores: near 1 where thresholds alone cannot help."""
+    """Share of rows with one of the ten most common scores; near 1 if thresholds alone cannot equalize rates."""
     counts = np.unique(scores, return_counts=True)[1]
     return float(np.sort(counts)[-10:].sum() / len(scores))
 
@@ -91,13 +92,13 @@ def _timed(fit: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _tuned(scored: Scored, **options: Any) -> fairramp.Tuned:
-    """Choose γ and ρ in the paper's grid by accuracy on the validation rows."""
+    """Choose γ and ρ from the paper's grid by accuracy on the validation rows."""
     fit, validation = scored.fit, scored.validation
     rows = (validation.scores, validation.sex, validation.label)
     return fairramp.tune(fit.scores, fit.sex, fit.label, validation=rows, ramp="paper", **options)
 
 
-def _chances(rule: fairramp.Rule, split: Split) -> Floats:
+def _probabilities(rule: fairramp.Rule, split: Split) -> Floats:
     return rule.probabilities(split.scores, split.sex)
 
 
@@ -111,7 +112,7 @@ def rto(scored: Scored) -> Outcome:
     tuned, tuning = _timed(lambda: _tuned(scored))
     chosen = {"ramp_width": tuned.rule.ramps[0].width, "target_rate": tuned.rule.target_rate}
     rule, seconds = _timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **chosen))
-    return Outcome(_chances(rule, scored.test), seconds, {"tuning_seconds": tuning, **_described(rule)})
+    return Outcome(_probabilities(rule, scored.test), seconds, {"tuning_seconds": tuning, **_described(rule)})
 
 
 def _descended(scored: Scored, iterate: str, **options: Any) -> fairramp.Rule:
@@ -120,15 +121,15 @@ def _descended(scored: Scored, iterate: str, **options: Any) -> fairramp.Rule:
 
 
 def rto_sgd(scored: Scored) -> Outcome:
-    """Return the paper's rule by the paper's algorithm, its last iterate."""
+    """Return the paper's rule, fitted by its own algorithm (last iterate)."""
     exact = _tuned(scored).rule
     chosen = {"ramp_width": exact.ramps[0].width, "target_rate": exact.target_rate}
     rule, seconds = _timed(lambda: _descended(scored, "last", **chosen))
-    return Outcome(_chances(rule, scored.test), seconds, _described(rule))
+    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
 
 
 def convergence(scored: Scored) -> Outcome:
-    """Return what Figure 1(b) shows: the thresholds after each epoch, and the exact ones; in signed scores."""
+    """Return the data of Figure 1(b): thresholds after each epoch and exact ones, in signed scores."""
     options = {"ramp_width": FIGURE_RAMP_WIDTH, "target_rate": float(scored.fit.label.mean())}
     rule, seconds = _timed(lambda: _descended(scored, "last", **options))
     exact = fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **options)
@@ -154,33 +155,33 @@ def convergence(scored: Scored) -> Outcome:
         "trace": {
             name: [round(2 * epoch[i] - 1, 6) for epoch in rule.record.trace] for i, name in enumerate(names)
         },
-        "average_gap": gap(_chances(average, scored.test), scored.test.sex),
+        "average_gap": gap(_probabilities(average, scored.test), scored.test.sex),
         **options,
     }
-    return Outcome(_chances(rule, scored.test), seconds, details)
+    return Outcome(_probabilities(rule, scored.test), seconds, details)
 
 
 def rto_optimal(scored: Scored) -> Outcome:
-    """Return fairramp's default rule: no labels."""
+    """Return fairramp's default rule, which needs no labels."""
     rule, seconds = _timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex))
-    return Outcome(_chances(rule, scored.test), seconds, _described(rule))
+    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
 
 
 def rto_accuracy(scored: Scored) -> Outcome:
     """Return fairramp's label-aware rule."""
     fit = scored.fit
     rule, seconds = _timed(lambda: fairramp.fit_rule(fit.scores, fit.sex, fit.label, target_rate="accuracy"))
-    return Outcome(_chances(rule, scored.test), seconds, _described(rule))
+    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
-    """A trained classifier for Fairlearn, whose scores are the only feature."""
+    """A trained classifier for Fairlearn whose only feature is its score."""
 
     def __init__(self) -> None:
         self.classes_ = np.array([0, 1])
 
     def fit(self, x: Floats, y: Any) -> "ScoreColumn":
-        """Do nothing: the classifier is trained already."""
+        """Do nothing: the classifier is already trained."""
         return self
 
     def predict(self, x: Floats) -> Any:
@@ -203,22 +204,22 @@ def _hardt(scored: Scored, predict_method: str, tol: float | None = None) -> Out
         tol=tol,
     )
     _, seconds = _timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, sensitive_features=fit.sex))
-    chances = optimizer._pmf_predict(test.scores[:, None], sensitive_features=test.sex)[:, 1]
-    return Outcome(np.asarray(chances, dtype=np.float64), seconds)
+    probabilities = optimizer._pmf_predict(test.scores[:, None], sensitive_features=test.sex)[:, 1]
+    return Outcome(np.asarray(probabilities, dtype=np.float64), seconds)
 
 
 def hardt_labels(scored: Scored) -> Outcome:
-    """Return Fairlearn's rule from hard labels, as in the paper's column."""
+    """Return Fairlearn's rule on hard labels, the paper's column."""
     return _hardt(scored, "predict")
 
 
 def hardt_scores(scored: Scored) -> Outcome:
-    """Return Fairlearn's rule from probabilities."""
+    """Return Fairlearn's rule on probabilities."""
     return _hardt(scored, "predict_proba")
 
 
 def shift(scored: Scored) -> Outcome:
-    """Return shift inference; the shift is that of the classifier's training rows."""
+    """Return shift inference, with the label shares of the classifier's training rows."""
     from fairramp.baselines import fit_shift_inference
 
     fitted, seconds = _timed(lambda: fit_shift_inference(scored.train_label, scored.train_sex))
@@ -226,7 +227,7 @@ def shift(scored: Scored) -> Outcome:
 
 
 def roc(scored: Scored) -> Outcome:
-    """Return the reject option classifier; θ is chosen on the validation rows."""
+    """Return the reject option classifier, with θ chosen on the validation rows."""
     from fairramp.baselines import fit_reject_option
 
     rows = (scored.validation.scores, scored.validation.sex)
@@ -235,7 +236,7 @@ def roc(scored: Scored) -> Outcome:
 
 
 def error_parity(scored: Scored) -> Outcome:
-    """Return error-parity's rule at tolerance 0, as the mixture of thresholds that it draws from."""
+    """Return error-parity's rule at tolerance 0, as a mixture of thresholds instead of draws from it."""
     from error_parity import RelaxedThresholdOptimizer
 
     fit, test = scored.fit, scored.test
@@ -244,16 +245,16 @@ def error_parity(scored: Scored) -> Outcome:
         predictor=lambda x: x[:, 0], constraint="demographic_parity", tolerance=0.0, seed=scored.task.seed
     )
     _, seconds = _timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, group=codes))
-    chances = np.empty(len(test.scores))
+    probabilities = np.empty(len(test.scores))
     for code, name in enumerate(groups):
         member = test.sex == name
         drawn_from = optimizer._realized_classifier.group_to_clf[code]
-        chances[member] = _mixture(drawn_from, test.scores[member][:, None])
-    return Outcome(chances, seconds)
+        probabilities[member] = _mixture(drawn_from, test.scores[member][:, None])
+    return Outcome(probabilities, seconds)
 
 
 def _mixture(classifier: Any, x: Floats) -> Floats:
-    """Return the chance of a yes of error-parity's randomized classifiers, instead of a draw."""
+    """Return the selection probability of error-parity's randomized classifiers, instead of a draw."""
     if hasattr(classifier, "classifiers"):
         parts = zip(classifier.probabilities, classifier.classifiers, strict=True)
         return np.asarray(sum(share * _mixture(part, x) for share, part in parts))
@@ -263,8 +264,8 @@ def _mixture(classifier: Any, x: Floats) -> Floats:
 
 
 def holisticai(scored: Scored) -> Outcome:
-    """Return holisticai's rule with its default steps, and γ and ρ as for `rto`."""
-    # The package's own door to the algorithm wraps it in a pipeline; the numbers are made here.
+    """Return holisticai's rule with its default number of steps and the γ and ρ of `rto`."""
+    # The package's public class wraps this algorithm in a pipeline.
     from holisticai.bias.mitigation.postprocessing.ml_debiaser.randomized_threshold.algorithm import (
         RandomizedThresholdAlgorithm,
     )
@@ -272,37 +273,37 @@ def holisticai(scored: Scored) -> Outcome:
     rule = _tuned(scored).rule
     _, fit_codes = np.unique(scored.fit.sex, return_inverse=True)
     _, test_codes = np.unique(scored.test.sex, return_inverse=True)
-    np.random.seed(scored.task.seed)  # noqa: NPY002 - it draws from the global state
+    np.random.seed(scored.task.seed)  # noqa: NPY002 - the peer draws from the global state
     algorithm = RandomizedThresholdAlgorithm(gamma=2 * rule.ramps[0].width, eps=0.0, rho=rule.target_rate)
     _, seconds = _timed(lambda: algorithm.fit(2 * scored.fit.scores - 1, fit_codes))
     return Outcome(np.asarray(algorithm.predict(2 * scored.test.scores - 1, test_codes)), seconds)
 
 
 def tradeoff(scored: Scored) -> Outcome:
-    """Return Figure 2, left: gap and accuracy on the test rows for growing tolerance.
+    """Return the data of Figure 2 (left): gap and accuracy on the test rows for increasing tolerance.
 
-    Hardt's method knows no tolerance in the paper; decisions are mixed with the classifier's own, which is the
-    straight line between the two. The other curve is Fairlearn's newer `tol`, fed with probabilities.
+    The method of Hardt et al. has no tolerance in the paper: its decisions are mixed with the classifier's own,
+    which gives a straight line. The other curve uses Fairlearn's newer option `tol`, on probabilities.
     """
     fit, test = scored.fit, scored.test
     own = own_decisions(test.scores)
     own_gap = gap(own_decisions(fit.scores), fit.sex)
     width = _tuned(scored).rule.ramps[0].width
-    hardt = hardt_labels(scored).chances
+    hardt = hardt_labels(scored).probabilities
     curves: dict[str, list[Floats]] = {"rto": [], "rto_accuracy": [], "hardt_labels": [], "hardt_scores": []}
     for share in SHARES:
         tolerance = share * own_gap
         rule = _tuned(scored, ramp_widths=[width], max_gap=tolerance).rule
-        curves["rto"].append(_chances(rule, test))
+        curves["rto"].append(_probabilities(rule, test))
         aware = fairramp.fit_rule(
             fit.scores, fit.sex, fit.label, max_gap=tolerance, target_rate="accuracy", ramp_width=0.01
         )
-        curves["rto_accuracy"].append(_chances(aware, test))
+        curves["rto_accuracy"].append(_probabilities(aware, test))
         curves["hardt_labels"].append((1 - share) * hardt + share * own)
-        curves["hardt_scores"].append(_hardt(scored, "predict_proba", tolerance or None).chances)
+        curves["hardt_scores"].append(_hardt(scored, "predict_proba", tolerance or None).probabilities)
     points = {
-        name: [[round(gap(c, test.sex), 6), round(accuracy(c, test.label), 6)] for c in chances]
-        for name, chances in curves.items()
+        name: [[round(gap(c, test.sex), 6), round(accuracy(c, test.label), 6)] for c in probabilities]
+        for name, probabilities in curves.items()
     }
     return Outcome(own, 0.0, {"shares": SHARES, "curves": points})
 
@@ -325,18 +326,18 @@ METHODS = {
 
 
 def measure(outcome: Outcome, test: Split) -> dict[str, Any]:
-    """Return what is stored of an outcome."""
+    """Return the part of an outcome that is stored."""
     return {
-        "gap": gap(outcome.chances, test.sex),
-        "accuracy": accuracy(outcome.chances, test.label),
-        "rates": selection_rates(outcome.chances, test.sex),
+        "gap": gap(outcome.probabilities, test.sex),
+        "accuracy": accuracy(outcome.probabilities, test.label),
+        "rates": selection_rates(outcome.probabilities, test.sex),
         "seconds": outcome.seconds,
         **outcome.details,
     }
 
 
 def run(name: str, scored: Scored) -> dict[str, Any]:
-    """Run one method and return its result; a peer that stops gives its reason."""
+    """Run one method and return its result; for a peer that fails, the reason."""
     method = METHODS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What datasets, classifiers and methods are called on the page."""
+"""Display names of datasets, classifiers and methods."""
 
 NAMES = {"adult": "Adult", "dccc": "DCCC", "rf": "RF", "knn": "k-NN", "mlp": "MLP", "lr": "LR"}
 

@@ -1,12 +1,14 @@
-"""docs/reproduction.md, written from the stored results: every number on it is computed.
+"""Write docs/reproduction.md from the stored results.
 
-Sentences that depend on how a number came out are chosen by that number. To change the page, change this module
-or the results, and run `make reproduce-page`.
+Every measured number is computed, and sentences that depend on a number are chosen by it. To change the page,
+change this module or the results, and run `make reproduce-page`.
 """
 
 import math
 import platform
+import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,36 +31,52 @@ def write(store: Store, folder: Path) -> Path:
     """Write the page and its figures into `folder`."""
     results = Results(store)
     if not results.seeds("original"):
-        raise SystemExit("no results yet: run `make reproduce` first")
+        raise SystemExit("There are no stored results for these settings: run `make reproduce` first.")
     drawn = figures.write(results, folder / "reproduction")
     parts = [
-        head(results, store),
-        verdicts(results),
+        head(results),
+        protocol(results, store),
         table_1(results),
         table_2(results),
         differences(results),
         pictures(results, drawn),
         times(results),
         reasons.write(results),
-        protocol(results, store),
+        verdicts(results),
+        SOURCES,
     ]
     path = folder / "reproduction.md"
     with replaced(path) as fresh:
-        fresh.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+        fresh.write_text("\n\n".join(filled(part) for part in parts) + "\n", encoding="utf-8")
     return path
+
+
+def filled(text: str) -> str:
+    """Return a section whose paragraphs and list items are wrapped at 118 characters."""
+    return "\n\n".join(_filled(part) for part in text.strip().split("\n\n"))
+
+
+def _filled(part: str) -> str:
+    part = part.strip()
+    if part.startswith(("|", "#", "```", "<!--", "![", "make ")):
+        return part
+    items = [" ".join(item.split()) for item in part.removeprefix("- ").split("\n- ")]
+    bullet = "- " if part.startswith("- ") else ""
+    wrap = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(wrap(bullet + item, subsequent_indent=" " * len(bullet)) for item in items)
 
 
 # Numbers -------------------------------------------------------------------------------------------------
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; all columns but the first two to the right."""
+    """Return a Markdown table; all columns but the first two are right-aligned."""
     marks = ["---", "---"] + ["--:"] * (len(header) - 2)
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
 
 
 def by_pair(results: Results, methods: Sequence[str], cell: Cell) -> str:
-    """Return a table with one row for each dataset and classifier."""
+    """Return a table with one row per dataset and classifier."""
     shown = [method for method in methods if any(results.each(pair, method) for pair in PAIRS)]
     rows = []
     for data, kind in PAIRS:
@@ -88,7 +106,7 @@ def _accuracy(results: Results) -> Cell:
         mean = results.mean(pair, method, "accuracy")
         if mean is None:
             return "–"
-        text = with_error(mean, 2, 100)
+        text = with_error(mean, 1, 100)
         printed = paper.ACCURACY[pair[0]].get(method)
         if printed is None:
             return text
@@ -101,40 +119,53 @@ def _accuracy(results: Results) -> Cell:
 # Sections ------------------------------------------------------------------------------------------------
 
 
-def head(results: Results, store: Store) -> str:
-    """Return the title and what the page is."""
-    slow = results.seeds("reduction")
-    seeds = f"{results.seeds('original')} seeds" + (f" ({slow} for the slow reductions)" if slow else "")
+def head(results: Results) -> str:
+    """Return the title, the result, and the claims of the paper."""
+    found = claims.of_the_paper(results)
+    own, rto = claims.gaps(results, "original"), claims.gaps(results, "rto")
+    labels = claims.differences(results, "rto", "hardt_labels")
+    scores = claims.differences(results, "rto", "hardt_scores")
+    rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
+    text = "Accuracy of RTO minus that of the method of Hardt et al. on probabilities"
+    rows.append(["*not in the paper*", text, claims.spread(scores)])
     return f"""
 <!-- Written by `make reproduce-page` from reproduction/results: do not edit. -->
 
-# The paper's tabular experiments, measured again
+# Reproduction: the paper's tabular experiments
 
-Tables 1 and 2 and Figures 1 and 2 (left) of Alabdulmohsin and Lucic,
+Of {len(found)} claims and printed results of the paper that we tested, {sum(claim.holds for claim in found)}
+hold. Its method, RTO, lowers the gap from {100 * min(own):.1f}–{100 * max(own):.1f} points to
+{100 * min(rto):.1f}–{100 * max(rto):.1f} points on all eight pairs of dataset and classifier. It is
+{100 * min(labels):.1f} to {100 * max(labels):.1f} points more accurate than the method of Hardt et al. as the
+paper ran it, on hard labels; if that method gets probabilities, the two differ by at most
+{claims.points(max(abs(value) for value in scores))}.
+
+{table(["", "claim", "measured"], rows)}
+
+The paper is Alabdulmohsin and Lucic,
 [A Near-Optimal Algorithm for Debiasing Trained Machine Learning Models](https://arxiv.org/abs/2106.12887)
-(NeurIPS 2021), on Adult and DCCC, with {seeds}. Every measured number on this page is
-computed by `make reproduce` and written by a program; none is typed.
-
-*Gap* (the paper's *bias*) is the difference between the two sexes' selection rates on test rows; gaps and
-accuracies come from probabilities, not from draws. `±` is one standard error over seeds. Where the paper prints a
-value, it stands below ours, with the difference (ours less the paper's) in brackets.
+(NeurIPS 2021). This page covers its Tables 1 and 2 and Figures 1 and 2 (left), on Adult and DCCC;
+[another page](reproduction-vision.md) covers the vision experiments.
 """
 
 
 def verdicts(results: Results) -> str:
-    """Return the criteria, and whether they hold."""
+    """Return our own criteria, and whether they hold."""
     found = claims.criteria(results, TITLES, NAMES)
     rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
     fair = claims.fair_peers(results)
     others = [peer for peer in claims.PEERS if peer not in fair and claims.worst_gap(results, peer) is not None]
-    names = ", ".join(f"{TITLES[peer]} ({claims.worst_gap(results, peer):.3f})" for peer in others)
-    note = (
-        f"Peers whose mean gap is above {claims.LARGEST_GAP} on some pair are not compared by accuracy: {names}."
-        if others
-        else f"The mean gap of every peer is at most {claims.LARGEST_GAP} on all pairs."
+    names = ", ".join(
+        f"{TITLES[peer]} ({claims.points(claims.worst_gap(results, peer) or 0.0)})" for peer in others
     )
-    head = table(["", "what", "measured"], rows)
-    return f"## What was to be shown\n\n{head}\n\n{note} {_roc_on_neighbors(results)}"
+    limit = f"{100 * claims.LARGEST_GAP:g} points"
+    note = (
+        f"The accuracy of peers with a mean gap above {limit} on some pair is not compared: {names}."
+        if others
+        else f"Every peer has a mean gap of at most {limit} on all pairs."
+    )
+    found_table = table(["", "criterion", "measured"], rows)
+    return f"## Our own criteria\n\n{found_table}\n\n{note} {_roc_on_neighbors(results)}"
 
 
 def _roc_on_neighbors(results: Results) -> str:
@@ -143,8 +174,8 @@ def _roc_on_neighbors(results: Results) -> str:
     for data, mean in gaps.items():
         if mean is not None:
             verb = "fails" if mean.value > claims.LARGEST_GAP else "does not fail"
-            texts.append(f"on {NAMES[data]} it {verb} ({with_error(mean, 3)})")
-    return f"ROC on k-NN, whose scores take only eleven values: {' and '.join(texts)}." if texts else ""
+            texts.append(f"{verb} on {NAMES[data]} ({with_error(mean, 1, 100)} points)")
+    return f"For k-NN, whose scores take only eleven values, ROC {' and '.join(texts)}." if texts else ""
 
 
 def table_1(results: Results) -> str:
@@ -155,39 +186,43 @@ def table_1(results: Results) -> str:
         test = results.mean((data, "lr"), "original", "test_bias")
         if train and test:
             data_bias.append(
-                f"{NAMES[data]} {train.value:.3f} in the rows that train the classifier (paper "
-                f"{paper.DATA_BIAS[data]:.2f}, {signed(train.value - paper.DATA_BIAS[data], 3)}) and "
-                f"{test.value:.3f} in the test rows"
+                f"{100 * train.value:.1f} points in the classifier's training rows of {NAMES[data]} (paper: "
+                f"{100 * paper.DATA_BIAS[data]:.0f}) and {100 * test.value:.1f} points in its test rows"
             )
     return f"""
 ## Table 1: gap on test rows
 
-The data's own bias, the difference between the sexes in the share of positive labels: {"; ".join(data_bias)}.
-Bold: above {claims.LARGEST_GAP}, the method fails.
+As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. The paper's value is below
+ours, followed by the difference (ours − paper) in parentheses. **Bold** gaps are above {claims.LARGEST_GAP}:
+the method fails.
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 
-Columns that the paper lacks:
+Methods that the paper does not have:
 
 {by_pair(results, ADDED, _bias(results))}
+
+The labels themselves have a gap (the paper's bias of the data): {"; ".join(data_bias)}.
 """
 
 
 def table_2(results: Results) -> str:
     """Return the accuracies."""
     return f"""
-## Table 2: test accuracy, %
+## Table 2: test accuracy in percent
+
+The paper's value is below ours, followed by the difference in parentheses.
 
 {by_pair(results, PRINTED_ACCURACY, _accuracy(results))}
 
-Columns that the paper lacks. A gap above {claims.LARGEST_GAP} buys accuracy: read them beside Table 1.
+Methods whose accuracy the paper does not print. A method that leaves a larger gap (Table 1) has an easier task.
 
 {by_pair(results, (*ADDED, "shift", "roc"), _accuracy(results))}
 """
 
 
 def differences(results: Results) -> str:
-    """Return label-aware RTO less each peer, paired by seed."""
+    """Return the differences in accuracy between label-aware RTO and each peer, paired by seed."""
 
     def cell(pair: Pair, method: str) -> str:
         mean = results.paired(pair, "rto_accuracy", method, "accuracy")
@@ -199,9 +234,11 @@ def differences(results: Results) -> str:
     fair = claims.fair_peers(results)
     shown = [*fair, "rto", "rto_optimal", "reduction"]
     return f"""
-## Label-aware RTO less the others: accuracy in points, paired by seed
+## Accuracy of label-aware RTO compared with the others
 
-The post-processing peers with small gaps, then RTO's other targets and the reduction.
+Accuracy of label-aware RTO minus that of the other method, in percentage points, paired by seed. Two decimals,
+because most differences are below 0.1 points. Post-processing peers with small gaps come first, then RTO's
+other targets and the reduction.
 
 {by_pair(results, shown, cell)}
 """
@@ -214,39 +251,39 @@ def pictures(results: Results, drawn: list[str]) -> str:
     if "decision-rules.svg" in drawn and rule:
         parts.append(
             "![Decision rules](reproduction/decision-rules.svg)\n\n**Figure 1(a), decision rules.** Random "
-            f"forests on Adult, seed 0; the validation rows chose γ = {2 * rule['ramp_width']:g} and ρ = "
-            f"{rule['target_rate']:.3f}. The paper draws a sketch without numbers."
+            f"forests on Adult, seed 0, with γ = {2 * rule['ramp_width']:g} and ρ = {rule['target_rate']:.3f} "
+            "chosen on the validation rows. The paper's figure is a sketch without numbers."
         )
     run = results.one(("adult", "rf"), "convergence")
     if "convergence.svg" in drawn and run:
         parts.append(_convergence_caption(results, run))
     if "trade-off.svg" in drawn:
         parts.append(
-            "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2, left, accuracy against gap** on test rows, "
+            "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2 (left), accuracy against gap** on test rows, "
             "means over seeds. RTO is fitted for nine tolerances from 0 to the classifier's own gap, with ρ "
-            "chosen on validation rows each time. Hardt et al. know no tolerance: the curve mixes the fair "
-            "decisions with the classifier's own, so it is a straight line in expectation. The curve for "
-            "probabilities uses Fairlearn's newer option `tol`. The paper prints curves without numbers; that "
-            f"the blue curve lies above the amber one is what can be compared: {_curves_above(results)}."
+            "chosen on validation rows each time. The method of Hardt et al. has no tolerance: its curve mixes "
+            "the fair decisions with the classifier's own, and is a straight line in expectation. The curve for "
+            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its RTO curve "
+            f"(blue) is above that of Hardt et al. (amber); here {_curves_above(results)}."
         )
     return "\n\n".join(parts)
 
 
 def _curves_above(results: Results) -> str:
-    """Say on how many pairs RTO's curve starts above Hardt's."""
+    """Say on how many pairs RTO's curve starts above that of Hardt et al."""
     above = 0
     for pair in PAIRS:
         runs = list(results.each(pair, "tradeoff").values())
         rto, hardt = (np.mean([run["curves"][name][0][1] for run in runs]) for name in ("rto", "hardt_labels"))
         above += bool(rto > hardt)
-    return f"at tolerance 0 it does on {above} of {len(PAIRS)} pairs"
+    return f"the same is true on {above} of {len(PAIRS)} pairs at tolerance 0"
 
 
 def _convergence_caption(results: Results, run: dict) -> str:
     last = paper.CONVERGENCE[-1][1]
     off = ", ".join(f"{NAMES[kind]} {value:.4f}" for kind, value in claims.distances(results).items())
     ends = "; ".join(
-        f"{sex} {signed(run['trace'][sex][-1], 3)} after {len(run['trace'][sex])} epochs, exactly "
+        f"{sex} {signed(run['trace'][sex][-1], 3)} after {len(run['trace'][sex])} epochs, exact "
         f"{signed(value, 3)}"
         for sex, value in run["exact"].items()
     )
@@ -257,17 +294,18 @@ def _convergence_caption(results: Results, run: dict) -> str:
     return (
         "![Convergence](reproduction/convergence.svg)\n\n**Figure 1(b), convergence of projected SGD.** Random "
         f"forests on Adult, seed 0, γ = 0.1, ρ = E[y] = {run['target_rate']:.3f}; dashed lines are the exact "
-        f"thresholds. {ends}. The last iterate ends this far from the exact threshold, mean over seeds of the "
-        f"group that is farther off, in units of scores (half the signed ones): {off}; k-NN has eleven scores, "
-        f"between which a threshold is loose. The paper's curve settles at {signed(last, 2)}, and its ρ, γ and "
-        "split are not printed. For ρ = E[y] − 0.1, − 0.05, + 0, + 0.05, + 0.1 the exact thresholds here are: "
-        f"{others}. We think that the paper's curve is one of a group whose rate had to fall, at a smaller ρ "
-        "than E[y]; its shape, near the limit after a few epochs, is what reproduces."
+        f"thresholds, in the paper's signed scores. {ends}. Mean distance of the last iterate from the exact "
+        f"threshold, for the group that is farther off, in units of scores (half of signed scores): {off}. For "
+        "k-NN, which has eleven scores, a threshold can lie anywhere between two of them. The paper's curve "
+        f"settles at {signed(last, 2)}, but the paper does not give ρ, γ and the split. The exact thresholds "
+        f"here for ρ = E[y] − 0.1, − 0.05, + 0, + 0.05, + 0.1 are: {others}. The paper's curve may therefore "
+        "belong to a group whose rate had to fall, with ρ below E[y]. What we reproduce is its shape: it is "
+        "close to the limit after a few epochs."
     )
 
 
 def times(results: Results) -> str:
-    """Return the seconds to fit."""
+    """Return the times to fit."""
     shown = [method for method in TITLES if method not in ("original", "shift") and results.has(method)]
     rows = []
     for method in shown:
@@ -292,15 +330,28 @@ def times(results: Results) -> str:
     return f"""
 ## Time to fit
 
-Median over classifiers and seeds, one thread, two runs side by side on a two-core machine: compare
-ratios. The paper's grid of 25 settings with the exact solver takes {_seconds(float(np.median(tuning)))}.
+{_speedup(results)} Medians over classifiers and seeds, one thread, with two runs in parallel on a
+two-core machine; compare the ratios. Tuning over the paper's grid of 25 settings takes
+{_seconds(float(np.median(tuning)))} with the exact solver.
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-Training the classifier once, and its reduction (mean over seeds):
+Training the classifier once, and training its reduction (means over seeds):
 
 {table(["classifier", "", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows)}
 """
+
+
+def _speedup(results: Results) -> str:
+    """Compare the exact solver with SGD."""
+    ratios = []
+    for data in DATA:
+        exact, sgd = (
+            float(np.median([r["seconds"] for k in CLASSIFIERS for r in results.each((data, k), name).values()]))
+            for name in ("rto", "rto_sgd")
+        )
+        ratios.append(f"{sgd / exact:.0f} times as fast on {NAMES[data]}")
+    return f"Compared with 25 epochs of the paper's SGD, the exact solver is {' and '.join(ratios)}."
 
 
 def _fitted_on(method: str) -> str:
@@ -322,31 +373,46 @@ def protocol(results: Results, store: Store) -> str:
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "fairlearn", "error-parity")
     )
+    slow = results.seeds("reduction")
+    seeds = f"{results.seeds('original')} seeds" + (f" ({slow} for the slow reductions)" if slow else "")
     return f"""
-## How it was done
+## How it was measured
 
-- **Data.** UCI Adult (48,842 rows, all 14 attributes, missing values a category of their own, categories
-  one-hot) and UCI Default of Credit Card Clients (30,000 rows, all 23 attributes as UCI's numbers); numbers
-  scaled. Sex is a feature, and the groups. Both files are checked by SHA-256.
-- **Splits.** Half trains the classifier; the other half in three: fit of the rule, validation, test. In DCCC
-  the classifier's half, and only that, is biased: a row with s = y stays, another one is dropped with
-  probability ½.
-- **Classifiers.** Random forests ({settings.trees} trees, depth {settings.depth}); k-NN
-  ({settings.neighbors}); a neural network with one hidden layer of {settings.hidden}, stopped early on a tenth
-  of its rows; logistic regression, C from 1e{low} to 1e{high} by {settings.folds}-fold cross-validation. A
-  score above ½ is a yes.
-- **RTO, as published**: the ramp starts at the threshold; γ in 0.01, 0.02, 0.05, 0.1, 0.2 and ρ in E[y] ± 0,
-  0.05, 0.1 by accuracy on validation rows; solved exactly. *By SGD*: the same γ and ρ, 25 epochs, one row a
-  step, learning rate 0.1 √(K/T), last iterate. *Optimal rate* and *label-aware*: fairramp's own targets, ramp
-  width 0.01.
-- **Hardt et al.**: Fairlearn's `ThresholdOptimizer` for demographic parity and accuracy, on hard labels (the
-  paper's column) and on probabilities. **Shift inference** with the shares of the classifier's training rows.
-  **ROC**: θ in 0.01 … 1 with the smallest gap on validation rows. **Reduction**: Fairlearn's
-  `ExponentiatedGradient`, at most 50 iterations, on the classifier's training rows; k-NN by weighted
-  resampling, since it takes no sample weights; C of logistic regression as chosen before. **error-parity** at
-  tolerance 0; **holisticai**'s copy of the published code with γ and ρ as for RTO.
+- **Gap and accuracy.** The *gap* (the paper's *bias*) is the difference between the selection rates of women
+and men
+  on test rows. Gaps and accuracies are computed from selection probabilities, not from random draws. Numbers are
+  means over {seeds}; `±` is one standard error. `make reproduce` computes every measured number.
+- **Data.** UCI Adult: 48,842 rows, all 14 attributes, categories one-hot encoded, with missing values as a
+category.
+  UCI Default of Credit Card Clients (DCCC): 30,000 rows, all 23 attributes as UCI's numbers. Numbers are
+  standardized. Sex is a feature and defines the groups. Both files are checked by SHA-256.
+- **Splits.** Half of the rows train the classifier. The other half is split into three equal parts: fit rows,
+  validation rows and test rows. In DCCC only the classifier's half is biased, as in the paper: rows with s = y
+  are kept, and the others are dropped with probability ½.
+- **Classifiers.** Random forest ({settings.trees} trees, depth {settings.depth}); k-NN (k =
+{settings.neighbors});
+  MLP with one hidden layer of {settings.hidden}, with early stopping on a tenth of its rows; logistic
+  regression with C from 1e{low} to 1e{high} chosen by {settings.folds}-fold cross-validation. Rows with a score
+  above ½ are selected.
+- **RTO, as published.** The ramp starts at the threshold. γ (0.01, 0.02, 0.05, 0.1, 0.2) and ρ (E[y] ± 0, 0.05,
+0.1)
+  are chosen by accuracy on validation rows, and the thresholds are solved exactly. *By SGD*: the same γ and ρ, 25
+  epochs with one row per step, learning rate 0.1 √(K/T), last iterate. *Optimal rate* and *label-aware*:
+  fairramp's own targets, with ramp width 0.01.
+- **Hardt et al.** Fairlearn's `ThresholdOptimizer` for demographic parity and accuracy, on hard labels (the
+paper's
+  column) and on probabilities.
+- **Other methods.** *Shift inference* uses the label shares of the classifier's training rows. *ROC* uses the θ
+in
+  0.01 … 1 with the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient` with at
+  most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights, uses
+  weighted resampling, and logistic regression keeps its C. *error-parity* runs at tolerance 0. *holisticai* is
+  a copy of the paper's published code, with the same γ and ρ as RTO.
 - **Versions.** Python {platform.python_version()}, {packages}.
+"""
 
+
+SOURCES = """
 B. Becker and R. Kohavi (1996), Adult, doi 10.24432/C5XW20; I-C. Yeh (2009), Default of Credit Card Clients, doi
 10.24432/C55S3H; UCI Machine Learning Repository, CC BY 4.0.
 """

@@ -1,9 +1,9 @@
-"""What the paper prints: Tables 1 and 2 for tabular data, and the curve of Figure 1(b).
+"""Numbers printed in the paper: Tables 1 and 2 for tabular data, and the curve of Figure 1(b).
 
 Reference: Alabdulmohsin and Lucic (2021), Tables 1 and 2, Figure 1.
 """
 
-#: The data's own bias, printed beside Table 1.
+#: The gap in the labels, printed next to Table 1.
 DATA_BIAS = {"adult": 0.19, "dccc": 0.21}
 
 #: Table 1: bias on test data, by data, method and classifier (RF, k-NN, MLP, LR).
@@ -42,8 +42,8 @@ ACCURACY = {
     },
 }
 
-# Figure 1(b) as drawn: the source of the figure gives points in centimeters, with epoch 0 at x = 6 and 5 epochs
-# to the centimeter, and λ₀ − μ₀ = ½ at y = 2.
+# The source of Figure 1(b) gives points in centimeters, with epoch 0 at x = 6, 5 epochs per centimeter, and
+# λ₀ − μ₀ = ½ at y = 2.
 _DRAWN = (
     *((6.0, 0.00), (6.2, 1.10), (6.4, 0.97), (6.6, 0.92), (6.8, 0.9), (7.0, 0.88), (7.2, 0.87), (7.4, 0.87)),
     *((7.6, 0.86), (7.8, 0.86), (8.0, 0.86), (8.2, 0.85), (8.4, 0.85), (8.6, 0.85), (8.8, 0.85), (9.0, 0.85)),

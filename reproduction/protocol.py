@@ -1,17 +1,17 @@
-"""The paper's protocol: how rows are split, how bias is put into DCCC, and how the classifiers are trained.
+"""The paper's protocol: how rows are split, how DCCC is biased, and how the classifiers are trained.
 
-    all rows  →  half trains the classifier  |  the other half in three: fit of the rule, validation, test
+    all rows  →  half trains the classifier  |  the other half in three: fit, validation and test rows
 
-What the paper does not say, and what is done here:
+Where the paper is silent:
 
-- Features are all attributes of the dataset, sex among them: 14 for Adult, 23 for DCCC. Adult's categories are
-  words and become one-hot; a missing value ("?") is a category of its own, so that all 48,842 rows are used.
-  DCCC's categories stay the numbers that UCI gives them. Numbers are scaled to mean 0 and variance 1 on the
-  classifier's training rows.
-- DCCC's bias enters the classifier's training rows only: a row with s = y stays, another one is dropped with
-  probability ½. Which sex is s = 1 is not printed; `BIASED_SEX` is the one that gives the bias the paper prints.
-- A classifier says yes where its score is above ½, as scikit-learn's `predict` does for two classes.
-- The neural network has one hidden layer of 128 and stops when a tenth of its training rows no longer improves.
+- Features are all attributes of the dataset, including sex: 14 for Adult, 23 for DCCC. Adult's categories are
+  one-hot encoded; a missing value ("?") is a category of its own, so all 48,842 rows are used. DCCC's categories
+  stay the numbers that UCI gives them. Numbers are standardized on the classifier's training rows.
+- Only the classifier's training rows of DCCC are biased: rows with s = y are kept, and the others are dropped
+with
+  probability ½. The paper does not say which sex is s = 1; `BIASED_SEX` gives the bias that it prints.
+- A classifier selects scores above ½, as scikit-learn's `predict` does for two classes.
+- The neural network has one hidden layer of 128, with early stopping on a tenth of its training rows.
 """
 
 import time
@@ -36,7 +36,7 @@ Integers = npt.NDArray[np.int64]
 DATA = ("adult", "dccc")
 CLASSIFIERS = ("rf", "knn", "mlp", "lr")
 
-#: s = 1 in "keep a row if s = y".
+#: The sex that is s = 1 in "keep a row if s = y".
 BIASED_SEX = "Female"
 
 
@@ -51,7 +51,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the scores depend on, besides the task; stored results carry its fingerprint."""
+    """What the scores depend on besides the task; names and values enter the fingerprint of results."""
 
     version: int = 1
     depth: int = 10
@@ -64,19 +64,19 @@ class Settings:
 
     @property
     def grid(self) -> Floats:
-        """The values of C, one for each power of ten."""
+        """The values of C, one per power of ten."""
         low, high = self.exponents
         return np.logspace(low, high, high - low + 1)
 
 
 FULL = Settings()
-#: Fewer folds and powers of ten for logistic regression; all else is as in the full run.
+#: Fewer folds and powers of ten for logistic regression; otherwise as in the full run.
 QUICK = Settings(exponents=(-1, 1), folds=3)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows on which a rule is fitted, chosen or measured; each array has shape (n,)."""
+    """Rows on which a rule is fitted, tuned or measured; each array has shape (n,)."""
 
     scores: Floats
     sex: npt.NDArray[np.str_]
@@ -85,7 +85,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """A trained classifier's scores, and what is known of its training rows."""
+    """A trained classifier's scores, and its training sexes and labels."""
 
     task: Task
     fit: Split
@@ -99,7 +99,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Features as numbers: the classifier's training rows, and the three splits by name."""
+    """Encoded features of the classifier's training rows and of the three splits."""
 
     train: Floats
     train_label: Integers
@@ -111,12 +111,12 @@ class Prepared:
 
 @lru_cache(maxsize=2)
 def load(name: str, folder: str | None) -> Any:
-    """Load a dataset, once in each process."""
+    """Load a dataset, once per process."""
     return {"adult": load_adult, "dccc": load_dccc}[name](folder)
 
 
 def split_rows(n_rows: int, rng: np.random.Generator) -> dict[str, Integers]:
-    """Shuffle the rows: half to train, the others in three."""
+    """Shuffle the rows: half for training, the rest in three equal parts."""
     rows = rng.permutation(n_rows)
     half = n_rows // 2
     fit, validation, test = np.array_split(rows[half:], 3)
@@ -126,12 +126,12 @@ def split_rows(n_rows: int, rng: np.random.Generator) -> dict[str, Integers]:
 def keep_biased(
     sex: npt.NDArray[np.str_], label: Integers, biased_sex: str, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Return which rows stay: those with s = y, and half of the others."""
+    """Return a mask of the rows to keep: those with s = y, and half of the others."""
     return ((sex == biased_sex) == (label == 1)) | (rng.random(len(label)) < 0.5)
 
 
 def prepare(task: Task, folder: str | None, settings: Settings) -> Prepared:
-    """Split and encode the rows of a task; the classifier plays no part, so that all four share the splits."""
+    """Split and encode the rows of a task, identically for all four classifiers."""
     data = load(task.data, folder)
     rng = np.random.default_rng([task.seed, DATA.index(task.data)])
     rows = split_rows(len(data.label), rng)
@@ -152,7 +152,7 @@ def prepare(task: Task, folder: str | None, settings: Settings) -> Prepared:
 
 
 def unscaled(name: str, data: Any) -> tuple[npt.NDArray[np.object_], Any]:
-    """Return a dataset's features and the transformer, not fitted yet, that makes numbers of them."""
+    """Return a dataset's features and the unfitted transformer that encodes them."""
     if name == "dccc":
         features = data.features.copy()
         features[:, data.names.index("SEX")] = np.where(data.sex == "Male", 1.0, 2.0)
@@ -166,7 +166,7 @@ def unscaled(name: str, data: Any) -> tuple[npt.NDArray[np.object_], Any]:
 
 
 def classifier(task: Task, settings: Settings) -> Any:
-    """Return the classifier of a task, not fitted yet."""
+    """Return the unfitted classifier of a task."""
     if task.classifier == "rf":
         return RandomForestClassifier(settings.trees, max_depth=settings.depth, random_state=task.seed)
     if task.classifier == "knn":
@@ -184,7 +184,7 @@ def classifier(task: Task, settings: Settings) -> Any:
 
 
 def weighted_classifier(task: Task, settings: Settings, chosen: dict[str, float]) -> Any:
-    """Return the classifier that reductions train many times: C is the one already chosen."""
+    """Return the unfitted classifier that reductions train many times, with C as already chosen."""
     if task.classifier == "lr":
         return LogisticRegression(C=chosen["C"], solver="newton-cholesky")
     return classifier(task, settings)
@@ -193,7 +193,7 @@ def weighted_classifier(task: Task, settings: Settings, chosen: dict[str, float]
 def train(task: Task, folder: str | None, settings: Settings) -> Scored:
     """Train the classifier of a task and score the three splits."""
     prepared = prepare(task, folder, settings)
-    # Distances need no more than single precision, and take half the time.
+    # Single precision is enough for distances and takes half the time.
     kind = np.float32 if task.classifier == "knn" else np.float64
     model = classifier(task, settings)
     start = time.perf_counter()
@@ -218,17 +218,17 @@ def train(task: Task, folder: str | None, settings: Settings) -> Scored:
     )
 
 
-def gap(chances: Floats, sex: npt.NDArray[np.str_]) -> float:
-    """Largest difference between the groups' expected selection rates."""
-    rates = selection_rates(chances, sex).values()
+def gap(probabilities: Floats, sex: npt.NDArray[np.str_]) -> float:
+    """Return the largest difference between two groups' expected selection rates."""
+    rates = selection_rates(probabilities, sex).values()
     return max(rates) - min(rates)
 
 
-def selection_rates(chances: Floats, sex: npt.NDArray[np.str_]) -> dict[str, float]:
-    """Return the mean chance of a yes in each group."""
-    return {str(name): float(chances[sex == name].mean()) for name in np.unique(sex)}
+def selection_rates(probabilities: Floats, sex: npt.NDArray[np.str_]) -> dict[str, float]:
+    """Return the mean selection probability of each group."""
+    return {str(name): float(probabilities[sex == name].mean()) for name in np.unique(sex)}
 
 
-def accuracy(chances: Floats, label: Integers) -> float:
-    """Share of right decisions, in expectation over draws."""
-    return float(np.where(label == 1, chances, 1 - chances).mean())
+def accuracy(probabilities: Floats, label: Integers) -> float:
+    """Return the expected accuracy over random draws."""
+    return float(np.where(label == 1, probabilities, 1 - probabilities).mean())

@@ -2,11 +2,12 @@
 
     min error(h)  s.t. parity   →   a sequence of weighted classification problems   →   a mixture of classifiers
 
-The defaults of the library are kept (50 iterations at most). Every classifier is trained dozens of times, so
-this is the slow part and runs last. k-NN takes no sample weights: each weighted problem is a resample with as
-many rows, drawn with probabilities proportional to the weights. Its neighbors in *any* resample are found from
-one list of the nearest training rows of each row, which is walked until ten drawn copies are met; where the list
-ends before that, the resample is searched. So the answer is that of a search in the resample, much faster.
+The library's defaults are kept (at most 50 iterations). Every classifier is trained dozens of times, so this is
+the slow part and runs last. k-NN does not support sample weights: each weighted problem becomes a resample of
+the same size, drawn with probabilities proportional to the weights. Neighbors in *any* resample are found from
+one list of the nearest training rows of each row, which is followed until k drawn copies are found. If the list
+is too short, the resample itself is searched. The result equals that of a search in the resample, but is much
+faster.
 
 Reference: Agarwal, Beygelzimer, Dudík, Langford and Wallach (2018), A Reductions Approach to Fair Classification.
 """
@@ -25,7 +26,7 @@ from reproduction.methods import Outcome, measure
 from reproduction.protocol import Floats, Integers, Prepared, Scored, Settings, prepare, weighted_classifier
 
 MAX_ITER = 50
-#: Length of the lists of neighbors.
+#: Length of the neighbor lists.
 LISTED = 200
 
 SETTINGS = {"max_iter": MAX_ITER, "listed": LISTED}
@@ -33,14 +34,14 @@ SETTINGS = {"max_iter": MAX_ITER, "listed": LISTED}
 
 @dataclass(frozen=True, eq=False)
 class Neighborhood:
-    """Rows as points, the training rows first, and the nearest training rows of each, from the nearest on."""
+    """All rows as points, training rows first, and the nearest training rows of each, nearest first."""
 
     points: npt.NDArray[np.float32]
     nearest: npt.NDArray[np.int32]
 
     @classmethod
     def of(cls, train: Floats, others: Floats) -> "Neighborhood":
-        """Search the nearest training rows of all rows."""
+        """Find the nearest training rows of all rows."""
         points = np.vstack([train, others]).astype(np.float32)
         search = NearestNeighbors(n_neighbors=min(LISTED, len(train)), algorithm="brute").fit(
             points[: len(train)]
@@ -49,16 +50,16 @@ class Neighborhood:
 
 
 class ResampledNeighbors:
-    """k nearest neighbors on a weighted resample; features are row numbers of a neighborhood.
+    """k nearest neighbors on a weighted resample, with row numbers of a neighborhood as features.
 
     Parameters
     ----------
     rows : Neighborhood
-        Shared by all copies, never written to.
+        Shared by all clones and never modified.
     n_neighbors : int
         k.
     seed : int
-        Of the resample: the same weights give the same classifier.
+        Seed of the resample: equal weights give equal classifiers.
     """
 
     def __init__(self, rows: Neighborhood, n_neighbors: int, seed: int) -> None:
@@ -78,7 +79,7 @@ class ResampledNeighbors:
         return self
 
     def predict(self, x: Any) -> Integers:
-        """Return the majority among the k nearest of the resample."""
+        """Return the majority label of the k nearest rows of the resample."""
         numbers = np.asarray(x)[:, 0].astype(np.intp)
         near = self.rows.nearest[numbers]
         reached = np.minimum(np.cumsum(self.copies[near], axis=1), self.n_neighbors)
@@ -98,7 +99,7 @@ class ResampledNeighbors:
 
 
 def _problem(prepared: Prepared, scored: Scored, settings: Settings) -> tuple[Any, Floats, Floats]:
-    """Return the classifier to be trained, its training features, and those of the test rows."""
+    """Return the classifier to train, its training features, and its test features."""
     train, test = prepared.train, prepared.features["test"]
     if scored.task.classifier != "knn":
         return weighted_classifier(scored.task, settings, scored.chosen), train, test
@@ -117,10 +118,10 @@ def run(scored: Scored, folder: str | None, settings: Settings) -> dict[str, Any
         reduction = ExponentiatedGradient(base, constraints=DemographicParity(), max_iter=MAX_ITER)
         reduction.fit(train, prepared.train_label, sensitive_features=prepared.train_sex)
         seconds = time.perf_counter() - start
-        chances = np.asarray(reduction._pmf_predict(test)[:, 1], dtype=np.float64)
+        probabilities = np.asarray(reduction._pmf_predict(test)[:, 1], dtype=np.float64)
     details = {
         "trained": int(reduction.n_oracle_calls_),
         "iterations": int(reduction.last_iter_) + 1,
         "train_gap": float(reduction.best_gap_),
     }
-    return measure(Outcome(chances, seconds, details), scored.test)
+    return measure(Outcome(probabilities, seconds, details), scored.test)

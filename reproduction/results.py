@@ -1,4 +1,4 @@
-"""Stored results as means over seeds, with standard errors; nothing here knows how they were computed."""
+"""Stored results as means over seeds, with standard errors."""
 
 import math
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class Mean:
 
     @classmethod
     def of(cls, values: Floats) -> "Mean":
-        """Summarise one number per seed."""
+        """Return the mean of one number per seed."""
         n = len(values)
         error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
         return cls(float(np.mean(values)), error, n)
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a number with its sign, a true minus, and no sign before zero."""
+    """Return a number with its sign (a typographic minus), and zero without one."""
     text = f"{abs(value):.{digits}f}"
     if float(text) == 0:
         return text
@@ -38,7 +38,7 @@ def signed(value: float, digits: int) -> str:
 
 
 def with_error(mean: Mean, digits: int, factor: float = 1.0) -> str:
-    """Return mean ± standard error; of one seed, the mean alone."""
+    """Return mean ± standard error, or the mean alone for one seed."""
     text = f"{factor * mean.value:.{digits}f}"
     return text if math.isnan(mean.error) else f"{text} ± {factor * mean.error:.{digits}f}"
 
@@ -60,7 +60,7 @@ class Results:
         return self.runs[pair].get(seed, {}).get(method)
 
     def each(self, pair: Pair, method: str) -> dict[int, Result]:
-        """Return the results of a method by seed, without failed ones."""
+        """Return the results of a method by seed, without failed runs."""
         found = {seed: run[method] for seed, run in self.runs[pair].items() if method in run}
         return {seed: result for seed, result in found.items() if "failed" not in result}
 
@@ -70,16 +70,16 @@ class Results:
         return Mean.of(np.array(values)) if values else None
 
     def paired(self, pair: Pair, first: str, second: str, field: str) -> Mean | None:
-        """Return the mean difference of two methods over the seeds that have both."""
+        """Return the mean difference between two methods over the seeds that have both."""
         a, b = self.each(pair, first), self.each(pair, second)
         values = [a[seed][field] - b[seed][field] for seed in a if seed in b]
         return Mean.of(np.array(values)) if values else None
 
     def failures(self, method: str) -> list[str]:
-        """Return the reasons for which a peer did not run, each once."""
+        """Return the distinct reasons for which a peer failed."""
         results = (run[method] for runs in self.runs.values() for run in runs.values() if method in run)
         return sorted({result["failed"] for result in results if "failed" in result})
 
     def seeds(self, method: str) -> int:
-        """Return how many seeds all pairs have."""
+        """Return the number of seeds that every pair has at least."""
         return min(len(self.each(pair, method)) for pair in PAIRS)

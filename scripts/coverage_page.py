@@ -1,7 +1,7 @@
-"""Run the coverage study, store what it finds in docs/coverage.json, and write docs/coverage.md.
+"""Run the coverage study, store the results in docs/coverage.json, and write docs/coverage.md from them.
 
 python -m scripts.coverage_page run [--replicates 400] [--processes 2]    simulate, store and write the page
-python -m scripts.coverage_page write                                     write the page from the store
+python -m scripts.coverage_page write                                     write the page from stored results
 """
 
 import argparse
@@ -9,8 +9,10 @@ import hashlib
 import json
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,35 @@ HERE = Path(__file__).parent
 STORE = HERE.parent / "docs" / "coverage.json"
 PAGE = HERE.parent / "docs" / "coverage.md"
 
+#: The page's text for the names that cells have in `scripts.coverage_study`, which are part of the fingerprint.
+TARGETS = {"number": "given rate", "optimal": "`optimal`", "accuracy": "`accuracy`", "base_rate": "`base_rate`"}
+WEIGHTS = {
+    "none": "none",
+    "lognormal 1.5": "lognormal, σ = 1.5",
+    "lognormal 2": "lognormal, σ = 2",
+    "Pareto 1.5": "Pareto, shape 1.5",
+    "a tenth at 20": "20 for 10% of rows, 1 for the rest",
+}
+NOTES = {
+    "heavy rows on one side": "heavy rows on one side of the threshold",
+    "wide ramp near 0 or 1": "wide ramp, rate near 0% or 100%",
+    "few rows selected": "few rows selected",
+    "sizes of the proven limit's figures": "group sizes used in the documentation",
+    "allowed gap": "`max_gap` above 0",
+    "weights depend on scores": "weights depend on scores",
+    "a group selects nobody": "nobody selected in one group",
+}
+
 COLUMNS = ("replicates", "estimated", "proven", "audit", "withheld", "gap", "limit", "proven_limit")
 
 
 def fingerprint(every: Sequence[Cell]) -> str:
-    """Of the cells that results belong to."""
+    """A hash of the cells, which ties stored results to them."""
     return hashlib.sha256(json.dumps([asdict(cell) for cell in every]).encode()).hexdigest()[:16]
 
 
 def save(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
-    """Store the results of all cells, a line each."""
+    """Store the results, one line per cell."""
     rounded = [[None if r[c] is None else round(r[c], 5) for c in COLUMNS] for r in results]
     content = {
         "cells": fingerprint(every),
@@ -44,123 +65,183 @@ def load(every: Sequence[Cell]) -> list[dict[str, Any]]:
     """The stored results of these cells."""
     content = json.loads(STORE.read_text(encoding="utf-8"))
     if content["cells"] != fingerprint(every):
-        raise SystemExit(f"{STORE.name} belongs to other cells: run the study again")
+        raise SystemExit(f"{STORE.name} was computed for other cells: run the study again")
     return [dict(zip(COLUMNS, row, strict=True)) for row in content["results"]]
 
 
-def _percent(value: float | None, digits: int = 1) -> str:
-    return "" if value is None else f"{100 * value:.{digits}f}%"
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}%"
+
+
+def _points(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _rows(cell: Cell) -> str:
+    most, fewest = max(cell.sizes), min(cell.sizes)
+    return f"{most:,}" if most == fewest else f"{most:,} to {fewest:,}"
 
 
 def _described(cell: Cell) -> list[str]:
-    first, last = max(cell.sizes), min(cell.sizes)
-    rows = f"{first:,}" if first == last else f"{first:,} to {last:,}"
+    heavier = f", times {cell.heavier:g} for scores of at least 0.5" if cell.heavier != 1 else ""
     return [
         f"{len(cell.sizes)}",
-        rows,
+        _rows(cell),
         _percent(cell.rate),
-        cell.target,
+        TARGETS[cell.target],
         f"{cell.ramp_width:g}",
         f"{cell.max_gap:g}",
-        cell.weights + (f", × {cell.heavier:g} from 0.5 on" if cell.heavier != 1 else ""),
+        WEIGHTS[cell.weights] + heavier,
     ]
 
 
-def _counted(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> list[str]:
-    """One line per limit: in how many cells it holds as often as it should."""
-    lines = []
+def _table(header: Sequence[str], left: Sequence[int], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; all columns but `left` are right-aligned."""
+    marks = ["---" if i in left else "---:" for i in range(len(header))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
+
+
+def _summary(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
+    """One row per limit: how often it holds."""
+    rows = []
     for limit, title in (
         ("estimated", "Estimated limit"),
         ("proven", "Proven limit"),
-        ("audit", "Gap interval of audits"),
+        ("audit", "Gap interval of `audit`"),
     ):
         found = [r[limit] for r in results if r[limit] is not None]
         failed = sum(limit in failures(c, r) for c, r in zip(every, results, strict=True))
         bar = BARS.get(limit)
-        lines.append(
-            f"| {title} | {len(found)} | {'' if bar is None else f'{bar:.0%}'} | {'' if bar is None else failed} "
-            f"| {sum(f < CONFIDENCE for f in found)} | {sum(f > WIDE for f in found)} | {_percent(min(found))} |"
+        rows.append(
+            [
+                title,
+                f"{len(found)}",
+                _percent(sum(found) / len(found)),
+                _percent(min(found)),
+                f"{sum(f < CONFIDENCE for f in found)}",
+                f"{sum(f > WIDE for f in found)}",
+                "–" if bar is None else _percent(bar),
+                "–" if bar is None else f"{failed}",
+            ]
         )
-    return lines
+    header = ("", "setups", "holds on average", "lowest", "below 95%", "above 99%", "required", "failed setups")
+    return _table(header, [0], rows)
 
 
-def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
-    """docs/coverage.md: the worst cells first."""
-    fewest, most = (end(r["replicates"] for r in results) for end in (min, max))
-    replicates = f"{most}" if fewest == most else f"{fewest} to {most}"
-    both = list(zip(every, results, strict=True))
-    failed = [bool(failures(cell, result)) for cell, result in both]
-    n_withheld = sum(result["withheld"] > 0 for result in results)
-    withheld = f"{n_withheld} cell{'' if n_withheld == 1 else 's'}"
-    error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / fewest):.1f} points"
-    order = sorted(
-        range(len(both)),
-        key=lambda i: (not failed[i], min(r for r in (results[i]["estimated"], 1.0) if r is not None)),
-    )
-    header = (
-        "groups", "rows per group", "rate", "target", "ramp width", "max_gap", "weights",
-        "fits", "estimated", "proven", "audit", "withheld", "gap", "estimated limit", "proven limit", "",
-    )  # fmt: skip
-    table = [
-        "| " + " | ".join(header) + " |",
-        "| --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 2 + " --- |" + " ---: |" * 8 + " --- |",
-    ]
-    for i in order:
-        cell, r = both[i]
-        shares = [_percent(r[name]) for name in ("estimated", "proven", "audit", "withheld")]
-        points = [_percent(r[name], 2) for name in ("gap", "limit", "proven_limit")]
-        note = ", ".join([*(f"**{limit}**" for limit in failures(cell, r)), *([cell.name] if cell.name else [])])
-        table.append("| " + " | ".join([*_described(cell), str(r["replicates"]), *shares, *points, note]) + " |")
-    return f"""# How often the limits hold
+def _worst(every: Sequence[Cell], results: Sequence[dict[str, Any]], limit: str) -> str:
+    """The setup in which a limit holds least often, in words."""
+    given = [i for i, r in enumerate(results) if r[limit] is not None]
+    cell = every[min(given, key=lambda i: results[i][limit])]
+    ramp = f"ramp width {cell.ramp_width:g}" if cell.ramp_width else "no ramp"
+    weights = "no weights" if cell.weights == "none" else f"weights {_described(cell)[-1]}"
+    return f"{len(cell.sizes)} groups of {_rows(cell)} rows, rate {_percent(cell.rate)}, {ramp}, {weights}"
 
-Written by `make coverage-page` from `docs/coverage.json`; never change this page by hand.
 
-A rule's certificate has an estimated limit and a proven limit of the gap in the population, both at 95%
-confidence. Both are tested here in {len(both)} *cells*, with {replicates} simulated fits in each. A cell is one
-way to fit: number and size of groups, selection rate, target, ramp width, allowed gap and weights. {DRAWN}
-cells are drawn by a fixed Latin hypercube. The others are cases in which an earlier version failed, or for
-which the documentation gives figures.
-
-In each fit, scores are drawn from a known distribution (logit-normal, with another mean in each group), labels
-are drawn so that the scores are calibrated, and weights are independent of both, except in the cells named
-*weights depend on scores*. A rule is fitted, and its gap in the population is computed from the distribution,
-without error. The limit holds if that gap is not larger. In the same fit, `audit` measures the classifier's own
-decisions, and its 95% interval of the gap is compared with their true gap.
-
-| | cells | must hold in | cells that fail | below 95% | above 99% | lowest |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_counted(every, results))}
-
-A cell fails if a limit holds in less than the required share of the fits, less three standard errors (of
-{error} each for the estimated limit, or less). A limit that holds in more than 99% is wider than necessary:
-that is reported, but is no failure. The estimated limit may be withheld where the smallest group expects fewer
-than five yes or no decisions, or with Pareto weights. It was withheld in {withheld}, and is counted only
-where it was given.
-
-To run the study again, about 20 minutes on two cores: `make coverage-page`. `make nightly` also runs it, and
-fails if a cell does.
-
-## Every cell
-
-Failed cells come first, then those in which the estimated limit holds least often. *Rate* is the target rate,
-or the rate of the classifier's own decisions, or the base rate; *withheld* is the share of fits without an
-estimated limit; *gap* is what 95% of the fits stay below in the population. Limits are means, in percentage
-points.
-
-{chr(10).join(table)}
+def _opening(every: Sequence[Cell], results: Sequence[dict[str, Any]], replicates: str) -> str:
+    estimated, proven = ([r[name] for r in results if r[name] is not None] for name in ("estimated", "proven"))
+    n_failed = sum(bool(failures(c, r)) for c, r in zip(every, results, strict=True))
+    outcome = "No setup fails" if n_failed == 0 else f"**{n_failed} of {len(every)} setups fail**"
+    return f"""
+In {len(every)} simulated setups with {replicates} fits each, the estimated limit of the gap holds in
+{_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
+setup ({_worst(every, results, "estimated")}). The proven limit holds in {_percent(sum(proven) / len(proven))} on
+average, and in {_percent(min(proven))} in the worst setup. Certificates give both limits at 95% confidence.
+{outcome} the study's test, which requires {_percent(BARS["estimated"])} for the estimated limit and
+{_percent(BARS["proven"])} for the proven limit, less three standard errors.
 """
 
 
+def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
+    fewest = min(r["replicates"] for r in results)
+    error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / fewest):.1f} points"
+    n_withheld = sum(result["withheld"] > 0 for result in results)
+    return f"""
+## How it was measured
+
+A *setup* is a combination of the number and size of groups, selection rate, target, ramp width, allowed gap and
+weights. {DRAWN} setups are drawn from a fixed Latin hypercube. The other {n_cells - DRAWN} are cases in which an
+earlier version failed, for which the documentation gives numbers, or in which weights depend on scores.
+
+In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
+labels are drawn so that the scores are calibrated, and weights are independent of both, except in the setups
+marked *weights depend on scores*. A rule is fitted, and its gap in the population is computed from the
+distribution, without sampling error. A limit holds if the gap does not exceed it. In the same fit, `audit`
+measures the classifier's own decisions, and its 95% confidence interval of the gap is compared with their true
+gap.
+
+A setup fails if a limit holds in less than the required share of the fits, less three standard errors (at most
+{error} each for the estimated limit). A limit that holds in more than 99% is wider than necessary; this is
+reported, but is not a failure. The estimated limit may be withheld if the smallest group expects fewer than five
+rows to be selected or fewer than five not to be, or with Pareto weights. It was withheld in {n_withheld}
+setup{"" if n_withheld == 1 else "s"}, and counts only where it was given.
+
+`make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
+"""
+
+
+def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
+    failed = [failures(cell, result) for cell, result in zip(every, results, strict=True)]
+    order = sorted(
+        range(len(every)),
+        key=lambda i: (not failed[i], min(r for r in (results[i]["estimated"], 1.0) if r is not None)),
+    )
+    rows = []
+    for i in order:
+        cell, r = every[i], results[i]
+        shares = [_percent(r[name]) for name in ("estimated", "proven", "audit", "withheld")]
+        points = [_points(r[name]) for name in ("gap", "limit", "proven_limit")]
+        note = [*(f"**fails: {limit}**" for limit in failed[i]), *([NOTES[cell.name]] if cell.name else [])]
+        rows.append([*_described(cell), *shares, *points, ", ".join(note)])
+    header = (
+        "groups", "rows per group", "rate", "target", "ramp width", "`max_gap`", "weights",
+        "estimated limit holds", "proven limit holds", "audit interval holds", "withheld",
+        "gap, 95th percentile", "mean estimated limit", "mean proven limit", "note",
+    )  # fmt: skip
+    return f"""
+## Every setup
+
+Setups that fail come first, then those in which the estimated limit holds least often. *Rate* is the target rate;
+for the target `base_rate` it is the share of positive labels, and for `optimal` and `accuracy` the selection
+rate of the classifier's own decisions, both in the middle group. *Withheld* is the share of fits without an
+estimated limit. The last three columns are in percentage points: the 95th percentile of the gap in the
+population, and the mean limits.
+
+{_table(header, [0, 3, 6, 14], rows)}
+"""
+
+
+def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
+    """docs/coverage.md: the result, how it was measured, and every setup."""
+    fewest, most = (end(r["replicates"] for r in results) for end in (min, max))
+    replicates = f"{most}" if fewest == most else f"{fewest} to {most}"
+    parts = [
+        "<!-- Written by `make coverage-page` from docs/coverage.json: do not edit. -->",
+        "# How often the limits hold",
+        _filled(_opening(every, results, replicates)),
+        _summary(every, results),
+        _filled(_method(results, len(every))),
+        _filled(_details(every, results)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _filled(text: str) -> str:
+    """Paragraphs wrapped at 118 characters."""
+    wrap = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
+    parts = text.strip().split("\n\n")
+    return "\n\n".join(part if part.startswith(("|", "#")) else wrap(" ".join(part.split())) for part in parts)
+
+
 def main() -> None:
-    """Run the study, or write its page."""
+    """Run the study, or write the page from stored results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("run", "write"))
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--processes", type=int, default=min(os.cpu_count() or 1, 2))
-    asked = parser.parse_args()
+    options = parser.parse_args()
     every = cells()
-    if asked.what == "run":
-        save(every, run(list(enumerate(every)), asked.replicates, asked.processes))
+    if options.what == "run":
+        save(every, run(list(enumerate(every)), options.replicates, options.processes))
     PAGE.write_text(page_text(every, load(every)), encoding="utf-8")
 
 

@@ -1,13 +1,13 @@
-"""How often limits hold, simulated in 300 cells and more; `scripts.coverage_page` runs all and writes the page.
+"""Simulate how often limits hold, in more than 300 cells; `scripts.coverage_page` runs them and writes the page.
 
-A replicate draws fit rows from a known law, fits a rule and computes its true rates from the law, without drawing
-new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), one μ_k per group; labels are 1 with
-probability x; weights do not depend on either, unless a cell says so. A ramp with foot s and width γ has the
-true rate
+A replicate draws fit rows from a known distribution, fits a rule and computes its true rates from the
+distribution, without drawing new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), with one μ_k
+per group. Labels are 1 with probability x. Weights are independent of both, unless `Cell.heavier` is above 1. A
+ramp with foot s and width γ has the true rate
 
     1/γ ∫ P(x > t) dt from s to s + γ,    P(x > t) = Φ((μ_k − logit t) / σ),
 
-by Gauss-Legendre quadrature over logit t.
+computed by Gauss-Legendre quadrature over logit t.
 """
 
 import math
@@ -24,13 +24,13 @@ import fairramp
 from fairramp.rule import limits as rule_limits
 
 CONFIDENCE = 0.95
-#: What the estimated and the proven limit must cover, each less three standard errors.
+#: Required coverage of the estimated and the proven limit, each less three standard errors.
 BARS = {"estimated": 0.93, "proven": CONFIDENCE}
-#: From here on a limit is wider than it need be: reported, and no failure.
+#: A limit that covers more than this is wider than necessary, which is reported but is not a failure.
 WIDE = 0.99
-#: The hypercube's seed and its cells, and the fits in each.
+#: Seed and size of the Latin hypercube, and the fits per cell.
 SEED, DRAWN, REPLICATES = 2021, 300, 400
-#: Rows of a replicate, at most, so that a run takes minutes.
+#: Maximum rows of a replicate, which keeps a run to minutes.
 MOST_ROWS = 60_000
 
 WEIGHTS = {
@@ -47,28 +47,28 @@ WEIGHTS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One way to fit.
+    """One setup to simulate. All fields are part of the fingerprint of stored results.
 
     Attributes
     ----------
     sizes : tuple of int
-        Rows of each group.
+        Number of rows of each group.
     rate : float
-        The share of yes decisions, or of positives for the target "base_rate", in the middle group.
+        Selection rate of the middle group, or its share of positive labels for the target "base_rate".
     target : str
-        "number" (then it is `rate`), "optimal", "accuracy" or "base_rate".
+        "number" (a target rate of `rate`), "optimal", "accuracy" or "base_rate".
     ramp_width, max_gap : float
         Settings of the fit.
     weights : str
         One of `WEIGHTS`.
     sigma : float
-        Spread of the logits.
+        Standard deviation of the logits.
     apart : float
-        Logits of the highest and the lowest group differ by this many sigmas.
+        Difference between the highest and the lowest group's mean logit, in sigmas.
     heavier : float
-        Scores of at least 0.5 have so many times the weight.
+        Factor on the weights of scores of at least 0.5.
     name : str
-        Where the cell comes from, if it was not drawn.
+        Why the cell was added; empty if it was drawn.
     """
 
     sizes: tuple[int, ...]
@@ -92,17 +92,17 @@ class Cell:
 
     @property
     def fewest(self) -> float:
-        """Yes or no decisions that the smallest group expects, whichever are fewer."""
+        """Expected number of selected or of not selected rows in the smallest group, whichever is smaller."""
         return min(self.sizes) * min(self.rate, 1 - self.rate)
 
     @property
     def may_be_withheld(self) -> bool:
-        """Whether an estimated limit need not be given here."""
+        """Whether the estimated limit may be withheld."""
         return self.fewest < 5 or self.weights.startswith("Pareto")
 
 
 def _mean_logit(share: float, sigma: float) -> float:
-    """The μ at which a score is `share` on average."""
+    """The μ at which the mean score is `share`."""
     nodes, masses = np.polynomial.hermite_e.hermegauss(60)
     low, high = -40.0, 40.0
     for _ in range(60):
@@ -117,7 +117,7 @@ def _log_uniform(u: float, low: float, high: float) -> float:
 
 
 def drawn_cells(n_cells: int = DRAWN) -> list[Cell]:
-    """A Latin hypercube over everything that matters."""
+    """Cells drawn from a Latin hypercube over all settings."""
     rng = np.random.default_rng(SEED)
     places = rng.permuted(np.tile(np.arange(n_cells), (10, 1)), axis=1).T
     points = (places + rng.random(places.shape)) / n_cells
@@ -147,7 +147,7 @@ def drawn_cells(n_cells: int = DRAWN) -> list[Cell]:
 
 
 def named_cells() -> list[Cell]:
-    """What failed once, and sizes that figures elsewhere were measured on."""
+    """Cells in which an earlier version failed, or whose sizes the documentation gives numbers for."""
     heavy = [
         Cell((200, 200), 0.05, weights="a tenth at 20", name="heavy rows on one side"),
         Cell((200, 200), 0.05, weights="lognormal 1.5", name="heavy rows on one side"),
@@ -177,7 +177,7 @@ def named_cells() -> list[Cell]:
 
 
 def dependent_cells() -> list[Cell]:
-    """Weights that depend on the scores."""
+    """Cells whose weights depend on the scores."""
     return [
         Cell(
             (rows, rows), rate, "number", 0.01, weights=weights, heavier=heavier, name="weights depend on scores"
@@ -189,7 +189,7 @@ def dependent_cells() -> list[Cell]:
 
 
 def cells() -> list[Cell]:
-    """Every cell; new ones come last, because a cell's place is its seed."""
+    """Every cell. New ones go last, because the index of a cell is its seed."""
     rows, name = (771, 42), "a group selects nobody"
     nobody = Cell(rows, 0.0121, "optimal", 0.0438, 0.05, sigma=1.82, apart=0.45, name=name)
     return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody]
@@ -201,7 +201,7 @@ _NODES, _MASSES = np.polynomial.legendre.leggauss(80)
 
 
 def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
-    """Share of yes decisions of a ramp in a group with logits N(μ, σ²).
+    """Selection rate of a ramp in a group with logits N(μ, σ²).
 
     >>> round(true_rate(0.5, 0.0, 0.0, 1.0), 6)
     0.5
@@ -210,7 +210,7 @@ def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
         start, end = logit(np.clip([foot, foot + width], 0.0, 1.0))
     if width == 0:
         return float(ndtr((mu - start) / sigma))
-    # Everybody is above what is further down than nine sigmas, and nobody above what is further up.
+    # Thresholds more than nine sigmas below μ are below all scores; those as far above μ are above all.
     start, end = np.clip([start, end], mu - 9 * sigma, mu + 9 * sigma)
     t = (end + start) / 2 + (end - start) / 2 * _NODES
     between = (end - start) / 2 * float(_MASSES @ (ndtr((mu - t) / sigma) * expit(t) * expit(-t)))
@@ -219,11 +219,11 @@ def true_rate(foot: float, width: float, mu: float, sigma: float) -> float:
 
 
 def weighted_rate(foot: float, width: float, mu: float, sigma: float, heavier: float) -> float:
-    """The same where scores of at least 0.5 have so many times the weight: E[w h] / E[w]."""
+    """Weighted selection rate E[w h] / E[w], with weight `heavier` for scores of at least 0.5 and 1 otherwise."""
     if heavier == 1:
         return true_rate(foot, width, mu, sigma)
     above = true_rate(0.5, 0.0, mu, sigma)
-    # Of those above: the chance at 0.5, and what the ramp rises by from there on.
+    # Among scores above 0.5: the ramp's probability at 0.5, plus its rise above 0.5.
     cut = min(max(foot, 0.5), foot + width)
     at = float(foot < 0.5) if width == 0 else (cut - foot) / width
     rest = true_rate(cut, foot + width - cut, mu, sigma)
@@ -232,29 +232,29 @@ def weighted_rate(foot: float, width: float, mu: float, sigma: float, heavier: f
 
 
 def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
-    """The estimated and the proven limit of a rule; the estimated one is 1 where it is withheld."""
+    """Estimated and proven limit of a rule; the estimated one is 1 if it is withheld."""
     sample = rule_limits.FitSample.of(rule)
-    if not sample.plain:  # nothing is proven, and the bounds that show it take long
+    if not sample.plain:  # there is no proven limit, and computing its bounds is slow
         return rule_limits.beta(sample, CONFIDENCE).limit, None
     found = rule_limits.limits_of(sample, CONFIDENCE)
     return found.estimated, found.proven
 
 
 def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
-    """Coverage of every limit in a cell.
+    """Simulate a cell and return the coverage of every limit.
 
     Returns
     -------
     dict
-        `estimated`, `proven` and `audit`: share of the replicates in which the limit held, of those in which one
-        was given; `withheld`: share in which no estimated limit was given; `gap`: the true gap's 95% quantile;
-        `limit` and `proven_limit`: mean limits.
+        `estimated`, `proven` and `audit`: share of replicates in which the limit held, among those that had one;
+        `withheld`: share without an estimated limit; `gap`: 95th percentile of the true gap; `limit` and
+        `proven_limit`: mean limits.
     """
     rng = np.random.default_rng([SEED, seed])
     n_groups = len(cell.sizes)
     groups = np.repeat(np.arange(n_groups), cell.sizes)
     mu, sigma = cell.middles, cell.sigma
-    own = np.array([weighted_rate(0.5, 0.0, m, sigma, cell.heavier) for m in mu.tolist()])  # yes from 0.5 on
+    own = np.array([weighted_rate(0.5, 0.0, m, sigma, cell.heavier) for m in mu.tolist()])
     own_gap = float(own.max() - own.min())
     draw_weights = WEIGHTS[cell.weights]
     known: dict[Any, tuple[float, float | None]] = {}
@@ -280,7 +280,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
             weighted_rate(r.foot, r.width, m, sigma, cell.heavier)
             for r, m in zip(rule.ramps, mu.tolist(), strict=True)
         ]
-        # Without weights, limits depend on these numbers alone, which are often the same.
+        # Without weights, limits depend only on these numbers, which often repeat.
         seen = rule.record.rates["selection"]
         key = (
             None
@@ -313,10 +313,10 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
 
 
 def run(every: Sequence[tuple[int, Cell]], replicates: int, processes: int = 2) -> list[dict[str, Any]]:
-    """Results of cells with their seeds, in their order."""
+    """Results of (seed, cell) pairs, in the same order."""
     if processes == 1:
         return [run_cell(cell, replicates, seed) for seed, cell in every]
-    # The longest first, so that no process is left with one at the end.
+    # Longest first, so that no process ends with a long one.
     order = sorted(range(len(every)), key=lambda i: -sum(every[i][1].sizes) - 500 * len(every[i][1].sizes))
     found: list[dict[str, Any]] = [{}] * len(every)
     with ProcessPoolExecutor(processes) as pool:
@@ -327,13 +327,13 @@ def run(every: Sequence[tuple[int, Cell]], replicates: int, processes: int = 2) 
 
 
 def standard_error(bar: float, result: dict[str, Any], limit: str) -> float:
-    """Of a coverage at the bar."""
+    """Standard error of a coverage equal to `bar`."""
     given = result["replicates"] * (1 - result["withheld"] if limit == "estimated" else 1)
     return math.sqrt(bar * (1 - bar) / max(given, 1))
 
 
 def failures(cell: Cell, result: dict[str, Any]) -> list[str]:
-    """What a cell fails: limits that hold too seldom, or that are withheld where they need not be."""
+    """Limits that hold too rarely in a cell, and "withheld" if the estimated one is withheld without need."""
     found = [
         limit
         for limit, bar in BARS.items()

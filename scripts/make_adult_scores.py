@@ -1,19 +1,18 @@
 """Compute the demo's scores, `fairramp/datasets/adult_scores.csv.gz`, from UCI Adult.
 
-A seeded random half of the 48,842 rows trains a logistic regression; the other half is scored and
-written: id, score, sex, race, label. So no score was seen in training. The choices:
+A seeded random half of the 48,842 rows trains a logistic regression. The other half, which the
+classifier never saw, is scored and written: id, score, sex, race, label. The choices:
 
-- Sex and race are no features, because many laws forbid deciding by them. They are written beside
-  the score because fairness is measured with them. `relationship` stays a feature and tells
-  husbands from wives: leaving sex out does not hide it, and the selection rates show it.
-- `fnlwgt` is no feature: it tells how many people a row of the survey stands for, not what the
-  person is like.
+- Sex and race are not features, because many laws forbid decisions based on them. They are written
+  next to the score because fairness is measured with them. `relationship` is a feature and
+  distinguishes husbands from wives: dropping sex does not hide it, as the selection rates show.
+- `fnlwgt` is not a feature: it is the number of people that a survey row represents.
 - A missing value ("?") is a category of its own, so all rows are used.
-- An id is "A" and the row's place, counted from 1 and with leading zeros, in `adult.data` followed
-  by `adult.test`. Rows keep this order.
-- Newton's method runs until the gradient is rounding noise, so that six decimals of a score do not
-  depend on the machine. The gzip header has no time and no name: two runs give the same bytes (a
-  different zlib may compress to other bytes of the same table).
+- An id is "A" and the row number, zero-padded and starting at 1, in `adult.data` followed by
+  `adult.test`. Rows keep this order.
+- Newton's method runs until the gradient is rounding noise, so the six decimals of a score do not
+  depend on the machine. The gzip header has no time and no name, so two runs give the same bytes
+  (a different zlib may compress the same table to different bytes).
 
 Needs fairramp, scikit-learn and pip. Run it as `make data`.
 
@@ -58,13 +57,13 @@ CUTOFF = 0.5
 
 
 def classifier() -> Pipeline:
-    """Return the logistic regression, not fitted yet."""
+    """Return the unfitted logistic regression."""
     numbers = list(range(len(NUMBERS)))
     categories = list(range(len(NUMBERS), len(NUMBERS) + len(CATEGORIES)))
     return make_pipeline(
         make_column_transformer(
             (StandardScaler(), numbers),
-            # A country that only the scored half knows counts as no country.
+            # A country that occurs only in the scored half is encoded as all zeros.
             (OneHotEncoder(handle_unknown="ignore", sparse_output=False), categories),
         ),
         LogisticRegression(solver="newton-cholesky", tol=1e-10),
@@ -72,7 +71,7 @@ def classifier() -> Pipeline:
 
 
 def compress(held_out: NDArray[np.int64], score: NDArray[np.float64], adult: Adult) -> bytes:
-    """Return the gzipped table of the rows `held_out`, whose scores are `score`."""
+    """Return the gzipped table of the held-out rows and their scores."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(["id", "score", "sex", "race", "label"])
@@ -80,7 +79,7 @@ def compress(held_out: NDArray[np.int64], score: NDArray[np.float64], adult: Adu
         written = f"{value:.{DECIMALS}f}"
         writer.writerow([f"A{row + 1:05d}", written, adult.sex[row], adult.race[row], adult.label[row]])
     compressed = io.BytesIO()
-    # Not gzip.compress: with some Pythons its header names the operating system.
+    # Not gzip.compress: in some Python versions its header names the operating system.
     with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
         file.write(table.getvalue().encode("ascii"))
     return compressed.getvalue()
@@ -95,7 +94,7 @@ def print_rates(name: str, group: NDArray[np.str_], selected: NDArray[np.bool_])
 
 
 def main() -> None:
-    """Download, train, score, write, and print what was written."""
+    """Download, train, score, write, and print a summary."""
     try:
         adult = load_adult()
     except FairrampError as error:
@@ -112,7 +111,7 @@ def main() -> None:
     OUTPUT.write_bytes(content)
 
     selected = score >= CUTOFF
-    print(f"rows: {len(score):,} scored, {len(train):,} trained on")
+    print(f"rows: {len(score):,} scored, {len(train):,} used for training")
     print(f"accuracy: {np.mean(selected == adult.label[held_out]):.6f}")
     print(f"selection rate: {selected.mean():.6f}")
     print_rates("sex", adult.sex[held_out], selected)

@@ -1,5 +1,6 @@
-"""Draw the pictures of docs/index.md and docs/how-it-works.md from the demo's scores: `make docs-pictures`."""
+"""Draw the pictures of docs/index.md and docs/how-it-works.md from the Adult scores: `make docs-pictures`."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -8,13 +9,14 @@ import numpy as np
 matplotlib.use("agg")
 matplotlib.rcParams.update(
     {
-        "svg.hashsalt": "fairramp",  # the same picture is the same file
+        "svg.hashsalt": "fairramp",  # without it, every run writes other ids and so another file
         "figure.constrained_layout.use": True,
         "font.size": 10,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.edgecolor": "#5b6470",
         "axes.labelcolor": "#1b1f24",
+        "text.color": "#1b1f24",
         "xtick.color": "#5b6470",
         "ytick.color": "#5b6470",
         "legend.frameon": False,
@@ -26,10 +28,14 @@ import matplotlib.pyplot as plt  # noqa: E402
 import fairramp  # noqa: E402
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+# The meaning of each color is the same in examples/gallery. Dashed lines are thresholds and limits.
 COLORS = {"Female": "#0072B2", "Male": "#E69F00"}
+BEFORE = "#8a8f98"
+AFTER = "#1f3a5f"  # where there is no group
+ALARM = "#D55E00"
+LIGHT = "#d9dde2"
 NAMES = {"Female": "women", "Male": "men"}
-GRAY = "#5b6470"
-WIDTH = 0.1  # of the ramps drawn here: ten times the default, to be seen
+WIDTH = 0.1  # of the ramps in how-it-works.md: ten times the default, wide enough to see
 
 data = fairramp.datasets.load_adult_scores()
 scores = {sex: np.sort(data.score[data.sex == sex]) for sex in COLORS}
@@ -37,14 +43,14 @@ share = {sex: len(scores[sex]) / len(data.score) for sex in COLORS}
 
 
 def save(figure, name):
-    """Write a picture without the date, so that drawing again changes nothing."""
+    """Write a picture without its date, so that drawing it again does not change the file."""
     figure.savefig(IMAGES / name, metadata={"Date": None})
     plt.close(figure)
 
 
-def ramp(x, threshold):
-    """Chance of a yes."""
-    return np.clip(0.5 + (x - threshold) / WIDTH, 0, 1)
+def ramp(x, threshold, width=WIDTH):
+    """Probability of selection."""
+    return np.clip(0.5 + (x - threshold) / width, 0, 1)
 
 
 def rate(sex, threshold):
@@ -53,7 +59,7 @@ def rate(sex, threshold):
 
 
 def threshold_at(sex, wanted):
-    """Where a group reaches a rate, by bisection: an independent way, if a slow one."""
+    """Threshold at which a group has a given rate, by bisection: slow, but independent of the library."""
     low, high = -1.0, 2.0
     for _ in range(50):
         middle = (low + high) / 2
@@ -61,67 +67,110 @@ def threshold_at(sex, wanted):
     return (low + high) / 2
 
 
+def beside(ax, text, at, offset, **more):
+    """Write a label next to a point."""
+    side = {"ha": "left" if offset[0] >= 0 else "right", "va": "center"}
+    ax.annotate(text, at, xytext=offset, textcoords="offset points", **(side | more))
+
+
+def draw_front():
+    """A row per group: its ramp, and its selection rate before and after."""
+    rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
+    selection = rule.record.rates["selection"]
+    fig, axes = plt.subplots(2, 2, figsize=(7.3, 3.1), sharex="col", width_ratios=(1.3, 1))
+    for i, (sex, one) in enumerate(zip(rule.groups, rule.ramps, strict=True)):
+        color, top = COLORS[sex], one.foot + one.width
+        left, right = axes[i]
+        left.axvline(rule.cutoff, color=BEFORE, linestyle="--", linewidth=1)
+        left.plot([0, one.foot, top, 1], [0, 0, 1, 1], color=color, linewidth=2.5)
+        left.set(ylim=(-0.06, 1.12), xlim=(0, 1), yticks=[0, 0.5, 1])
+        left.yaxis.set_major_formatter("{x:.0%}")
+        left.set_ylabel("probability\nof selection")
+        left.text(0.015, 0.84, NAMES[sex], fontsize=11, fontweight="bold")
+        ramp_text = f"ramp\n{one.foot:.4f} to {top:.4f}"
+        blank = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the cutoff's line must not cross the text
+        beside(left, ramp_text, (top, 0.5), (5, 0), bbox=blank)
+        before, after = selection.before[i], selection.after[i]
+        right.plot([before, after], [0, 0], color=LIGHT, linewidth=2, zorder=1)
+        for name, value, dot in (("before", before, BEFORE), ("after", after, color)):
+            right.scatter(value, 0, s=70, color=dot, zorder=2)
+            beside(right, f"{name}\n{value:.1%}", (value, 0), (0, 20), ha="center")
+        right.set(yticks=[], xlim=(0, 0.3), ylim=(-0.6, 1))
+        right.spines["left"].set_visible(False)
+        right.xaxis.set_major_formatter("{x:.0%}")
+    beside(axes[1, 0], f"cutoff {rule.cutoff}", (rule.cutoff, 0.5), (-6, 0), color="#5b6470")
+    axes[1, 0].set_xlabel("score")
+    axes[1, 1].set_xlabel("selection rate")
+    save(fig, "front.svg")
+
+
 def draw_ramps():
     """Scores of both groups, and the ramps that decide."""
     rule = fairramp.fit_rule(data.score, data.sex, ramp_width=WIDTH)
-    fig, axes = plt.subplots(2, 1, figsize=(6.6, 3.6), sharex=True)
+    fig, axes = plt.subplots(2, 1, figsize=(6.6, 3.8), sharex=True)
     x = np.linspace(0, 1, 500)
     for ax, sex, place in zip(axes, rule.groups, rule.thresholds, strict=True):
-        ax.hist(scores[sex], 60, density=True, color=COLORS[sex], alpha=0.3)
-        ax.set_ylim(0, 5)
-        ax.set_yticks([])
-        ax.set_ylabel(NAMES[sex])
-        chance = ax.twinx()
-        chance.plot(x, ramp(x, place), color=COLORS[sex], linewidth=2)
-        chance.axvline(0.5, color=GRAY, linestyle=":", linewidth=1)
-        chance.set_yticks([0, 0.5, 1])
-        chance.set_ylim(0, 1.1)
-        chance.plot([place], [0.5], "o", color=COLORS[sex])
-        chance.annotate(
-            f"threshold {place:.3f}",
-            (place, 0.5),
-            xytext=(10, -3),
-            textcoords="offset points",
-            color="#1b1f24",
-        )
-    fig.supylabel("how many people have the score", fontsize=10)
-    axes[1].set_xlabel("score; the classifier's own cutoff is dotted")
-    fig.text(0.995, 0.55, "chance of a yes", rotation=270, va="center", ha="right", color="#1b1f24")
-    fig.get_layout_engine().set(rect=(0, 0, 0.97, 1))
+        size = len(scores[sex])
+        ax.hist(scores[sex], 60, weights=np.full(size, 1 / size), color=COLORS[sex], alpha=0.35)
+        ax.set(ylim=(0, 0.11), yticks=[0, 0.05, 0.1], xlim=(0, 1))
+        ax.yaxis.set_major_formatter("{x:.0%}")
+        ax.set_ylabel(NAMES[sex], fontweight="bold")
+        line = ax.twinx()
+        line.axvline(0.5, color=BEFORE, linestyle="--", linewidth=1)
+        line.plot(x, ramp(x, place), color=COLORS[sex], linewidth=2)
+        line.plot([place], [0.5], "o", color=COLORS[sex])
+        line.set(yticks=[0, 0.5, 1], ylim=(0, 1.1))
+        line.yaxis.set_major_formatter("{x:.0%}")
+        beside(line, f"threshold {place:.3f}", (place, 0.5), (10, -3))
+    beside(line, "cutoff 0.5", (0.5, 0.85), (-6, 0), color="#5b6470")
+    fig.supylabel("share of the group (bars)", fontsize=10)
+    axes[1].set_xlabel("score")
+    fig.text(0.995, 0.55, "probability of selection (line)", rotation=270, va="center", ha="right")
+    fig.get_layout_engine().set(rect=(0, 0, 0.965, 1))
     save(fig, "how-ramps.svg")
 
 
 def draw_rates():
-    """Selection rate against threshold, and where a band cuts it."""
+    """Selection rate by threshold, and where it enters the band."""
     fig, ax = plt.subplots(figsize=(6.6, 3.4))
     t = np.linspace(0, 1, 300)
     rule = fairramp.fit_rule(data.score, data.sex, ramp_width=WIDTH, max_gap=0.04)
     low, high = rule.target_rate - 0.02, rule.target_rate + 0.02
-    ax.axhspan(low, high, color="#009E73", alpha=0.2, linewidth=0)
-    ax.text(0.99, high + 0.008, "target rate ± max_gap/2", ha="right", color="#00634a")
-    for sex, place in zip(rule.groups, rule.thresholds, strict=True):
-        ax.plot(t, [rate(sex, at) for at in t], color=COLORS[sex], linewidth=2, label=NAMES[sex])
-        own, new = rate(sex, 0.5), rate(sex, place)
-        ax.plot([0.5], [own], "o", markerfacecolor="white", color=COLORS[sex])
-        ax.plot([place], [new], "o", color=COLORS[sex])
-        ax.plot([place] * 2, [0, new], color=COLORS[sex], linestyle="--", linewidth=1)
-    ax.axvline(0.5, color=GRAY, linestyle=":", linewidth=1)
+    for limit in (low, high):
+        ax.axhline(limit, color="black", linestyle="--", linewidth=1)
+    ax.text(0.99, high + 0.008, "target rate ± max_gap/2", ha="right")
+    ax.axvline(0.5, color=BEFORE, linestyle="--", linewidth=1)
+    beside(ax, "cutoff", (0.5, 0.57), (5, 0), color="#5b6470")
+    names_at, after_at = (0.09, 0.27), ((-7, -10), (6, 16))
+    for sex, place, label_at, offset in zip(rule.groups, rule.thresholds, names_at, after_at, strict=True):
+        ax.plot(t, [rate(sex, at) for at in t], color=COLORS[sex], linewidth=2)
+        beside(ax, NAMES[sex], (label_at, rate(sex, label_at)), (8, 8), fontweight="bold")
+        before, after = rate(sex, 0.5), rate(sex, place)
+        ax.plot([place] * 2, [0, after], color="black", linestyle="--", linewidth=1)
+        ax.plot([0.5], [before], "o", color=BEFORE)
+        ax.plot([place], [after], "o", color=COLORS[sex])
+        beside(ax, "before", (0.5, before), (7, 8))
+        beside(ax, "after", (place, after), offset)
     ax.set(xlabel="threshold", ylabel="selection rate", ylim=(0, 0.6), xlim=(0, 1))
     ax.yaxis.set_major_formatter("{x:.0%}")
-    ax.legend()
     save(fig, "how-rates.svg")
 
 
 def draw_target():
-    """The best common rate: where the thresholds' mean is the cutoff."""
+    """The best common rate: where the mean threshold is the cutoff."""
     fig, axes = plt.subplots(2, 1, figsize=(6.6, 4.2), sharex=True)
     rates = np.linspace(0.05, 0.4, 71)
     places = {sex: np.array([threshold_at(sex, r) for r in rates]) for sex in COLORS}
     mean = sum(share[sex] * places[sex] for sex in COLORS)
-    for sex in COLORS:
-        axes[0].plot(rates, places[sex], color=COLORS[sex], label=f"threshold of {NAMES[sex]}")
-    axes[0].plot(rates, mean, "k", linewidth=2, label="their mean, by group size")
-    axes[0].axhline(0.5, color=GRAY, linestyle=":", linewidth=1)
+    axes[0].axhline(0.5, color=BEFORE, linestyle="--", linewidth=1)
+    beside(axes[0], "cutoff", (0.4, 0.5), (0, -8), ha="right", color="#5b6470")
+    drawn = [
+        ("men's threshold", places["Male"], COLORS["Male"]),
+        ("mean threshold, weighted by group size", mean, AFTER),
+        ("women's threshold", places["Female"], COLORS["Female"]),
+    ]
+    for name, values, color in drawn:
+        axes[0].plot(rates, values, color=color, linewidth=2, label=name)
     axes[0].legend(loc="upper right")
     axes[0].set(ylabel="threshold", ylim=(0, 1))
     cost = np.zeros(len(rates))
@@ -131,65 +180,72 @@ def draw_target():
         for i, at in enumerate(places[sex]):
             h = ramp(x, at)
             cost[i] += (own - ((x - 0.5) * h - WIDTH / 2 * (h - 0.5) ** 2).sum()) / len(data.score)
-    axes[1].plot(rates, cost, "k", linewidth=2)
+    axes[1].plot(rates, cost, color=AFTER, linewidth=2)
     best = fairramp.fit_rule(data.score, data.sex, ramp_width=WIDTH).target_rate
     for ax in axes:
-        ax.axvline(best, color="#009E73", linewidth=1.5)
-    axes[1].annotate(f"best rate {best:.3f}", (best, cost.max() * 0.8), xytext=(6, 0), textcoords="offset points")
-    axes[1].set(xlabel="common selection rate", ylabel="cost per person", ylim=(0, None))
+        ax.axvline(best, color=LIGHT, linewidth=2, zorder=0)
+    axes[0].plot([best], [np.interp(best, rates, mean)], "o", color=AFTER)
+    axes[1].plot([best], [np.interp(best, rates, cost)], "o", color=AFTER)
+    beside(axes[1], f"best rate {best:.1%}", (best, cost.max() * 0.8), (6, 0))
+    axes[1].set(xlabel="common selection rate", ylabel="cost per person\n(score units)", ylim=(0, None))
     axes[1].xaxis.set_major_formatter("{x:.0%}")
     save(fig, "how-target.svg")
 
 
 def draw_bins():
-    """Only the bins that hold an end of a ramp have to be looked into."""
+    """Only the bins that contain an end of the ramp have to be opened."""
     rng = np.random.default_rng(3)
-    fig, ax = plt.subplots(figsize=(6.6, 2.4))
+    fig, ax = plt.subplots(figsize=(6.6, 2.6))
     edges = np.linspace(0, 1, 17)
     counts = np.histogram(rng.beta(2, 2.6, 3000), edges)[0]
     ends = (0.40, 0.58)
-    for i, count in enumerate(counts):
-        hit = any(edges[i] <= end < edges[i + 1] for end in ends)
-        color = "#D55E00" if hit else "#d9dde2"
-        ax.bar(edges[i], count, 1 / 16, align="edge", color=color, edgecolor="white")
-    ax.set(yticks=[], xlabel="score, in bins", xlim=(0, 1))
+    opened = [any(low <= end < high for end in ends) for low, high in pairwise(edges)]
+    known = {"facecolor": LIGHT, "edgecolor": "white", "label": "known by count and mean"}
+    looked = {"facecolor": "white", "edgecolor": AFTER, "hatch": "////", "label": "opened"}
+    for which, look in ((False, known), (True, looked)):
+        kept = [i for i, hit in enumerate(opened) if hit == which]
+        ax.bar(edges[kept], counts[kept], 1 / 16, align="edge", **look)
+    ax.set(xlabel="score, in bins", ylabel="people", xlim=(0, 1))
     line = ax.twinx()
-    line.plot([0, *ends, 1], [0, 0, 1, 1], "k", linewidth=2)
-    line.set(yticks=[0, 1], ylim=(0, 1.15), ylabel="chance of a yes")
+    line.plot([0, *ends, 1], [0, 0, 1, 1], color=AFTER, linewidth=2)
+    line.plot(ends, [0, 1], "o", color=AFTER, clip_on=False)
+    line.set(yticks=[0, 0.5, 1], ylim=(0, 1.15), ylabel="probability of selection")
+    line.yaxis.set_major_formatter("{x:.0%}")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     save(fig, "how-bins.svg")
 
 
 def draw_monotone():
-    """Why a deviation at the fitted threshold is one at a fixed threshold."""
+    """Why a deviation at the fitted threshold implies one at a fixed threshold."""
     rng = np.random.default_rng(1)
-    fig, ax = plt.subplots(figsize=(6.6, 3.2))
+    fig, ax = plt.subplots(figsize=(6.6, 3.4))
     t = np.linspace(0, 1, 400)
     truth = 1 / (1 + np.exp(9 * (t - 0.45)))
     sample = np.sort(0.45 + rng.logistic(scale=1 / 9, size=25) - 0.035)
     seen = 1 - np.searchsorted(sample, t) / len(sample)
-    ax.plot(t, truth, color="#0072B2", linewidth=2, label="true rate")
-    ax.step(t, seen, color="#E69F00", linewidth=1.5, where="post", label="rate on the fit rows")
-    fitted = t[np.argmax(seen <= 0.4)]
-    true_there = 1 / (1 + np.exp(9 * (fitted - 0.45)))
     far = 0.40 + 0.13
     fixed = 0.45 - np.log(far / (1 - far)) / 9
-    ax.axhline(0.4, color=GRAY, linestyle=":", linewidth=1)
-    ax.axhline(far, color=GRAY, linestyle=":", linewidth=1)
-    ax.text(0.995, 0.41, "r, the rate on the fit rows", ha="right", color=GRAY)
-    ax.text(0.995, far + 0.01, "r + a", ha="right", color=GRAY)
-    ax.plot([fitted] * 2, [0.4, true_there], "o-", color="#D55E00")
-    ax.axvline(fixed, color="#009E73", linewidth=1.2)
-    ax.text(fixed + 0.015, 0.63, "$t_a$: does not depend on the sample", color="#00634a")
+    for height, text in ((0.4, "r"), (far, "r + a")):
+        ax.axhline(height, color="black", linestyle="--", linewidth=0.8)
+        ax.text(0.995, height + 0.01, text, ha="right")
+    ax.plot(t, truth, color=AFTER, linewidth=2.5, label="true rate")
+    ax.step(t, seen, color=AFTER, linewidth=1, where="post", label="rate on the fit rows")
+    fitted = t[np.argmax(seen <= 0.4)]
+    true_there = 1 / (1 + np.exp(9 * (fitted - 0.45)))
+    ax.plot([fitted] * 2, [0.4, true_there], "o-", color=ALARM)
+    ax.axvline(fixed, color="black", linestyle="--", linewidth=1.2)
+    ax.text(fixed + 0.015, 0.66, "$t_a$ does not depend on the sample")
+    leader = {"arrowstyle": "-", "color": "#5b6470"}
     ax.annotate(
-        "fitted threshold", (fitted, 0.4), xytext=(0.05, 0.16), arrowprops={"arrowstyle": "-", "color": GRAY}
+        "true rate above r + a", (fitted, true_there), xytext=(0.03, 0.56), va="center", arrowprops=leader
     )
+    ax.annotate("fitted threshold", (fitted, 0.4), xytext=(0.03, 0.16), va="center", arrowprops=leader)
     ax.set(xlabel="threshold", ylabel="selection rate", ylim=(0, 1), xlim=(0, 1))
+    ax.yaxis.set_major_formatter("{x:.0%}")
     ax.legend(loc="upper right")
     save(fig, "how-certificates.svg")
 
 
 if __name__ == "__main__":
-    rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
-    rule.plot().save(IMAGES / "front.svg")
-    for draw in (draw_ramps, draw_rates, draw_target, draw_bins, draw_monotone):
+    for draw in (draw_front, draw_ramps, draw_rates, draw_target, draw_bins, draw_monotone):
         draw()

@@ -1,4 +1,4 @@
-"""Take the README's two pictures of a report; needs chromium and the dev group."""
+"""Take the README's two screenshots of a report; needs chromium and the dev dependencies."""
 
 import shutil
 import tempfile

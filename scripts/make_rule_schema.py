@@ -1,4 +1,4 @@
-"""Write src/fairramp/rule/rule.schema.json, the JSON Schema of rules, from the types that read them.
+"""Write src/fairramp/rule/rule.schema.json, the JSON Schema of rule files, from the types that read them.
 
 python scripts/make_rule_schema.py
 """
@@ -12,7 +12,7 @@ from fairramp.core.scales import SCALES
 from fairramp.rule.file import RuleFile
 from fairramp.rule.record import FitRecord
 
-#: What holds of several fields together, which types do not say.
+#: Constraints across fields, which types cannot express.
 RULES = [
     *(
         {
@@ -52,24 +52,24 @@ RECORDS = {
 
 
 def schema():
-    """The schema of the types, with what holds of several fields together."""
+    """The schema of the types, with the constraints across fields."""
     (whole,), parts = msgspec.json.schema_components([RuleFile], ref_template="#/$defs/{name}")
     for part in parts.values():
-        part.pop("description", None)  # those of classes are for readers of the code
+        part.pop("description", None)  # class docstrings are for readers of the code
     parts[FitRecord.__name__] |= RECORDS
     parts[RuleFile.__name__]["allOf"] = RULES
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:fairramp:rule:2",
         "title": "fairramp rule, version 2",
-        "description": "docs/rule-format.md says what each field means, and what a reader must check besides.",
+        "description": "docs/rule-format.md explains every field, and what else a reader must check.",
         **whole,
         "$defs": parts,
     }
 
 
 def text():
-    """The file."""
+    """The content of the file."""
     return json.dumps(schema(), indent=1) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Write docs/rule-vectors.json: rules, rows and the answers that any implementation must give.
+"""Write docs/rule-vectors.json: rules, rows, and the results that every implementation must give.
 
 python scripts/make_rule_vectors.py
 """
@@ -33,7 +33,7 @@ IDS = [
 
 
 def rule(groups, thresholds, width=0.01, ties=None, **settings):
-    """A rule written by hand, with one width for all ramps."""
+    """A rule with the given thresholds and one width for all ramps."""
     ties = ties or [0.0] * len(groups)
     return Rule(
         tuple(groups),
@@ -43,7 +43,7 @@ def rule(groups, thresholds, width=0.01, ties=None, **settings):
 
 
 def rules():
-    """Each way to decide at least once."""
+    """Rules that cover every way to decide."""
     two, t = ("a", "b"), (0.5, 0.3217)
     yield rule(two, t)
     yield Rule(two, (Ramp(0.5, 0.1), Ramp(0.3217, 0.1)), ramp="paper")
@@ -68,7 +68,7 @@ def rules():
 
 
 def scores_for(one, ramp, rng):
-    """At the ends of a ramp, beside them, inside, and far away; and what must be refused."""
+    """Scores at the ends of a ramp, next to them, inside, far away, and invalid ones."""
     edges = np.array([ramp.foot, one.threshold_of(ramp), ramp.foot + ramp.width])
     inside = ramp.foot + ramp.width * rng.random(4)
     x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
@@ -82,8 +82,8 @@ def scores_for(one, ramp, rng):
     return [*shown, *scale.score_range, one.cutoff, float(np.float32(0.3217)), -1.5, 100.5]
 
 
-def answered(one, score, group, identifier):
-    """One row with the library's answer, or none."""
+def decided(one, score, group, identifier):
+    """One row with the library's probability and decision, or None for a row that it rejects."""
     strata = None
     columns = [group]
     if one.stratified:
@@ -100,7 +100,7 @@ def answered(one, score, group, identifier):
 
 
 def vectors():
-    """All of them."""
+    """All draws and cases."""
     rng = np.random.default_rng(0)
     cases = []
     for one in rules():
@@ -109,7 +109,7 @@ def vectors():
         for label, ramp in [*zip(one.groups, one.ramps, strict=True), (other, one.pooled or one.ramps[0])]:
             for score in scores_for(one, ramp, rng):
                 identifier = IDS[len(rows)] if len(rows) < len(IDS) else f"id {len(rows)}"
-                rows.append(answered(one, score, label, identifier))
+                rows.append(decided(one, score, label, identifier))
         cases.append({"rule": one.to_dict(), "fingerprint": one.fingerprint, "key": KEY, "rows": rows})
     found = [
         {"key": key, "id": one, "u": float(fairramp.draws([one], key)[0])}
@@ -120,7 +120,7 @@ def vectors():
 
 
 def text():
-    """The file, one row per line."""
+    """The content of the file, one row per line."""
     content = vectors()
     lines = ['{"format": "fairramp.rule-vectors", "version": 2,', '"draws": [']
     lines.append(",\n".join(json.dumps(one, ensure_ascii=False) for one in content["draws"]) + "],")

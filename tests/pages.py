@@ -3,7 +3,8 @@
     ```python     runs; a ```text block right below it is its output
     ```console    lines starting with $ run in a shell; the lines below each are its output
 
-A block below `<!-- not run: … -->` is skipped. Each page has its own folder and its own Python namespace.
+A console block below `<!-- output not shown -->` only has to succeed. A block below `<!-- not run: … -->` is
+skipped. Each page has its own folder and its own Python names.
 
 `python tests/pages.py PAGE …` runs the pages and updates the output blocks in them. Numbers below a
 `keygen` are kept, because they depend on the new key.
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 #: Pages whose code has its own tests, next to the databases and runtimes it needs.
 TESTED_ELSEWHERE = {"production.md", "rule-format.md", "sql.md"}
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_NOT_SHOWN = re.compile(r"<!-- output not shown -->\s*$")
 _NOT_RUN = re.compile(r"<!-- not run: [^>]+ -->\s*$")
 
 
@@ -59,7 +61,8 @@ def blocks(text: str) -> Iterator[Block]:
             yield Block(language, code, below[2] if below is not None and told else None, line)
         elif language == "console" and code.startswith("$ "):
             for command in re.split(r"^\$ ", code, flags=re.MULTILINE)[1:]:
-                yield Block(language, *_typed(command), line)
+                typed, printed = _typed(command)
+                yield Block(language, typed, None if _NOT_SHOWN.search(text, 0, fence.start()) else printed, line)
 
 
 def digits_hidden(text: str) -> str:
@@ -105,6 +108,8 @@ def run(block: Block, names: dict[str, object], folder: Path) -> str:
             text=True,
             timeout=120,
         )
+        if block.says is None and done.returncode != 0:
+            raise RuntimeError(f"line {block.line}: exit code {done.returncode}\n{done.stdout}")
         return done.stdout.rstrip("\n")
     printed = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(printed):

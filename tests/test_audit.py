@@ -1,4 +1,4 @@
-"""Audits: every number against scikit-learn, a count by hand, or many draws."""
+"""Audits: every number is compared with scikit-learn, a count by hand, or many draws."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def assert_same(found, expected, **kwargs):
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unit weights", "weights"])
 @pytest.mark.parametrize("cutoff", [0.5, 0.3])
-def test_rates_and_errors_of_hard_decisions_equal_scikit_learns(weights, cutoff):
+def test_rates_and_errors_of_hard_decisions_match_scikit_learn(weights, cutoff):
     found = audit(SCORES, GROUPS, LABELS, sample_weight=weights, cutoff=cutoff).before
     decisions = (cutoff <= SCORES).astype(int)
     expected = {name: [] for name in ("rate", "accuracy", "tpr", "fpr", "precision")}
@@ -55,7 +55,7 @@ def test_rates_and_errors_of_hard_decisions_equal_scikit_learns(weights, cutoff)
     assert found.ratio == pytest.approx(min(expected["rate"]) / max(expected["rate"]))
 
 
-def test_decisions_are_scores_of_their_own():
+def test_decisions_can_be_passed_as_scores():
     decisions = (SCORES >= 0.5).astype(int)
     for column in (decisions, decisions > 0, decisions.astype(np.float32)):
         assert audit(column, GROUPS).before == audit(SCORES, GROUPS).before
@@ -72,10 +72,10 @@ def test_fairlearn_agrees():
     assert found.ratio == pytest.approx(metrics.demographic_parity_ratio(LABELS, decisions, **options))
 
 
-# Of a rule ----------------------------------------------------------------------------------------
+# With a rule --------------------------------------------------------------------------------------
 
 
-def test_what_a_rule_does_is_the_average_over_many_draws():
+def test_expected_rates_match_the_average_of_many_draws():
     found = audit(SCORES, GROUPS, LABELS, rule=RULE)
     n_draws = 2_000
     h = RULE.probabilities(SCORES, GROUPS)
@@ -122,7 +122,7 @@ def test_a_tiny_example_by_hand():
     assert found.ratio == pytest.approx(1.5 / 2.25)
 
 
-def test_decisions_turned_to_no_are_counted_apart_from_those_turned_to_yes():
+def test_changes_to_no_and_to_yes_are_counted_separately():
     strict = Rule(("A", "B"), (Ramp.centered(0.85, 0.2), Ramp.centered(0.1, 0.2)))
     found = audit(TINY, TINY_GROUPS, rule=strict)
     # A: 0.9 falls from 1 to 0.75. B: 0.25 rises from 0 to 1.
@@ -130,7 +130,7 @@ def test_decisions_turned_to_no_are_counted_apart_from_those_turned_to_yes():
     assert_same(found.changed_to_yes, [0, 1 / 3], atol=1e-12)
 
 
-def test_a_fitted_rule_has_the_rates_and_the_gap_of_its_record_on_its_fit_rows():
+def test_rates_and_gap_on_the_fit_rows_match_the_record():
     for options in ({}, {"sample_weight": WEIGHTS}):
         rule = fit_rule(SCORES, GROUPS, max_gap=0.03, **options)
         found = audit(SCORES, GROUPS, rule=rule, **options)
@@ -140,7 +140,7 @@ def test_a_fitted_rule_has_the_rates_and_the_gap_of_its_record_on_its_fit_rows()
         assert found.before == audit(SCORES, GROUPS, **options).before
 
 
-def test_randomized_is_the_share_of_the_weight_strictly_inside_the_ramp():
+def test_randomized_is_the_weight_share_strictly_inside_the_ramp():
     h = RULE.probabilities(SCORES, GROUPS)
     inside = (h > 0) & (h < 1)
     assert 0 < inside.mean() < 1
@@ -149,7 +149,7 @@ def test_randomized_is_the_share_of_the_weight_strictly_inside_the_ramp():
     assert found.randomized == pytest.approx(np.average(inside, weights=WEIGHTS))
 
 
-def test_without_rule_or_labels_there_is_nothing_to_say_about_them():
+def test_fields_that_need_a_rule_or_labels_are_none_without_them():
     found = audit(SCORES, GROUPS)
     assert (found.after, found.changed_to_yes, found.changed_to_no, found.randomized) == (None,) * 4
     assert (found.calibration_error, found.before.accuracy, found.before.overall_accuracy) == (None,) * 3
@@ -165,13 +165,13 @@ def drawn_labels(probabilities, seed):
 
 
 @pytest.mark.parametrize(("rows", "replicates", "most"), [(50, 300, 0.04), (500, 60, 0.012), (20_000, 6, 0.003)])
-def test_calibrated_scores_have_hardly_any_calibration_error_however_few_they_are(rows, replicates, most):
+def test_calibrated_scores_have_small_calibration_error_at_any_size(rows, replicates, most):
     # One group per replicate. The mean of max(0, noise) is 0.4 of the noise's sd, at most √(¼ / rows).
     x = np.random.default_rng(1).uniform(0, 1, rows * replicates)
     groups = np.arange(len(x)) % replicates
     found = np.array(audit(x, groups, drawn_labels(x, 2)).calibration_error)
     assert found.mean() < most
-    assert np.mean(found == 0) > 0.15  # half of them, within four standard errors of six
+    assert np.mean(found == 0) > 0.15  # half of them in expectation
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_calibrated_scores_have_hardly_any_calibration_error_however_few_they_ar
         (lambda x: 0.5 + 0.5 * (x - 0.5), 30_000, 0.012),  # too sure of itself; two folds
     ],
 )
-def test_calibration_error_is_how_far_scores_are_off(true, rows, slack):
+def test_calibration_error_is_the_mean_distance_from_the_true_rate(true, rows, slack):
     x = np.random.default_rng(3).uniform(0, 1, rows)
     found = audit(x, np.zeros(rows), drawn_labels(true(x), 4)).calibration_error
     assert found[0] == pytest.approx(np.abs(true(x) - x).mean(), abs=slack)
@@ -195,17 +195,17 @@ def test_calibration_error_of_equal_scores_by_hand():
     labels = np.concatenate([np.tile([1, 1, 1, 0], 10), np.tile([1, 0, 0, 0], 10)])
     expected = [0.55, 0.65]
     assert_same(audit(scores, groups, labels).calibration_error, expected)
-    # The same scores, told otherwise.
+    # The same scores on another scale.
     assert_same(audit(2 * scores - 1, groups, labels, scale="signed").calibration_error, expected)
     assert_same(audit(logit(scores), groups, labels, scale="logit").calibration_error, expected)
-    # Weights: positives of A count three times, so that they are 0.9 of the weight.
+    # Positives of A have triple weight, so they are 0.9 of the weight.
     weights = np.where((groups == "A") & (labels == 1), 3.0, 1.0)
     assert_same(audit(scores, groups, labels, sample_weight=weights).calibration_error, [0.7, 0.65])
-    # One row tells nothing by other rows.
+    # A single row cannot be calibrated by other rows.
     assert audit([0.2], ["A"], [1]).calibration_error == (0.0,)
 
 
-def test_calibration_error_does_not_depend_on_how_groups_alternate():
+def test_calibration_error_does_not_depend_on_group_order():
     by_group = np.argsort(GROUPS, kind="stable")
     plain = audit(SCORES, GROUPS, LABELS).calibration_error
     assert audit(SCORES[by_group], GROUPS[by_group], LABELS[by_group]).calibration_error == plain
@@ -232,15 +232,15 @@ def test_integer_weights_equal_repeated_rows():
         ):
             assert_same(getattr(a, name), getattr(b, name), err_msg=name)
         assert a.overall_accuracy == pytest.approx(b.overall_accuracy)
-        # Repeated rows pretend to be more than there are.
+        # Repeated rows look like more evidence than weights are.
         assert np.all(np.subtract(a.upper, a.lower) > np.subtract(b.upper, b.lower))
     assert_same(weighted.changed_to_yes, repeated.changed_to_yes)
     assert weighted.randomized == pytest.approx(repeated.randomized)
 
 
-def test_rows_of_weight_0_are_left_out():
+def test_rows_with_zero_weight_are_ignored():
     keep = np.random.default_rng(3).random(N) < 0.6
-    # A group that has no weight at all is not in the audit.
+    # A group without any weight is not in the audit.
     keep &= GROUPS != "B"
     found = audit(SCORES, GROUPS, LABELS, rule=RULE, sample_weight=keep.astype(float))
     expected = audit(SCORES[keep], GROUPS[keep], LABELS[keep], rule=RULE)
@@ -249,7 +249,7 @@ def test_rows_of_weight_0_are_left_out():
     assert found.to_dict() == expected.to_dict() | {"weighted": True}
 
 
-def test_a_common_factor_of_all_weights_changes_nothing():
+def test_weights_scale_out():
     plain, scaled = audit(SCORES, GROUPS, LABELS), audit(SCORES, GROUPS, LABELS, sample_weight=np.full(N, 7.0))
     for name in ("rate", "lower", "upper", "gap", "gap_interval", "ratio", "ratio_interval", "accuracy"):
         assert_same(getattr(plain.before, name), getattr(scaled.before, name), err_msg=name)
@@ -258,7 +258,7 @@ def test_a_common_factor_of_all_weights_changes_nothing():
 # Intervals ----------------------------------------------------------------------------------------
 
 
-def test_intervals_hold_the_numbers_and_widen_with_confidence():
+def test_intervals_contain_their_estimates_and_widen_with_confidence():
     previous = None
     for confidence in (0.5, 0.8, 0.95, 0.999):
         found = audit(SCORES, GROUPS, rule=RULE, confidence=confidence)
@@ -273,7 +273,7 @@ def test_intervals_hold_the_numbers_and_widen_with_confidence():
         previous = widths
 
 
-def test_limits_of_hard_decisions_are_wilsons():
+def test_intervals_of_hard_decisions_are_wilson_intervals():
     from scipy.stats import binomtest
 
     found = audit(SCORES, GROUPS, confidence=0.9).before
@@ -289,16 +289,16 @@ def wilson_rows(rate, low, high):
     return 1.959963984540054**2 * u * (1 - u) / (rate - u) ** 2
 
 
-def test_weighted_rows_are_worth_what_the_variance_or_the_weights_say_whichever_is_less():
+def test_effective_rows_are_the_smaller_of_variance_and_weight_counts():
     def worth(decisions, weights):
         s = audit(decisions, ["A"] * len(decisions), sample_weight=weights).before
         return wilson_rows(s.rate[0], s.lower[0], s.upper[0])
 
-    # The heavy row alone is selected, r = ¾: ¾·¼·12² / (81·¹⁄₁₆ + 3·⁹⁄₁₆) = 4 by variance, 12² / 84 by weight.
+    # Only the heavy row is selected, r = ¾: ¾·¼·12² / (81·¹⁄₁₆ + 3·⁹⁄₁₆) = 4 by variance, 12² / 84 by weight.
     assert worth([1, 0, 0, 0], [9, 1, 1, 1]) == pytest.approx(144 / 84)
-    # The heavy row alone is not, r = ¾: ¾·¼·12² / (9·⁹⁄₁₆ + 9·¹⁄₁₆) = 4.8 by variance, 12² / 18 by weight.
+    # All but the heavy row, r = ¾: ¾·¼·12² / (9·⁹⁄₁₆ + 9·¹⁄₁₆) = 4.8 by variance, 12² / 18 by weight.
     assert worth([0] + [1] * 9, [3] + [1] * 9) == pytest.approx(4.8)
-    # Nobody or everybody: the weights alone.
+    # Nobody or everybody selected: only the weights matter.
     for decision in (0, 1):
         assert worth([decision] * 4, [3, 3, 3, 1]) == pytest.approx(100 / 28)
     # Equal weights count as rows.
@@ -308,7 +308,7 @@ def test_weighted_rows_are_worth_what_the_variance_or_the_weights_say_whichever_
 # Scales, cutoffs, groups -------------------------------------------------------------------------
 
 
-def test_scores_on_another_scale_give_the_same_audit():
+def test_audit_is_the_same_on_every_scale():
     plain = audit(SCORES, GROUPS, LABELS, cutoff=0.4)
     signed = audit(2 * SCORES - 1, GROUPS, LABELS, scale="signed", cutoff=-0.2)
     logits = audit(logit(SCORES), GROUPS, LABELS, scale="logit", cutoff=logit(0.4))
@@ -318,7 +318,7 @@ def test_scores_on_another_scale_give_the_same_audit():
 
 
 @pytest.mark.parametrize(("scale", "cutoff"), [("probability", 0.5), ("signed", 0.0), ("logit", 0.0)])
-def test_a_score_at_the_cutoff_is_a_yes_on_every_scale(scale, cutoff):
+def test_a_score_at_the_cutoff_is_selected_on_every_scale(scale, cutoff):
     found = audit([cutoff, cutoff - 0.1], ["A", "B"], scale=scale)
     assert found.before.rate == (1.0, 0.0)
     moved = audit([cutoff + 0.2, cutoff + 0.1], ["A", "B"], scale=scale, cutoff=cutoff + 0.2)
@@ -339,13 +339,13 @@ def test_the_rules_own_scale_and_cutoff_are_used():
         ({"cutoff": 0.3}, "`cutoff` is 0.5 in the rule but 0.3 in the call; leave it out."),
     ],
 )
-def test_a_scale_or_cutoff_other_than_the_rules_is_refused(options, sentence):
+def test_a_scale_or_cutoff_unlike_the_rules_raises(options, sentence):
     with pytest.raises(InputError) as caught:
         audit(SCORES, GROUPS, rule=RULE, **options)
     assert str(caught.value) == sentence
 
 
-def test_errors_without_labels_are_refused():
+def test_error_rates_without_labels_raise():
     with pytest.raises(InputError) as caught:
         audit(SCORES, GROUPS).errors()
     assert str(caught.value) == "Error rates need `labels`, the true outcomes of the rows."
@@ -366,7 +366,7 @@ def test_errors_without_labels_are_refused():
         ({"cutoff": 2}, "`cutoff` must be a number in [0, 1], got 2."),
     ],
 )
-def test_bad_input_is_named(change, start):
+def test_error_names_the_bad_argument(change, start):
     with pytest.raises(InputError) as caught:
         audit(**({"scores": SCORES, "groups": GROUPS} | change))
     assert re.sub(r"^Row.*?: ", "", str(caught.value)).startswith(start)
@@ -382,7 +382,7 @@ def test_several_columns_make_intersections():
         assert found.before.rate[i] == pytest.approx((SCORES[of] >= 0.5).mean())
     frame = pd.DataFrame({"sex": sex, "group": GROUPS})
     rule = fit_rule(SCORES, frame[["group", "sex"]])
-    # Columns are found by name, whatever their order.
+    # Columns are matched by name, in any order.
     assert audit(SCORES, frame, rule=rule).after == audit(SCORES, frame[["group", "sex"]], rule=rule).after
 
 
@@ -409,7 +409,7 @@ def test_one_group_has_gap_0_and_ratio_1():
     assert (found.ratio, found.before.ratio_interval) == (1.0, (1.0, 1.0))
 
 
-def test_where_nobody_is_selected_the_ratio_is_1_and_precision_unknown():
+def test_with_nobody_selected_ratio_is_1_and_precision_is_undefined():
     found = audit(SCORES / 4, GROUPS, LABELS)
     assert found.before.rate == (0.0, 0.0, 0.0)
     assert (found.gap, found.ratio) == (0.0, 1.0)
@@ -427,7 +427,7 @@ def test_a_group_without_positives_has_no_true_positive_rate():
 # Showing ------------------------------------------------------------------------------------------
 
 
-def test_to_dict_is_ready_for_json():
+def test_to_dict_is_json_serializable():
     sex = np.where(np.arange(N) % 2 == 0, True, False)
     rule = fit_rule(SCORES, [CODES, sex])
     for found in (
@@ -468,8 +468,8 @@ def test_the_printed_audit_of_two_groups_fits_80_columns():
 
 @pytest.mark.parametrize("with_labels", [True, False])
 @pytest.mark.parametrize("with_rule", [True, False])
-def test_no_verdict_is_spoken(with_labels, with_rule):
-    # Half the rate of the other group: below four fifths, and still only a number.
+def test_printed_audit_gives_no_verdict(with_labels, with_rule):
+    # Half the rate of the other group is below four fifths; the audit reports only the number.
     scores = np.array([0.9] * 20 + [0.1] * 80 + [0.9] * 40 + [0.1] * 60)
     groups = np.repeat(["A", "B"], 100)
     labels = (scores > 0.5).astype(int)
@@ -485,6 +485,6 @@ def test_no_verdict_is_spoken(with_labels, with_rule):
 
 
 @pytest.mark.parametrize("rule", ["rule.json", {"groups": []}, RULE.to_json()], ids=["path", "dict", "text"])
-def test_a_rule_of_another_kind_is_refused(rule):
+def test_a_rule_of_the_wrong_type_raises(rule):
     with pytest.raises(InputError, match=r"`rule` must be a fairramp\.Rule, got "):
         audit(SCORES, GROUPS, rule=rule)

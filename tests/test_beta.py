@@ -1,4 +1,4 @@
-"""The range of Beta draws where a group selects nobody or everybody, against draws of the same law."""
+"""The range of Beta draws if a group selects nobody or everybody, compared with simulation."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def worst_range(rows, lower, upper, confidence, n_draws=200_000):
 
 @pytest.mark.parametrize("everybody", [False, True])
 @pytest.mark.parametrize(("rows", "m"), [((771, 42), (5, 0)), ((42, 771), (2, 0)), ((50, 50, 2_000), (0, 0, 9))])
-def test_a_group_that_selects_nobody_may_have_the_highest_rate_if_it_is_small(rows, m, everybody):
+def test_a_small_group_with_nobody_selected_may_have_the_highest_rate(rows, m, everybody):
     # 0 of 42 selected says less than 5 of 771.
     n, m = np.array(rows, dtype=float), np.array(m, dtype=float)
     lower, upper = (n - m, n - m + 1) if everybody else (m, m + 1)

@@ -1,4 +1,4 @@
-"""Small groups that borrow: the formula written out again, laws, other tables, refusals, and fresh rows."""
+"""Small groups that borrow: the formula, invariants, other tables, errors, and new rows."""
 
 import duckdb
 import numpy as np
@@ -56,7 +56,7 @@ def pseudo_rows(x, k):
 
 
 def worth(x, k, rate, pseudo):
-    """How many rows the pseudo-rows of a group count."""
+    """Number of rows that a group's pseudo-rows count as."""
     n = np.bincount(k).astype(float)
     num = den = 0.0
 
@@ -86,7 +86,7 @@ def with_pseudo_rows(x, k, rate):
     "options", [{}, {"max_gap": 0.02}, {"target_rate": 0.3}, {"ramp_width": 0}, {"ramp": "paper"}]
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_ramps_are_those_of_the_exact_solver_with_pseudo_rows(seed, options):
+def test_ramps_match_the_exact_solver_with_pseudo_rows(seed, options):
     scores, groups = uneven(seed)
     rule = borrowing(scores, groups, **options)
     (x, k, w), shares = with_pseudo_rows(scores, groups, quiet_fit(scores, groups, **options).target_rate)
@@ -96,7 +96,7 @@ def test_ramps_are_those_of_the_exact_solver_with_pseudo_rows(seed, options):
     assert rule.target_rate == pytest.approx(expected.target_rate, abs=1e-9)
 
 
-def test_the_record_is_about_the_real_rows():
+def test_the_record_describes_the_real_rows():
     scores, groups = uneven()
     rule, plain = borrowing(scores, groups), quiet_fit(scores, groups)
     h = rule.probabilities(scores, groups)
@@ -114,10 +114,10 @@ def test_the_record_is_about_the_real_rows():
     assert [seen.effective_rows[k] for k in alone] == pytest.approx([SIZES[k] for k in alone])
 
 
-# Laws ---------------------------------------------------------------------------------------------
+# Invariants ---------------------------------------------------------------------------------------
 
 
-def test_pseudo_rows_of_no_weight_give_the_plain_rule(monkeypatch):
+def test_pseudo_rows_with_zero_weight_give_the_plain_rule(monkeypatch):
     scores, groups = uneven(1)
     monkeypatch.setattr("fairramp.fit.borrow.MOST_BORROWED", 1e-9)
     rule, plain = borrowing(scores, groups), quiet_fit(scores, groups)
@@ -126,18 +126,18 @@ def test_pseudo_rows_of_no_weight_give_the_plain_rule(monkeypatch):
     assert max(rule.record.borrowed) < 1e-9
 
 
-def test_groups_that_are_alike_borrow_much_and_groups_that_are_not_borrow_little():
+def test_similar_groups_borrow_more_than_dissimilar_ones():
     rng = np.random.default_rng(2)
     groups = np.repeat(np.arange(4), [4000, 2000, 2000, 100])
     z = rng.normal(-0.5, 1, len(groups))
     alike = borrowing(expit(z), groups).record.borrowed
     assert alike[3] == pytest.approx(MOST_BORROWED / (100 + MOST_BORROWED))
-    # Another shape in each group: nothing that moves residuals from one to another fits.
+    # Each group has its own shape, so residuals of one group do not fit another.
     odd = np.where(groups % 2 == 0, np.sign(z + 0.5) * 2 + z / 4, z)
     assert borrowing(expit(odd), groups).record.borrowed[3] < 0.1
 
 
-def test_the_fewer_rows_the_more_is_borrowed_and_all_of_it_is_one_number_of_rows():
+def test_smaller_groups_borrow_more_and_all_borrow_the_same_number_of_rows():
     scores, groups = uneven(3)
     shares = np.array(borrowing(scores, groups).record.borrowed)
     assert (np.diff(shares) > 0).all()
@@ -146,7 +146,7 @@ def test_the_fewer_rows_the_more_is_borrowed_and_all_of_it_is_one_number_of_rows
     assert b[0] <= MOST_BORROWED * (1 + 1e-9)
 
 
-def test_the_order_of_rows_and_the_names_of_groups_change_nothing():
+def test_row_order_and_group_names_do_not_matter():
     scores, groups = uneven(4)
     order = np.random.default_rng(0).permutation(len(scores))
     assert borrowing(scores[order], groups[order]) == borrowing(scores, groups)
@@ -154,27 +154,27 @@ def test_the_order_of_rows_and_the_names_of_groups_change_nothing():
     assert renamed.thresholds[::-1] == pytest.approx(borrowing(scores, groups).thresholds, abs=1e-9)
 
 
-def test_rates_that_labels_choose_are_chosen_on_the_real_rows():
+def test_label_based_rates_are_chosen_on_the_real_rows():
     scores, groups = uneven(5)
     labels = (np.random.default_rng(5).random(len(scores)) < scores).astype(float)
     plain = quiet_fit(scores, groups, labels, target_rate="accuracy", max_gap=0.04)
     rule = borrowing(scores, groups, labels, target_rate="accuracy", max_gap=0.04)
     assert rule.target_rate == pytest.approx(plain.target_rate, abs=1e-12)
     assert rule.thresholds != plain.thresholds
-    # Placed where real rows and pseudo-rows together have the rate of the plain fit.
+    # Real rows and pseudo-rows together have the rate of the plain fit.
     (x, k, w), _ = with_pseudo_rows(scores, groups, plain.target_rate)
     wanted = plain.record.rates["selection"].after
     assert rates(rule.probabilities(x, k), k, w) == pytest.approx(wanted, abs=1e-9)
 
 
-def test_unseen_groups_get_the_ramp_where_the_real_rows_together_reach_the_band():
+def test_unseen_groups_reach_the_target_rate_on_all_real_rows():
     scores, groups = uneven(6)
     rule = borrowing(scores, groups, unseen_group="pooled")
     together = rule.probabilities(scores, groups + 100)
     assert together.mean() == pytest.approx(rule.target_rate, abs=1e-9)
 
 
-def test_decisions_that_comply_already_are_left_alone():
+def test_decisions_within_the_gap_are_unchanged():
     scores, groups = uneven(7)
     rule = borrowing(scores, groups, max_gap=1)
     assert rule == quiet_fit(scores, groups, max_gap=1)
@@ -182,13 +182,13 @@ def test_decisions_that_comply_already_are_left_alone():
 
 
 @pytest.mark.parametrize("target", [0.0, 1.0])
-def test_extreme_targets_are_no_obstacle(target):
+def test_extreme_targets_work(target):
     scores, groups = uneven(8)
     rule = borrowing(scores, groups, target_rate=target)
     assert rates(rule.probabilities(scores, groups), groups) == pytest.approx([target] * 5, abs=0.05)
 
 
-def test_nothing_changes_unless_it_is_asked_for():
+def test_borrowing_is_off_by_default():
     scores, groups = uneven()
     assert quiet_fit(scores, groups, small_groups="alone") == quiet_fit(scores, groups)
     assert quiet_fit(scores, groups).record.borrowed is None
@@ -208,7 +208,7 @@ def closely(rule, other, tolerance=1e-9):
 
 @pytest.mark.parametrize("looked_into", [1 << 16, 0])
 def test_binned_rows_give_the_sorted_rule(binned, monkeypatch, looked_into):
-    # Bins' means, where rows are too many to be looked into, are nearly as good.
+    # With too many rows to open the bins, their means are nearly as good.
     scores, groups = uneven(9)
     monkeypatch.setattr("fairramp.fit.borrow.LOOKED_INTO", looked_into)
     coarse = borrowing(scores, groups, unseen_group="pooled")
@@ -218,7 +218,7 @@ def test_binned_rows_give_the_sorted_rule(binned, monkeypatch, looked_into):
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
 @pytest.mark.parametrize("n", [2_000, 40_000])
-def test_lazy_tables_give_the_rule_of_arrays(n):
+def test_lazy_tables_give_the_same_rule_as_arrays(n):
     adult = load_adult_scores()
     rows = np.random.default_rng(n).integers(0, len(adult.score), n)
     frame = pl.DataFrame({"score": adult.score[rows], "race": adult.race[rows]})
@@ -229,7 +229,7 @@ def test_lazy_tables_give_the_rule_of_arrays(n):
 
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_a_summary_gives_nearly_the_rule_of_its_rows():
+def test_a_summary_gives_nearly_the_same_rule_as_its_rows():
     scores, groups = uneven(10, (3000, 600, 100))
     summary = fairramp.summarize(scores, groups)
     rule, expected = fit_summary(summary, small_groups="borrow"), borrowing(scores, groups)
@@ -241,14 +241,14 @@ def test_a_summary_gives_nearly_the_rule_of_its_rows():
 
 
 @pytest.mark.parametrize(("scale", "change"), [("percent", lambda x: 100 * x), ("logit", logit)])
-def test_scores_that_are_probabilities_in_other_words_give_the_same_rule(scale, change):
+def test_the_rule_is_the_same_on_every_scale(scale, change):
     scores, groups = uneven(11)
     other = borrowing(change(scores), groups, scale=scale)
     assert other.thresholds == pytest.approx(borrowing(scores, groups).thresholds, abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_the_estimator_passes_it_on():
+def test_the_estimator_forwards_small_groups():
     rng = np.random.default_rng(12)
     groups = np.repeat([0, 1, 2], [500, 60, 20])
     X = rng.normal(size=(len(groups), 2)) + 0.3 * groups[:, None]  # noqa: N806
@@ -258,10 +258,10 @@ def test_the_estimator_passes_it_on():
     assert rule.ramps == borrowing(model.predict_proba(X)[:, 1], groups).ramps
 
 
-# What it says -------------------------------------------------------------------------------------
+# Printed and saved --------------------------------------------------------------------------------
 
 
-def test_it_is_said_and_kept_in_the_file(tmp_path):
+def test_borrowing_is_printed_and_saved(tmp_path):
     scores, groups = uneven()
     rule = borrowing(scores, groups)
     assert rule.table().to_dict()["borrowed"] == list(rule.record.borrowed)
@@ -298,7 +298,7 @@ def test_a_report_of_weighted_rows_says_that_the_slider_does_not_borrow():
     assert not KnownRows.of(rule, scores[one_each], groups[one_each], None, None, None).settings.borrows
 
 
-# Refusals -----------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -328,14 +328,14 @@ def test_a_report_of_weighted_rows_says_that_the_slider_does_not_borrow():
         ),
     ],
 )
-def test_what_has_not_been_tested_is_refused(change, sentence):
+def test_unsupported_combinations_raise(change, sentence):
     rows = {"scores": [0.1, 0.6, 0.3, 0.8], "groups": ["a", "b", "a", "b"]} | change
     with pytest.raises(InputError) as caught:
         fit_rule(rows.pop("scores"), rows.pop("groups"), small_groups="borrow", **rows)
     assert str(caught.value) == sentence
 
 
-def test_summaries_and_tables_with_weights_are_refused():
+def test_weighted_summaries_and_tables_raise():
     scores, groups = uneven()
     with pytest.raises(InputError, match="is for rows without weights"):
         fit_summary(fairramp.summarize(scores, groups, sample_weight=scores), small_groups="borrow")
@@ -344,16 +344,16 @@ def test_summaries_and_tables_with_weights_are_refused():
         fit_frame(frame, score="x", group="g", weight="w", small_groups="borrow")
 
 
-# Fresh rows ---------------------------------------------------------------------------------------
+# New rows -----------------------------------------------------------------------------------------
 
 
 def fresh(groups, n, replicates=100):
-    """Mean gap and accuracy on the rows that the fit did not see, alone and borrowing."""
+    """Mean gap and accuracy on rows not used in the fit, without and with borrowing."""
     adult, found = load_adult_scores(), []
     for seed in range(replicates):
         order = np.random.default_rng([17, seed, n]).permutation(len(groups))
         fit, rest = order[:n], order[n:]
-        rest = rest[np.isin(groups[rest], groups[fit])]  # of a group that the fit did not see there is no rate
+        rest = rest[np.isin(groups[rest], groups[fit])]  # a group not in the fit has no rate
         y, row = adult.label[rest], []
         for small_groups in ("alone", "borrow"):
             rule = quiet_fit(adult.score[fit], groups[fit], small_groups=small_groups)
@@ -369,7 +369,7 @@ def fresh(groups, n, replicates=100):
 @pytest.mark.parametrize(
     ("by", "n", "most"), [("race", 1_000, 0.7), ("sex and race", 4_000, 0.85), ("sex", 4_000, 1.02)]
 )
-def test_gaps_on_fresh_rows_shrink_where_groups_are_small(by, n, most):
+def test_borrowing_shrinks_the_gap_on_new_rows_of_small_groups(by, n, most):
     adult = load_adult_scores()
     groups = {"race": adult.race, "sex": adult.sex}.get(by, np.char.add(adult.sex, adult.race))
     alone_gap, alone_accuracy, gap_after, accuracy = fresh(groups, n)

@@ -1,4 +1,4 @@
-"""The paper's bounds: the printed formulas, and that they hold where that can be counted."""
+"""The paper's bounds match the printed formulas and hold where this can be computed."""
 
 import doctest
 import inspect
@@ -23,11 +23,11 @@ def test_theorem_1_grows_with_gap_groups_and_confidence_and_falls_with_rows():
     assert theorem_1_bound(4 * 10**12, 3, 0.02, 0.05) == pytest.approx(0.02, abs=1e-4)
 
 
-def test_theorem_1_takes_effective_rows_a_rounding_below_one():
+def test_theorem_1_accepts_effective_rows_rounded_just_below_one():
     assert theorem_1_bound(1 - 1e-15, 2, 0.0, 0.05) == pytest.approx(theorem_1_bound(1, 2, 0.0, 0.05))
 
 
-def test_theorem_2_has_a_ramp_between_its_two_terms_that_is_best():
+def test_theorem_2_is_minimized_by_an_intermediate_ramp_width():
     found = [theorem_2_bound(10**9, 2, width, 0.0, 0.05) for width in (0.001, 0.03, 1.0)]
     assert found[1] < min(found[0], found[2])
     assert theorem_2_bound(10**9, 2, 0.03, 0.25, 0.05) == pytest.approx(found[1] + 0.25)
@@ -38,7 +38,7 @@ def test_proposition_1_by_hand():
     assert proposition_1_bound(0.3, 0.1, 0.01, 500, [0.6, -0.8]) == pytest.approx(1.96 * 0.01 + 1 / 10)
 
 
-def test_proposition_1_is_smallest_at_the_learning_rate_of_its_notes():
+def test_proposition_1_is_smallest_at_the_documented_learning_rate():
     norm, scale, steps = math.hypot(0.3, 0.4), 1 + 0.2 + 0.02, 1000
     best = norm / (scale * math.sqrt(2 * steps))
     smallest = proposition_1_bound(0.2, 0.02, best, steps, [0.3, -0.4])
@@ -49,8 +49,8 @@ def test_proposition_1_is_smallest_at_the_learning_rate_of_its_notes():
 
 @pytest.mark.parametrize(("rate", "gap"), [(0.25, 0.0), (0.25, 0.2), (0.9, 0.1)])
 @pytest.mark.parametrize("alpha", [0.02, 0.2])
-def test_the_published_algorithm_keeps_proposition_1(rate, gap, alpha):
-    """E F(λ̄, μ̄) − F* over many runs of it, on two groups with a few scores each, in plain NumPy."""
+def test_the_published_algorithm_satisfies_proposition_1(rate, gap, alpha):
+    """E F(λ̄, μ̄) − F* over many runs, on two groups with a few scores each, in plain NumPy."""
     gamma, steps, runs = 0.2, 300, 400
     scores = np.array([[-0.8, -0.3, 0.1, 0.6], [-0.2, 0.3, 0.5, 0.9]])
 
@@ -62,7 +62,7 @@ def test_the_published_algorithm_keeps_proposition_1(rate, gap, alpha):
         inner = xi(scores - t).mean(axis=-1)
         return (gap / 2 * (up + down) + rate * (up - down) + inner).mean(axis=-1)
 
-    # With λ μ = 0 the optimum of each group is a number on a line: look at all of a fine grid.
+    # With λ μ = 0 each group's optimum is one number, found on a fine grid.
     t = np.linspace(-2, 2, 40_001)
     inner = np.stack([xi(f[:, None] - t).mean(axis=0) for f in scores])
     best = t[np.argmin(gap / 2 * np.abs(t) + rate * t + inner, axis=1)]
@@ -109,7 +109,7 @@ def test_impossibility_bound_never_exceeds_an_eighth(rows):
     assert 0 <= impossibility_bound(decisions, membership, sample_weight=weights) <= 1 / 8 + 1e-12
 
 
-def test_huge_and_tiny_weights_are_as_good_as_others():
+def test_huge_and_tiny_weights_work():
     expected = impossibility_bound([0, 1, 1], [0.2, 0.4, 0.9], sample_weight=[1, 2, 1])
     for unit in (1e307, 1e-307):
         found = impossibility_bound([0, 1, 1], [0.2, 0.4, 0.9], sample_weight=[unit, 2 * unit, unit])
@@ -157,7 +157,7 @@ def test_huge_and_tiny_weights_are_as_good_as_others():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_sentence(call, message):
+def test_invalid_arguments_raise_with_one_sentence(call, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         call()
 

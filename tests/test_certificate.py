@@ -1,4 +1,4 @@
-"""Certificates: the right formula, called a theorem only where it is one; and checks on new rows."""
+"""Certificates use the right formula and claim a theorem only where it applies; checks on new rows."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ SIZES = (700, 400, 250)
 
 
 def scores_and_groups(sizes=SIZES, seed=0):
-    """Continuous scores, each group with a law of its own."""
+    """Continuous scores with a different distribution in each group."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(len(sizes)), sizes)
     return rng.beta(2.0 + 0.2 * groups, 3.0), groups
@@ -33,7 +33,7 @@ def fitted(sizes=SIZES, seed=0, **options):
 
 
 def bounds(rule, confidence=0.95):
-    """Each kind of bound by its name."""
+    """Bounds by name."""
     return {bound.name: bound for bound in rule.certificate(confidence).bounds}
 
 
@@ -62,7 +62,7 @@ def range_quantile(lowest, highest, confidence, n_draws=400_000, seed=1):
 # Which bound is a theorem -------------------------------------------------------------------------
 
 
-def test_beta_is_a_theorem_for_a_numeric_target_without_slack_ramp_ties_and_weights():
+def test_beta_is_a_theorem_for_a_numeric_target_without_gap_ramp_ties_or_weights():
     rule = fitted()
     assert theorems(rule) == {"beta", "kl", "pairs", "dkw", "theorem_1"}
     certificate = rule.certificate()
@@ -87,7 +87,7 @@ LABELS = np.random.default_rng(7).integers(0, 2, sum(SIZES))
         ({"sample_weight": np.linspace(1, 2, sum(SIZES)), "target_rate": "optimal"}, set()),
     ],
 )
-def test_each_condition_broken_leaves_only_the_theorems_that_do_not_need_it(broken, proven):
+def test_breaking_a_condition_keeps_only_the_theorems_that_do_not_need_it(broken, proven):
     assert theorems(fitted(**broken)) == proven
 
 
@@ -95,7 +95,7 @@ def test_ties_at_a_threshold_leave_kl_dkw_and_theorem_1():
     scores, groups = scores_and_groups()
     tied = fit_rule(scores.round(2), groups, target_rate=0.3, ramp_width=0)
     assert theorems(tied) == {"kl", "pairs", "dkw", "theorem_1"}
-    # One group's ties are enough.
+    # Ties in one group are enough.
     scores[groups == 1] = scores[groups == 1].round(1)
     assert theorems(fit_rule(scores, groups, target_rate=0.3, ramp_width=0)) == {
         "kl",
@@ -106,13 +106,13 @@ def test_ties_at_a_threshold_leave_kl_dkw_and_theorem_1():
 
 
 def on_the_cutoff(n=400, rate=0.3, groups=2):
-    """Each group has that rate by its own decisions, so that the threshold is the cutoff and no score."""
+    """Each group already has that rate, so its threshold is the cutoff, which is not a score."""
     n_yes = round(n * rate)
     one = np.concatenate([np.linspace(0.51, 0.99, n_yes), np.linspace(0.01, 0.49, n - n_yes)])
     return np.tile(one, groups), np.repeat(np.arange(groups), n)
 
 
-def test_a_threshold_that_is_no_fit_score_is_not_exact_and_takes_the_wider_law_on_each_side():
+def test_a_threshold_between_fit_scores_is_not_exact_and_uses_the_wider_law():
     rule = fit_rule(*on_the_cutoff(), target_rate=0.3, ramp_width=0)
     assert list(rule.thresholds) == [0.5, 0.5]
     beta = bounds(rule)["beta"]
@@ -121,12 +121,12 @@ def test_a_threshold_that_is_no_fit_score_is_not_exact_and_takes_the_wider_law_o
     assert beta.limit == pytest.approx(expected, rel=0.01)
 
 
-def test_as_printed_theorem_1_is_never_a_theorem():
+def test_theorem_1_as_printed_is_never_a_theorem():
     for options in ({}, {"ramp_width": 0.01}, {"target_rate": "optimal"}, {"max_gap": 0.1}):
         assert not bounds(fitted(**options))["theorem_1_as_printed"].is_theorem
 
 
-def test_proven_is_the_smallest_theorem_and_estimated_never_above_it():
+def test_proven_is_the_smallest_theorem_and_estimated_never_exceeds_it():
     for options in ({}, {"ramp_width": 0.01}, {"target_rate": "optimal"}, {"max_gap": 0.1, "ramp_width": 0.3}):
         certificate = fitted(**options).certificate()
         every = [bound.limit for bound in certificate.bounds]
@@ -140,28 +140,26 @@ def said(certificate):
     return " ".join(str(certificate).split())
 
 
-def upwards(gap):
+def points(gap):
     """In points, with one decimal, never rounded down."""
     return f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f} points"
 
 
-def test_the_words_name_both_limits_how_sure_they_are_and_on_what_they_rest():
+def test_the_text_states_both_limits_their_confidence_and_assumptions():
     exact = fitted().certificate()
-    assert said(exact).startswith(
-        f"Gap in the population: proven limit {upwards(exact.proven)} (95% confidence)."
-    )
+    assert said(exact).startswith(f"Gap in the population: proven limit {points(exact.proven)} (95% confidence).")
     assert f"The uncertainty is largest for group {np.argmin(SIZES)} ({min(SIZES):,} fit rows)." in said(exact)
     assert said(exact).endswith("No two people may share a score.")
     approximate = fitted(target_rate="optimal").certificate(0.9)
     assert said(approximate).startswith(
-        f"Gap in the population: estimated limit {upwards(approximate.estimated)}, proven limit "
-        f"{upwards(approximate.proven)} (90% confidence)."
+        f"Gap in the population: estimated limit {points(approximate.estimated)}, proven limit "
+        f"{points(approximate.proven)} (90% confidence)."
     )
     assert all(len(line) <= 80 for line in str(approximate).split("\n"))
 
 
 @given(gap=st.floats(0, 1))
-def test_a_limit_is_never_shown_smaller_than_it_is(gap):
+def test_printed_limits_are_never_rounded_down(gap):
     shown = float(upward_points(gap).removesuffix(" points"))
     assert 100 * gap - 1e-6 <= shown <= 100 * gap + 0.1 + 1e-6
 
@@ -176,7 +174,7 @@ def test_a_limit_is_never_shown_smaller_than_it_is(gap):
         ({"ramp_width": 0.01, "target_rate": "optimal"}, "the ramp and a target rate learned from the rows"),
     ],
 )
-def test_what_makes_the_estimated_limit_approximate_is_named(options, reasons):
+def test_the_text_says_why_the_estimated_limit_is_approximate(options, reasons):
     certificate = fitted(**options).certificate()
     assert certificate.estimated != certificate.proven
     assert f"The estimated limit is approximate because of {reasons}" in said(certificate)
@@ -193,17 +191,17 @@ def test_confidence_is_never_rounded_up_to_certainty():
     assert "(99.9% confidence)" in said(fitted().certificate(0.999))
 
 
-def test_too_few_rows_set_no_limit_and_say_so():
+def test_too_few_rows_give_no_limit_and_the_text_says_so():
     nothing = replace(fitted().certificate(), estimated=1.0, proven=1.0)
     assert said(nothing).startswith("Gap in the population: these rows set no limit at 95% confidence.")
     few = replace(fitted(target_rate="optimal").certificate(), proven=1.0)
     assert "too few rows for a proven limit (95% confidence)" in said(few)
 
 
-def test_the_certificate_of_a_weighted_rule_can_be_printed_though_nothing_is_proven():
+def test_a_weighted_certificate_prints_without_a_proven_limit():
     certificate = fitted(sample_weight=np.linspace(1, 2, sum(SIZES))).certificate()
     assert certificate.proven is None
-    limits = f"{upwards(certificate.estimated)}, no proven limit for weighted rows"
+    limits = f"{points(certificate.estimated)}, no proven limit for weighted rows"
     assert f"{limits} (95% confidence)" in said(certificate)
     assert set(certificate.table()["proven"]) == {"no"}
 
@@ -226,7 +224,7 @@ def test_beta_is_the_quantile_of_the_range_of_beta_draws(sizes, confidence):
     assert bounds(rule, confidence)["beta"].limit == pytest.approx(expected, rel=0.01)
 
 
-def test_beta_with_a_ramp_counts_the_selected_rows_rounded_up_and_takes_the_wider_law_on_each_side():
+def test_beta_with_a_ramp_rounds_selected_rows_up_and_uses_the_wider_law():
     rule = fitted((401, 333), ramp_width=0.05, target_rate=0.27)
     counts = [(n, math.ceil(0.27 * n)) for n in (401, 333)]
     lowest, highest = [(m, n + 1 - m) for n, m in counts], [(m + 1, n - m) for n, m in counts]
@@ -235,10 +233,10 @@ def test_beta_with_a_ramp_counts_the_selected_rows_rounded_up_and_takes_the_wide
 
 @pytest.mark.parametrize("sizes", [(1_000, 1_000), (60, 700), (40, 90, 400)])
 def test_pairs_hold_for_every_threshold_at_once(sizes):
-    """The largest deviation of a pair over all thresholds, of uniform scores, against its limit."""
+    """Compare the largest deviation of a pair over all thresholds, for uniform scores, with its limit."""
     rng, n = np.random.default_rng(11), np.array(sizes, dtype=float)
     factor, draws = pair_factor(n, None, 0.8), 3_000
-    above, below = [], []  # true rate less sample rate, and the other way round, at the worst threshold
+    above, below = [], []  # true rate minus sample rate, and the reverse, at the worst threshold
     for size in sizes:
         u = np.sort(rng.random((draws, size)), axis=1)
         step = np.arange(size + 1) / size
@@ -247,7 +245,7 @@ def test_pairs_hold_for_every_threshold_at_once(sizes):
     pairs = itertools.permutations(range(len(n)), 2)
     kept = np.all([above[k] + below[m] <= factor * math.sqrt(1 / n[k] + 1 / n[m]) for k, m in pairs], axis=0)
     assert np.mean(kept) >= 0.8
-    # Nor is it idle: DKW would keep it far more often.
+    # The limit is not trivial: DKW holds far more often.
     assert np.mean(kept) <= 0.95
 
 
@@ -269,7 +267,7 @@ def test_pairs_are_the_convolution_of_two_massart_tails():
     assert 2 * both <= 0.05
 
 
-def test_pairs_leave_out_pairs_of_different_strata_and_give_way_where_they_are_very_many():
+def test_pairs_skip_pairs_across_strata_and_are_dropped_for_very_many_groups():
     rows = np.array([300.0, 500.0, 300.0, 500.0])
     within = pair_factor(rows, (0, 0, 1, 1), 0.95)
     assert pair_factor(rows[:2], None, 0.95) < within < pair_factor(rows, None, 0.95)
@@ -278,7 +276,7 @@ def test_pairs_leave_out_pairs_of_different_strata_and_give_way_where_they_are_v
     assert math.isinf(pair_factor(np.arange(30.0, 130.0), None, 0.95))
 
 
-def test_beta_with_slack_draws_each_group_at_its_own_rate():
+def test_beta_with_a_gap_draws_each_group_at_its_own_rate():
     scores, groups = scores_and_groups((900, 800))
     scores[groups == 1] **= 0.5
     rule = fit_rule(scores, groups, max_gap=0.1, target_rate=0.4, ramp_width=0)
@@ -301,7 +299,7 @@ def kl_limits(rate, n, delta):
 @pytest.mark.parametrize("max_gap", [0.0, 0.05])
 @pytest.mark.parametrize("ramp_width", [0.0, 0.02])
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
-def test_kl_splits_delta_among_sides_and_groups_three_times_finer_with_slack(max_gap, ramp_width, confidence):
+def test_kl_splits_delta_by_side_and_group_three_times_finer_with_a_gap(max_gap, ramp_width, confidence):
     rule = fitted(max_gap=max_gap, ramp_width=ramp_width)
     delta = (1 - confidence) / ((6 if max_gap else 2) * 3)
     pairs = zip(rule.record.rates["selection"].after, SIZES, strict=True)
@@ -328,7 +326,7 @@ def test_theorem_1_at_ten_thousand_rows():
     assert theorem_1_bound(10_000, 2, 0.03, 0.05) == pytest.approx(by_hand + 0.03)
 
 
-def test_theorem_1_takes_the_smallest_group_and_as_printed_all_rows():
+def test_theorem_1_uses_the_smallest_group_and_as_printed_all_rows():
     rule = fitted((30_000, 12_000), max_gap=0.01)
     assert bounds(rule)["theorem_1"].limit == pytest.approx(theorem_1_bound(12_000, 2, 0.01, 0.05))
     assert bounds(rule)["theorem_1_as_printed"].limit == pytest.approx(theorem_1_bound(42_000, 2, 0.01, 0.05))
@@ -359,7 +357,7 @@ def test_weights_count_as_effective_rows():
 
 
 @pytest.mark.parametrize("kind", ["beta", "kl", "dkw", "theorem_1"])
-def test_more_confidence_and_fewer_rows_never_make_a_bound_smaller(kind):
+def test_bounds_never_shrink_with_more_confidence_or_fewer_rows(kind):
     large = fitted((40_000, 40_000))
     gaps = [bounds(large, confidence)[kind].limit for confidence in (0.5, 0.9, 0.95, 0.99)]
     assert gaps == sorted(gaps)
@@ -372,7 +370,7 @@ def test_beta_is_smaller_than_kl_and_kl_than_dkw():
     assert found["beta"].limit < found["kl"].limit < found["dkw"].limit < found["theorem_1"].limit
 
 
-def test_many_groups_are_certified_by_a_union_bound_that_is_not_smaller():
+def test_many_groups_get_a_union_bound_that_is_not_smaller():
     few, many = fitted((200,) * 64), fitted((200,) * 65)
     assert bounds(few)["beta"].limit < bounds(many)["beta"].limit < 1.3 * bounds(few)["beta"].limit
 
@@ -380,7 +378,7 @@ def test_many_groups_are_certified_by_a_union_bound_that_is_not_smaller():
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 @pytest.mark.parametrize("sizes", [(1_000, 1_000), SIZES])
-def test_groups_that_select_nobody_or_everybody_have_a_small_gap_but_not_none(sizes, rate, ramp_width):
+def test_selecting_nobody_or_everybody_gives_a_small_nonzero_limit(sizes, rate, ramp_width):
     found = bounds(fitted(sizes, target_rate=rate, ramp_width=ramp_width))
     # None of n rows was selected: the true rate is below 1 − 0.05^(1/n) with 95% confidence.
     assert 0.5 * (1 - 0.05 ** (1 / min(sizes))) <= found["beta"].limit <= found["kl"].limit
@@ -389,8 +387,8 @@ def test_groups_that_select_nobody_or_everybody_have_a_small_gap_but_not_none(si
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("factor", [0.4, -0.4])
-def test_so_have_groups_on_one_side_of_the_cutoff(factor, ramp_width):
-    # Here the threshold is the cutoff itself, far from every score.
+def test_scores_on_one_side_of_the_cutoff_give_a_small_nonzero_limit(factor, ramp_width):
+    # The threshold is the cutoff itself, far from every score.
     scores, groups = scores_and_groups((1_000, 1_000))
     rule = quiet_fit(factor * scores + (factor < 0), groups, target_rate=float(factor < 0), ramp_width=ramp_width)
     found = bounds(rule)
@@ -416,7 +414,7 @@ def test_gaps_never_exceed_one():
     assert all(0 <= bound.limit <= 1 for bound in found.values())
 
 
-# Refusals and files -------------------------------------------------------------------------------
+# Errors and files ---------------------------------------------------------------------------------
 
 
 def test_a_rule_written_by_hand_has_no_certificate():
@@ -428,7 +426,7 @@ def test_a_rule_written_by_hand_has_no_certificate():
             ask()
 
 
-def test_a_rule_fitted_on_cross_fitted_scores_has_no_certificate_and_says_why():
+def test_a_rule_from_cross_fitted_scores_has_no_certificate_and_the_error_says_why():
     rule = fitted()
     rule = replace(rule, record=replace(rule.record, cross_fitted=True))
     with pytest.raises(FairrampError, match=r"^No certificate: .* cross-fitted .* fresh rows to get one\.$"):
@@ -436,19 +434,19 @@ def test_a_rule_fitted_on_cross_fitted_scores_has_no_certificate_and_says_why():
 
 
 @pytest.mark.parametrize("confidence", [0.2, 1.0, 95, None, True])
-def test_confidence_must_be_a_number_from_a_half_to_below_one(confidence):
+def test_confidence_must_be_at_least_a_half_and_below_one(confidence):
     with pytest.raises(InputError, match=r"^`confidence` must be a number in \[0\.5, 0\.999999999\]"):
         fitted().certificate(confidence)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_gap": 0.05, "ramp_width": 0.01}, {"target_rate": "optimal"}])
-def test_certificates_survive_the_file(options, tmp_path):
+def test_certificates_survive_saving(options, tmp_path):
     rule = fitted(**options)
     rule.save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json").certificate() == rule.certificate()
 
 
-def test_a_weighted_certificate_survives_the_file(tmp_path):
+def test_a_weighted_certificate_survives_saving(tmp_path):
     rule = fitted(sample_weight=np.linspace(1, 2, sum(SIZES)))
     rule.save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json").certificate() == rule.certificate()
@@ -476,18 +474,18 @@ def test_rows_needed_are_the_fewest_that_certify_the_gap(gap, rate):
 
 @pytest.mark.parametrize("n_groups", [2, 5])
 @pytest.mark.parametrize("gap", [0.03, 0.1])
-def test_rows_needed_for_the_proven_limit_by_its_formula(gap, n_groups):
+def test_rows_needed_for_the_proven_limit_match_its_formula(gap, n_groups):
     n = rows_needed(max_gap=gap, n_groups=n_groups, limit="proven")
     limits = [
         pair_factor(np.full(n_groups, float(rows)), None, 0.95) * math.sqrt(2 / rows) for rows in (n, n - 1)
     ]
     assert limits[0] <= gap < limits[1]
-    assert n < math.ceil(2 * math.log(2 * n_groups / 0.05) / gap**2)  # what DKW would ask for
+    assert n < math.ceil(2 * math.log(2 * n_groups / 0.05) / gap**2)  # what DKW would need
 
 
 @pytest.mark.parametrize("limit", ["estimated", "proven"])
 @pytest.mark.parametrize("n_groups", [2, 3, 6])
-def test_as_many_rows_as_needed_are_enough_for_a_fit_and_a_few_less_are_not(n_groups, limit):
+def test_rows_needed_suffice_for_a_fit_and_slightly_fewer_do_not(n_groups, limit):
     n = rows_needed(max_gap=0.08, n_groups=n_groups, rate=0.4, limit=limit)
 
     def fit(rows):
@@ -501,7 +499,7 @@ def test_as_many_rows_as_needed_are_enough_for_a_fit_and_a_few_less_are_not(n_gr
         )
 
     assert fit(n).record.asked.max_gap == 0.08
-    if limit == "estimated":  # for the other a numeric target has a sharper theorem, which needs fewer rows
+    if limit == "estimated":  # the proven limit of a numeric target has a sharper theorem, which needs fewer rows
         with pytest.raises(InputError, match=r"cannot be kept at 0\.08 in the population"):
             fit(math.floor(0.95 * n))
 
@@ -551,7 +549,7 @@ def test_rows_needed_to_select_nobody_or_everybody_are_few(rate):
         ({"limit": "hoeffding"}, "`limit` must be one of 'estimated', 'proven', got 'hoeffding'"),
     ],
 )
-def test_rows_needed_refuses_what_makes_no_sense(options, sentence):
+def test_rows_needed_rejects_invalid_arguments(options, sentence):
     with pytest.raises(InputError) as caught:
         rows_needed(**({"max_gap": 0.05, "n_groups": 2} | options))
     assert str(caught.value).startswith(sentence)
@@ -576,18 +574,18 @@ def alarm_rate(rule, rates, n, replicates, seed):
 
 @pytest.mark.parametrize("options", [{}, {"target_rate": "optimal"}, {"ramp_width": 0.05, "max_gap": 0.03}])
 @pytest.mark.parametrize("seed", range(5))
-def test_fresh_rows_of_the_same_law_show_no_drift(options, seed):
+def test_new_rows_from_the_same_population_show_no_drift(options, seed):
     check = fitted((2_000, 1_000), **options).check(*scores_and_groups((3_000, 4_000), seed=100 + seed))
     assert not check.has_drifted
     low, high = check.gap_interval
     assert 0 <= low <= check.gap <= high <= 1
     said = {"within": "The gap is within", "undecided": "No sign that the gap exceeds"}[check.verdict]
-    kind = "estimated" if options else "proven"  # where the law of the rank is exact
+    kind = "estimated" if options else "proven"  # the law of the rank is exact here
     assert str(check).startswith(f"{said} the {kind} limit of ")
 
 
 @pytest.mark.parametrize("options", [{}, {"target_rate": "optimal"}, {"ramp_width": 0.05, "max_gap": 0.03}])
-def test_a_shift_of_one_groups_scores_is_found(options):
+def test_a_shift_in_one_groups_scores_is_detected(options):
     scores, groups = scores_and_groups((3_000, 4_000), seed=100)
     scores[groups == 1] = np.minimum(scores[groups == 1] + 0.25, 1)
     check = fitted((2_000, 1_000), **options).check(scores, groups)
@@ -597,7 +595,7 @@ def test_a_shift_of_one_groups_scores_is_found(options):
 
 
 def newcombe(rates, rows):
-    """Limits of the difference of two rates, from Wilson's, which are SciPy's."""
+    """Newcombe's limits of the difference of two rates, from SciPy's Wilson intervals."""
     limits = [
         stats.binomtest(round(rate * n), n).proportion_ci(0.95, method="wilson")
         for rate, n in zip(rates, rows, strict=True)
@@ -616,7 +614,7 @@ def test_a_check_reports_the_gap_in_expectation_and_the_estimated_limit():
     assert check.limit == MIDDLE.certificate().estimated
     assert check.groups == (0, 1)
     assert check.rows == (3_000, 4_000)
-    # Rates in whole rows, as SciPy wants them, are at most half a row from those in expectation.
+    # SciPy needs integer counts, which are at most half a row from the expected ones.
     assert check.gap_interval == pytest.approx(newcombe(check.rates, check.rows), abs=5e-4)
 
 
@@ -629,23 +627,23 @@ def test_false_alarms_are_rarer_than_stated_even_with_the_gap_at_its_limit():
 
 
 @pytest.mark.parametrize("n", [1_000, 10_000])
-def test_what_is_said_to_be_found_is_found_about_nine_times_in_ten(n):
-    """The other group's true rate scatters as the fit leaves it, hence a fresh draw of it for each check."""
+def test_the_detectable_gap_is_detected_about_nine_times_in_ten(n):
+    """The other group's true rate varies with the fit, so each check draws it anew."""
     said = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), n)).table()
-    for k, name in ((0, "found_below"), (1, "found_above")):
+    for k, name in ((0, "detectable_below"), (1, "detectable_above")):
         rng, rate, found = np.random.default_rng(3), said[name][k], []
         for other in rng.beta(800, 1200, 150):
             found.append(MIDDLE.check(*new_rows(rng, (rate, other) if k == 0 else (other, rate), n)).has_drifted)
-        assert 0.8 <= np.mean(found) <= 0.98  # 90% but for four times in a thousand
+        assert 0.8 <= np.mean(found) <= 0.98  # 90%; fails four times in a thousand
         halfway = (rate + 0.4) / 2
         assert alarm_rate(MIDDLE, (halfway, 0.4) if k == 0 else (0.4, halfway), n, 30, seed=4) < 0.6
 
 
-def test_what_is_said_to_be_found_is_about_the_smallest_group_too():
+def test_the_detectable_gap_covers_the_smallest_group():
     rule = fitted((1_800, 200), target_rate=0.4, ramp_width=0.01)
     check = rule.check(*scores_and_groups((1_800, 200), seed=100))
     said, rng = check.table(), np.random.default_rng(5)
-    for name in ("found_below", "found_above"):
+    for name in ("detectable_below", "detectable_above"):
         found = []
         for other in rng.beta(720, 1080, 150):
             rates = np.repeat([other, said[name][1]], (1_800, 200))
@@ -653,27 +651,27 @@ def test_what_is_said_to_be_found_is_about_the_smallest_group_too():
             found.append(rule.check(scores, np.repeat([0, 1], (1_800, 200))).has_drifted)
         assert 0.8 <= np.mean(found) <= 0.98
     others = check.rates_then[0]
-    furthest = max(others - said["found_below"][1], said["found_above"][1] - others)
+    furthest = max(others - said["detectable_below"][1], said["detectable_above"][1] - others)
     assert furthest <= check.detectable_gap + 1e-12 <= 0.25
 
 
-def test_the_gaps_that_are_found_with_two_thousand_rows():
+def test_detectable_gaps_with_two_thousand_rows():
     equal = fitted((1_000, 1_000), target_rate=0.5).check(*scores_and_groups((1_000, 1_000), seed=100))
     assert equal.detectable_gap <= 0.15
     unequal = fitted((1_800, 200), target_rate=0.2).check(*scores_and_groups((1_800, 200), seed=100))
     assert unequal.detectable_gap <= 0.2
 
 
-def test_rates_that_not_even_every_row_can_show_are_not_said_to_be_found():
+def test_unreachable_rates_are_not_reported_as_detectable():
     rule = fitted((1_800, 200), target_rate=0.02)
     check = rule.check(*scores_and_groups((1_800, 200), seed=100))
-    below, above = check.table()["found_below"], check.table()["found_above"]
+    below, above = check.table()["detectable_below"], check.table()["detectable_above"]
     assert np.isnan(below).all()
     assert np.isfinite(above).all()
     assert check.detectable_gap == pytest.approx(max(above) - 0.02, abs=0.01)
 
 
-def test_what_thousands_of_groups_can_find_takes_a_moment_too():
+def test_detectable_gap_of_thousands_of_groups_is_fast():
     rule = quiet_fit(np.random.default_rng(0).random(20_000), np.arange(20_000) % 1000, target_rate=0.5)
     check = rule.check(np.random.default_rng(1).random(20_000), np.arange(20_000) % 1000)
     assert math.isnan(check.detectable_gap)  # of twenty rows each
@@ -681,12 +679,12 @@ def test_what_thousands_of_groups_can_find_takes_a_moment_too():
 
 
 @pytest.mark.parametrize("n", [1, 3, 5])
-def test_no_power_is_claimed_that_a_few_rows_do_not_have(n):
+def test_few_rows_claim_no_power(n):
     check = MIDDLE.check(*new_rows(np.random.default_rng(0), (0.4, 0.4), n))
     assert math.isnan(check.detectable_gap)
 
 
-def test_weights_of_new_rows_count():
+def test_weights_of_new_rows_are_used():
     rng = np.random.default_rng(5)
     scores, groups = scores_and_groups((3_000, 4_000), seed=100)
     weights = rng.lognormal(size=len(scores))
@@ -694,10 +692,10 @@ def test_weights_of_new_rows_count():
     h = MIDDLE.probabilities(scores, groups)
     expected = [np.average(h[groups == g], weights=weights[groups == g]) for g in (0, 1)]
     assert check.rates == pytest.approx(expected)
-    # Unequal weights are worth fewer rows, hence wider limits.
+    # Unequal weights count as fewer rows, so limits are wider.
     plain = MIDDLE.check(scores, groups)
     assert np.ptp(check.gap_interval) > np.ptp(plain.gap_interval)
-    # Weights of 0 leave rows out.
+    # Rows with zero weight are ignored.
     half = rng.random(len(scores)) < 0.5
     left_out = MIDDLE.check(scores, groups, sample_weight=half.astype(float))
     kept = MIDDLE.check(scores[half], groups[half])
@@ -736,7 +734,7 @@ def test_a_check_of_one_group_finds_no_gap():
     assert check.sentence() == "Only group 0 has rows, so there is no gap."
 
 
-def test_a_group_without_new_rows_is_named_and_nothing_is_decided_about_it():
+def test_a_group_without_new_rows_is_named_and_left_undecided():
     rule = fitted((20_000, 20_000, 20_000), ramp_width=0.01, max_gap=0.1)
     scores, groups = scores_and_groups((20_000, 20_000, 20_000), seed=100)
     assert rule.check(scores, groups).verdict == "within"
@@ -745,7 +743,7 @@ def test_a_group_without_new_rows_is_named_and_nothing_is_decided_about_it():
     assert "Groups without rows were not checked: 2." in " ".join(repr(few).split())
 
 
-def test_a_gap_above_its_limit_that_may_be_chance_is_not_called_no_sign():
+def test_a_gap_above_the_limit_within_noise_is_undecided():
     scores = np.where(np.arange(40) % 20 < np.repeat([8, 11], 20), 0.99, 0.01)  # 40% and 55%
     check = MIDDLE.check(scores, np.repeat([0, 1], 20))
     assert check.gap > check.limit
@@ -754,7 +752,7 @@ def test_a_gap_above_its_limit_that_may_be_chance_is_not_called_no_sign():
     assert "but that may be chance: " in check.sentence()
 
 
-def test_equal_rates_have_no_pair_that_is_furthest_apart():
+def test_equal_rates_have_no_furthest_pair():
     assert MIDDLE.check([0.9, 0.9], [0, 1]).pair is None
 
 
@@ -763,7 +761,7 @@ def test_equal_rates_have_no_pair_that_is_furthest_apart():
 FEW = (40, 3_000, 5_000)
 
 
-def test_without_a_small_group_the_others_are_promised_what_their_own_rows_are_worth():
+def test_leaving_out_a_small_group_gives_the_others_their_own_limit():
     rule = fitted(FEW)
     found = rule.certificate()
     assert found.widest_for == (0, 40)
@@ -778,10 +776,10 @@ def test_without_a_small_group_the_others_are_promised_what_their_own_rows_are_w
     dkw = next(bound for bound in found.rest.bounds if bound.name == "dkw")
     half = np.sqrt(np.log(2 * 2 / 0.05) / (2 * n))
     assert dkw.limit == pytest.approx(half.sum() + np.ptp(record.rates["selection"].after[1:]))
-    assert f"Without that group: proven limit {upwards(found.rest.proven)}." in said(found)
+    assert f"Without that group: proven limit {points(found.rest.proven)}." in said(found)
 
 
-def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
+def test_the_limit_between_the_other_groups_holds_as_often_as_stated():
     groups = np.repeat(np.arange(3), (20, 400, 500))
 
     def fit(seed):
@@ -789,10 +787,10 @@ def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
 
     found = fit(0).certificate()
     assert found.left_out == ((0, 20),)
-    assert fit(1).certificate().rest == found.rest  # it knows ranks alone, which are the same for all
+    assert fit(1).certificate().rest == found.rest  # it depends on ranks only, which are the same for all
     thresholds = np.array([fit(seed).thresholds for seed in range(1_000)])
     gaps = np.abs(thresholds[:, 1] - thresholds[:, 2])  # scores are uniform
-    # Exactly 95%, so of 1,000 between 925 and 975 but for four times in ten thousand.
+    # Exactly 95%; outside 925 to 975 of 1,000 about four times in ten thousand.
     assert 0.925 <= np.mean(gaps <= found.rest.estimated) <= 0.975
 
 
@@ -800,7 +798,7 @@ def test_the_promise_between_the_others_is_kept_as_often_as_it_says():
 @example(sizes=[40, 5_000, 10, 4_000, 40], seed=0)
 @example(sizes=[10, 40, 40, 90_000], seed=0)
 @settings(max_examples=40)
-def test_what_is_left_out_depends_on_rows_alone_is_small_and_halves_the_promise(sizes, seed):
+def test_the_left_out_groups_are_small_depend_on_row_counts_only_and_halve_the_limit(sizes, seed):
     rows = scores_and_groups(sizes, seed=seed)
     found = quiet_fit(*rows, target_rate=0.4, ramp_width=0).certificate()
     if found.rest is None:
@@ -816,7 +814,7 @@ def test_what_is_left_out_depends_on_rows_alone_is_small_and_halves_the_promise(
     assert other.rest is None or other.left_out == found.left_out
 
 
-def test_groups_of_like_size_and_strata_have_no_rest():
+def test_similar_group_sizes_and_strata_have_no_separate_limit():
     assert fitted((300, 400)).certificate().rest is None
     assert fitted((300, 400, 500)).certificate().rest is None
     rng = np.random.default_rng(3)
@@ -827,12 +825,12 @@ def test_groups_of_like_size_and_strata_have_no_rest():
     assert found.widest_for == (min(zip(rule.groups, rule.record.rows, strict=True), key=lambda pair: pair[1]))
 
 
-def test_small_groups_do_not_hide_the_drift_of_the_others():
+def test_small_groups_do_not_hide_drift_in_the_others():
     rule = fitted(FEW)
     scores, groups = scores_and_groups(FEW, seed=100)
     fine = rule.check(scores, groups)
     assert not fine.has_drifted
-    assert fine.false_alarm_rate == pytest.approx(0.15)  # two limits may be wrong, and the new rows'
+    assert fine.false_alarm_rate == pytest.approx(0.15)  # two limits and one interval may be wrong
     scores[groups == 2] = np.minimum(scores[groups == 2] + 0.1, 1)
     found = rule.check(scores, groups)
     assert found.has_drifted
@@ -847,7 +845,7 @@ def test_small_groups_do_not_hide_the_drift_of_the_others():
     assert "Without 0 (40 fit rows): above the proven limit of " in found.sentence()
 
 
-def test_a_check_names_the_groups_furthest_apart_and_what_their_rates_were():
+def test_a_check_names_the_groups_furthest_apart_and_their_rates_at_the_fit():
     scores, groups = scores_and_groups((3_000, 4_000), seed=100)
     found = MIDDLE.check(scores, groups)
     high, low = (int(f(found.rates)) for f in (np.argmax, np.argmin))
@@ -873,7 +871,7 @@ def test_certificates_and_checks_are_public():
 
 
 @pytest.mark.parametrize("sizes", [(300,) * 6, (100, 200, 400)])
-def test_beyond_many_groups_limits_of_each_bound_the_gap_and_are_never_below_the_quantile(sizes, monkeypatch):
+def test_with_very_many_groups_per_group_limits_bound_the_gap_from_above(sizes, monkeypatch):
     rule = fitted(sizes)
     exact = bounds(rule)["beta"].limit
     monkeypatch.setattr("fairramp.core.beta._MAX_EXACT_GROUPS", 2)
@@ -885,7 +883,7 @@ def test_beyond_many_groups_limits_of_each_bound_the_gap_and_are_never_below_the
     assert exact < union
 
 
-def test_limits_of_strata_of_weighted_rows_are_at_most_that_of_all():
+def test_limits_of_weighted_strata_never_exceed_the_overall_limit():
     rng = np.random.default_rng(3)
     scores, groups, strata = rng.random(4_000), rng.integers(0, 2, 4_000), rng.integers(0, 3, 4_000)
     weights = rng.uniform(1, 2, 4_000)
@@ -894,7 +892,7 @@ def test_limits_of_strata_of_weighted_rows_are_at_most_that_of_all():
     assert found.limit <= rule.certificate().estimated
 
 
-def test_the_worst_of_many_strata_is_that_of_each_alone():
+def test_the_worst_stratum_matches_certifying_each_alone():
     rng = np.random.default_rng(4)
     n, n_strata = 3_000, 7
     scores, groups = rng.random(n), rng.integers(0, 2, n)
@@ -918,6 +916,6 @@ def test_the_worst_of_many_strata_is_that_of_each_alone():
         ({"rate": 1.5}, "`rate`"),
     ],
 )
-def test_rows_needed_refuse_what_they_cannot_answer(asked, said):
+def test_rows_needed_rejects_unanswerable_requests(asked, said):
     with pytest.raises(InputError, match=said):
         rows_needed(**{"max_gap": 0.1, "n_groups": 2} | asked)

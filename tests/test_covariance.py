@@ -1,4 +1,4 @@
-"""Covariance within strata: Appendix D.1 against a convex solver, and against parity stratum by stratum."""
+"""Covariance within strata matches a convex solver on Appendix D.1, and parity in each stratum."""
 
 import re
 
@@ -16,7 +16,7 @@ from samples import KEY, gap, quiet_fit
 
 
 def departments(n_rows=600, n_strata=3, seed=0, decimals=None):
-    """Scores whose two groups differ in each stratum by something else."""
+    """Scores of two groups that differ by another amount in each stratum."""
     rng = np.random.default_rng(seed)
     stratum, sex = rng.integers(n_strata, size=n_rows), rng.integers(2, size=n_rows)
     scores = rng.beta(2.0 + sex * (1 + stratum), 2.5, n_rows)
@@ -37,18 +37,18 @@ SETTINGS = [
 
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("decimals", [None, 2])
-def test_covariance_is_parity_with_its_best_target_in_each_stratum(settings, decimals):
+def test_covariance_is_parity_at_the_best_target_of_each_stratum(settings, decimals):
     scores, sex, stratum = departments(decimals=decimals)
     found = fit(scores, sex, stratum, **settings).probabilities(scores, sex, stratum)
     for part in (stratum == k for k in range(3)):
         alone = quiet_fit(scores[part], sex[part], **settings)
-        assert alone.record.gap_before > settings["max_gap"]  # so that there is something to do everywhere
+        assert alone.record.gap_before > settings["max_gap"]  # every stratum needs a correction
         np.testing.assert_allclose(found[part], alone.probabilities(scores[part], sex[part]), atol=1e-9)
 
 
 @pytest.mark.parametrize("settings", [s for s in SETTINGS if s["ramp_width"] > 0])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_covariance_solves_the_problem_of_the_appendix(settings, weighted):
+def test_covariance_matches_the_appendix_problem(settings, weighted):
     scores, sex, stratum = departments(240, 3, seed=1)
     weights = np.random.default_rng(2).uniform(0.5, 2.0, 240) if weighted else np.ones(240)
     rule = fit(scores, sex, stratum, sample_weight=weights, **settings)
@@ -62,12 +62,12 @@ def test_covariance_solves_the_problem_of_the_appendix(settings, weighted):
     cost, best = (oracles.objective(h, scores, weights, **ramp) for h in (found, expected))
     assert cost <= best + 1e-7 * weights.sum()
     assert rule.record.gap_after <= settings["max_gap"] + 1e-9
-    np.testing.assert_allclose(found, expected, atol=2e-4)  # as near as the convex solver's own tolerance brings
+    np.testing.assert_allclose(found, expected, atol=2e-4)  # the convex solver's tolerance
 
 
 @pytest.mark.parametrize("max_gap", [0.0, 0.05])
 def test_the_two_thresholds_of_a_stratum_balance(max_gap):
-    """t (1 − r) and −t r: weighted by r and 1 − r their multipliers add up to 0."""
+    """t (1 − r) and −t r: weighted by r and 1 − r, the multipliers add up to 0."""
     scores, sex, stratum = departments(3000, 3, seed=3)
     rule = fit(scores, sex, stratum, max_gap=max_gap)
     shift = (np.array(rule.thresholds) - 0.5).reshape(3, 2)
@@ -104,15 +104,15 @@ def test_label_aware_rates_are_those_of_each_stratum_alone():
         np.testing.assert_allclose(found[part], alone.probabilities(scores[part], sex[part]), atol=1e-9)
 
 
-def test_own_decisions_stand_if_they_comply_in_every_stratum():
+def test_decisions_within_the_gap_in_every_stratum_are_unchanged():
     scores, sex, stratum = departments()
     own_gap = fit(scores, sex, stratum).record.gap_before
     rule = fit(scores, sex, stratum, max_gap=own_gap)
     np.testing.assert_array_equal(rule.probabilities(scores, sex, stratum), scores >= 0.5)
-    assert "own decisions already comply" in repr(rule)
+    assert "decisions already meet the limit" in repr(rule)
 
 
-def test_a_stratum_with_one_group_keeps_its_cut_off_and_is_warned_of():
+def test_a_stratum_with_one_group_keeps_its_cutoff_and_warns():
     scores, sex, stratum = departments(900)
     sex[stratum == 1] = 0
     with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalized: 1\.$"):
@@ -135,7 +135,7 @@ def test_any_number_of_groups_is_parity_stratum_by_stratum(width, target_rate):
         np.testing.assert_allclose(found[part], alone.probabilities(scores[part], five[part]), atol=1e-9)
 
 
-def test_json_keeps_a_rule_with_strata_bit_for_bit():
+def test_json_round_trips_a_rule_with_strata_exactly():
     scores, sex, stratum = departments()
     rule = fit(scores, sex, stratum, max_gap=0.02)
     again = Rule.from_json(rule.to_json())
@@ -147,7 +147,7 @@ def test_json_keeps_a_rule_with_strata_bit_for_bit():
     )
 
 
-def test_json_with_strata_is_read_strictly():
+def test_invalid_json_with_strata_raises():
     text = fit(*departments()).to_json()
     broken = {
         text.replace('"stratified": true', '"stratified": false'): "target_rate",
@@ -161,7 +161,7 @@ def test_json_with_strata_is_read_strictly():
             Rule.from_json(changed)
 
 
-def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
+def test_strata_are_required_exactly_when_the_rule_has_them():
     scores, sex, stratum = departments()
     rule = quiet_fit(scores, sex, strata=pd.Series(stratum, name="department"))
     with pytest.raises(InputError, match=r"equalizes within strata: pass `strata` \(department\)"):
@@ -189,7 +189,7 @@ def test_an_unseen_stratum_may_keep_the_original_decision():
         ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` is for parity over all rows"),
     ],
 )
-def test_settings_without_meaning_within_strata_are_refused(settings, message):
+def test_settings_that_conflict_with_strata_raise(settings, message):
     with pytest.raises(InputError, match=message):
         fit(*departments(), **settings)
 
@@ -204,13 +204,13 @@ def test_settings_without_meaning_within_strata_are_refused(settings, message):
         ({"strata": [["a"] * 600, ["b"] * 599]}, "The columns of `strata` differ in length"),
     ],
 )
-def test_bad_criteria_and_strata_are_refused(settings, message):
+def test_bad_criteria_and_strata_raise(settings, message):
     scores, sex, _ = departments()
     with pytest.raises(InputError, match=re.escape(message)):
         fairramp.fit_rule(scores, sex, **settings)
 
 
-def test_strata_of_several_columns_and_any_library():
+def test_strata_accept_several_columns_from_any_library():
     scores, sex, stratum = departments()
     region = np.array(["n", "s"])[np.arange(600) % 2]
     arrays = fit(scores, sex, [stratum, region]).probabilities(scores, sex, [stratum, region])
@@ -231,12 +231,12 @@ def test_an_audit_within_strata_measures_what_the_rule_equalizes():
     alone = [fairramp.audit(scores[stratum == k], sex[stratum == k]) for k in range(3)]
     assert found.before.gap == max(a.gap for a in alone)
     assert found.before.ratio == min(a.ratio for a in alone)
-    # Any of three strata can have the largest gap: the upper limit needs no more for that, the lower limit does.
+    # Any of three strata can have the largest gap; this widens the lower limit but not the upper.
     assert high == max(a.before.gap_interval[1] for a in alone)
     assert low < max(a.before.gap_interval[0] for a in alone)
 
 
-def test_certificates_within_strata_are_the_worst_stratum_at_its_share_of_the_error():
+def test_certificates_within_strata_are_those_of_the_worst_stratum():
     scores, sex, stratum = departments(30_000)
     rule = fit(scores, sex, stratum)
     kinds = {bound.name: bound for bound in rule.certificate(0.95).bounds}
@@ -250,7 +250,7 @@ def test_certificates_within_strata_are_the_worst_stratum_at_its_share_of_the_er
 
 @pytest.mark.parametrize("seed", range(3))
 def test_certificates_within_strata_hold(seed):
-    """95% of 60 certificates cover the population's worst stratum, of which the true rates are known."""
+    """95% of 60 certificates cover the worst stratum of a population with known rates."""
     from scipy.stats import beta
 
     rng = np.random.default_rng(seed)
@@ -268,7 +268,7 @@ def test_certificates_within_strata_hold(seed):
     assert covered >= 52
 
 
-def test_a_check_within_strata_looks_at_each_stratum():
+def test_a_check_within_strata_checks_each_stratum():
     scores, sex, stratum = departments(30_000)
     rule = fit(scores, sex, stratum)
     assert not rule.check(scores, sex, strata=stratum).has_drifted
@@ -277,7 +277,7 @@ def test_a_check_within_strata_looks_at_each_stratum():
 
 
 def test_each_stratum_is_checked_against_its_own_limit():
-    """A small stratum, whose limit is wide, does not hide drift in a large one."""
+    """A small stratum with a wide limit does not hide drift in a large one."""
     scores, sex, stratum = departments(60_000, 2, seed=8)
     stratum[:] = 0
     stratum[:60] = 1
@@ -289,7 +289,7 @@ def test_each_stratum_is_checked_against_its_own_limit():
     assert "Stratum: 0." in repr(found).replace("\n", " ")
 
 
-def test_rows_of_unknown_strata_are_left_out_of_a_check():
+def test_a_check_ignores_rows_of_unseen_strata():
     scores, sex, stratum = departments(6000)
     rule = fit(scores, sex, stratum, unseen_group="original")
     found = rule.check(scores, sex, strata=np.where(np.arange(6000) < 3000, stratum, 9))
@@ -305,7 +305,7 @@ def test_a_rule_for_all_rows_can_be_measured_within_strata():
     assert within.after.gap > 0.05 > 1e-9 > fairramp.audit(scores, sex, rule=rule).after.gap
 
 
-def test_one_group_in_every_stratum_is_warned_of():
+def test_one_group_in_every_stratum_warns():
     scores, _, stratum = departments()
     with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalize\.$"):
         fairramp.fit_rule(scores, np.zeros(600, int), strata=stratum)
@@ -319,8 +319,8 @@ def test_labels_do_not_move_a_stratum_with_one_group():
     assert dict(zip(rule.groups, rule.thresholds, strict=True))[1, 0] == 0.5
 
 
-def test_thousands_of_strata_are_certified_like_few():
-    """The shortcut that leaves most strata out of the exact quantile finds the same worst one."""
+def test_the_shortcut_for_many_strata_finds_the_worst_one():
+    """Leaving most strata out of the exact quantile does not change the worst one."""
     scores, sex, stratum = departments(6000, 12, seed=10)
     rule = fit(scores, sex, stratum)
     alone = [
@@ -330,7 +330,7 @@ def test_thousands_of_strata_are_certified_like_few():
     assert rule.certificate(0.95).estimated == pytest.approx(max(alone), rel=1e-3)
 
 
-def test_decisions_and_table_know_strata():
+def test_decisions_and_table_use_strata():
     scores, sex, stratum = departments()
     rule = quiet_fit(scores, sex, strata=pd.Series(stratum, name="department"))
     ids = np.arange(600)

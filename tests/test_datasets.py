@@ -1,4 +1,4 @@
-"""The demo's scores are the ones `scripts/make_adult_scores.py` computed, and light to load."""
+"""The demo's scores are those of `scripts/make_adult_scores.py` and load without heavy imports."""
 
 import dataclasses
 import subprocess
@@ -12,7 +12,7 @@ from fairramp.datasets import AdultScores, load_adult_scores
 
 FIELDS = ["id", "score", "sex", "race", "label"]
 
-# The numbers of people and of those selected at cutoff 0.5, as recorded from the script.
+# People, and people selected at cutoff 0.5, as the script reported them.
 SEX = {"Female": (8_094, 625), "Male": (16_327, 4_008)}
 RACE = {
     "Amer-Indian-Eskimo": (239, 28),
@@ -36,7 +36,7 @@ def test_fields_are_one_dimensional_arrays_of_equal_length(adult: AdultScores) -
     assert adult.label.dtype == np.int64
 
 
-def test_ids_name_distinct_rows_of_adult_in_its_order(adult: AdultScores) -> None:
+def test_ids_are_distinct_and_in_the_order_of_adult(adult: AdultScores) -> None:
     place = np.array([int(name.removeprefix("A")) for name in adult.id])
     assert all(name == f"A{number:05d}" for name, number in zip(adult.id, place, strict=True))
     assert np.all(np.diff(place) > 0)
@@ -44,15 +44,15 @@ def test_ids_name_distinct_rows_of_adult_in_its_order(adult: AdultScores) -> Non
     assert place[-1] <= 48_842
 
 
-def test_scores_are_probabilities_of_six_decimals(adult: AdultScores) -> None:
+def test_scores_are_probabilities_with_six_decimals(adult: AdultScores) -> None:
     assert adult.score.min() >= 0
     assert adult.score.max() <= 1
     np.testing.assert_array_equal(adult.score, np.round(adult.score, 6))
     assert len(np.unique(adult.score)) == 19_825
 
 
-def test_rows_of_adult_keep_their_person(adult: AdultScores) -> None:
-    # Copied by hand from lines of adult.data (the first two) and of adult.test.
+def test_ids_match_the_original_rows(adult: AdultScores) -> None:
+    # Copied by hand from adult.data (the first two) and adult.test.
     known = [
         ("A00005", "Female", "Black", 0),
         ("A00008", "Male", "White", 1),
@@ -64,19 +64,19 @@ def test_rows_of_adult_keep_their_person(adult: AdultScores) -> None:
         assert (adult.sex[row], adult.race[row], adult.label[row]) == (sex, race, label)
 
 
-def test_labels_are_zero_or_one_and_as_frequent_as_recorded(adult: AdultScores) -> None:
+def test_labels_are_zero_or_one_with_the_recorded_counts(adult: AdultScores) -> None:
     assert np.unique(adult.label).tolist() == [0, 1]
     assert adult.label.sum() == 5_781
 
 
-def test_accuracy_at_one_half_is_as_recorded(adult: AdultScores) -> None:
+def test_accuracy_at_one_half_matches_the_record(adult: AdultScores) -> None:
     correct = (adult.score >= 0.5) == adult.label
     assert correct.sum() == 20_843
     assert correct.mean() == pytest.approx(0.853487, abs=5e-7)
 
 
 @pytest.mark.parametrize(("name", "recorded"), [("sex", SEX), ("race", RACE)])
-def test_selection_by_group_at_one_half_is_as_recorded(
+def test_selection_by_group_at_one_half_matches_the_record(
     adult: AdultScores, name: str, recorded: dict[str, tuple[int, int]]
 ) -> None:
     group = getattr(adult, name)
@@ -100,7 +100,7 @@ def test_fields_cannot_be_replaced(adult: AdultScores) -> None:
         adult.score = adult.score  # type: ignore[misc]
 
 
-def test_the_packaged_file_is_small_and_has_no_time_and_no_name() -> None:
+def test_the_packaged_file_is_small_and_has_no_timestamp_or_file_name() -> None:
     content = files("fairramp.datasets").joinpath("adult_scores.csv.gz").read_bytes()
     assert len(content) < 400_000
     flags, time = content[3], content[4:8]
@@ -108,7 +108,7 @@ def test_the_packaged_file_is_small_and_has_no_time_and_no_name() -> None:
     assert time == bytes(4)
 
 
-def test_the_license_lies_beside_the_file_and_names_its_source() -> None:
+def test_the_license_file_names_the_source() -> None:
     license = files("fairramp.datasets").joinpath("LICENSE-adult.md").read_text(encoding="utf-8")
     assert "CC BY 4.0" in license
     assert "10.24432/C5XW20" in license

@@ -24,7 +24,7 @@ N = 500
 SCORES = np.random.default_rng(0).random(N)
 GROUPS = np.where(np.arange(N) % 3 == 0, "A", "B")
 IDS = [f"applicant-{i}" for i in range(N)]
-# Ramps so wide that about half of the rows are drawn.
+# Ramps wide enough that about half of the rows are decided at random.
 RULE = Rule(("A", "B"), (Ramp.centered(0.5, 0.5), Ramp.centered(0.4, 0.5)))
 CHANCES = RULE.probabilities(SCORES, GROUPS)
 INSIDE = (CHANCES > 0) & (CHANCES < 1)
@@ -67,7 +67,7 @@ def test_draws_of_many_ids_are_the_published_hashes_in_their_order():
     assert found.tolist() == [expected_draw(identifier) for identifier in [*TEXT_IDS, *INTEGER_IDS]]
 
 
-def test_a_known_draw_stays_what_it_was():
+def test_known_draws_never_change():
     # Anyone can check these with sha256sum; they hold for every version and engine.
     assert draws(["anna", "ben"], "0" * 64).tolist() == [
         int("f0db13b1f7aff", 16) / 2**52,
@@ -76,13 +76,13 @@ def test_a_known_draw_stays_what_it_was():
 
 
 @pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint64", ">i4"])
-def test_numpy_integers_are_their_decimals(kind):
+def test_numpy_integers_hash_as_decimal_text(kind):
     values = np.array([0, 1, 12, 127], dtype=kind)
     assert draws(values, KEY).tolist() == [expected_draw(i) for i in (0, 1, 12, 127)]
     assert draws(list(values), KEY).tolist() == draws(values, KEY).tolist()
 
 
-def test_extreme_numpy_integers_are_their_decimals():
+def test_extreme_numpy_integers_hash_as_decimal_text():
     assert draws(np.array([-(2**63), -1], dtype=np.int64), KEY).tolist() == [
         expected_draw(-(2**63)),
         expected_draw(-1),
@@ -141,41 +141,41 @@ class Name(str, enum.Enum):  # noqa: UP042 - the older idiom, whose str() is 'Na
     ANNA = "anna"
 
 
-def test_an_enum_is_its_value():
+def test_an_enum_id_equals_its_value():
     number = enum.IntEnum("number", {"TWELVE": 12})
     assert draws([Name.ANNA, number.TWELVE], KEY).tolist() == [expected_draw("anna"), expected_draw(12)]
 
 
-def test_no_ids_have_no_draws():
+def test_empty_ids_give_no_draws():
     assert draws([], KEY).shape == (0,)
     assert draws(np.array([], dtype=np.int64), KEY).dtype == np.float64
 
 
-def test_draws_are_spread_over_0_to_1():
+def test_draws_are_uniform():
     u = draws(range(20_000), KEY)
     assert u.min() >= 0
     assert u.max() < 1
-    # The largest distance from the uniform distribution; beyond 0.0163 once in 20,000 keys.
+    # Kolmogorov distance to the uniform distribution; above 0.0163 for one key in 20,000.
     distance = np.abs(np.sort(u) - np.arange(20_000) / 20_000).max()
     assert distance < 0.0163
     assert len(np.unique(u)) == 20_000
 
 
-def test_another_key_gives_other_draws():
+def test_different_keys_give_different_draws():
     assert not np.isclose(draws(IDS, KEY), draws(IDS, OTHER_KEY)).any()
 
 
 # Decisions by id and key --------------------------------------------------------------------------
 
 
-def test_a_decision_is_yes_if_the_draw_is_below_the_chance():
+def test_a_draw_below_the_probability_selects():
     found = RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY)
     assert found.dtype == np.int8
     assert 100 < INSIDE.sum() < N
     assert found.tolist() == [int(expected_draw(i) < chance) for i, chance in zip(IDS, CHANCES, strict=True)]
 
 
-def test_a_draw_equal_to_the_chance_is_a_no():
+def test_a_draw_equal_to_the_probability_does_not_select():
     draw = expected_draw("anna")
     for chance, answer in [(draw, 0), (np.nextafter(draw, 1), 1)]:
         rule = Rule(("A",), (Ramp.centered(0.5, 0, chance),))
@@ -183,7 +183,7 @@ def test_a_draw_equal_to_the_chance_is_a_no():
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_same_id_and_key_get_the_same_answer_in_any_order_batch_and_subset(seed):
+def test_the_same_id_and_key_get_the_same_decision_in_any_order_batch_or_subset(seed):
     expected = RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY)
     rng = np.random.default_rng(seed)
     ids = np.array(IDS)
@@ -199,15 +199,15 @@ def test_the_same_id_and_key_get_the_same_answer_in_any_order_batch_and_subset(s
         assert RULE.decide(SCORES[[row]], GROUPS[[row]], ids=[IDS[row]], key=KEY) == expected[row]
 
 
-def test_another_key_gives_other_decisions():
+def test_different_keys_give_different_decisions():
     first = RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY)
     second = RULE.decide(SCORES, GROUPS, ids=IDS, key=OTHER_KEY)
     assert (first[INSIDE] != second[INSIDE]).sum() > 20
     assert np.array_equal(first[~INSIDE], second[~INSIDE])
 
 
-def test_the_share_of_yes_is_the_chance():
-    # 40,000 draws at 0.3: a share 0.01 away is four standard deviations out.
+def test_the_selected_share_matches_the_probability():
+    # With 40,000 draws at 0.3, a deviation of 0.01 is four standard deviations.
     rule = Rule(("A",), (Ramp.centered(0.5, 0, 0.3),))
     n = 40_000
     found = rule.decide(np.full(n, 0.5), ["A"] * n, ids=range(n), key=KEY)
@@ -216,14 +216,14 @@ def test_the_share_of_yes_is_the_chance():
     assert found.mean() == pytest.approx(0.3, abs=0.01)
 
 
-def test_a_higher_chance_never_turns_a_yes_into_a_no():
+def test_a_higher_probability_never_deselects_anyone():
     answers = [RULE.decide(np.full(N, s), GROUPS, ids=IDS, key=KEY) for s in np.linspace(0, 1, 21)]
     for lower, higher in pairwise(answers):
         assert (lower <= higher).all()
 
 
 class Recorder:
-    """SHA-256 that writes down what it is asked to hash."""
+    """SHA-256 that records its inputs."""
 
     texts: list[bytes]
     original = staticmethod(hashlib.sha256)
@@ -254,7 +254,7 @@ def test_only_rows_inside_the_ramp_are_hashed(monkeypatch):
     assert Recorder.texts == [f"{KEY}:{IDS[i]}".encode() for i in np.flatnonzero(INSIDE)]
 
 
-def test_no_row_inside_the_ramp_means_no_hash(monkeypatch):
+def test_nothing_is_hashed_without_rows_inside_the_ramp(monkeypatch):
     monkeypatch.setattr(Recorder, "texts", [], raising=False)
     monkeypatch.setattr(hashlib, "sha256", Recorder)
     rule = Rule(("A", "B"), (Ramp.centered(0.5, 0, 1), Ramp.centered(0.4, 0, 1)))
@@ -267,7 +267,7 @@ def test_no_row_inside_the_ramp_means_no_hash(monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
-def test_a_trailing_newline_of_the_key_is_ignored(ending):
+def test_a_trailing_newline_in_the_key_is_ignored(ending):
     assert np.array_equal(draws(IDS, KEY + ending), draws(IDS, KEY))
     expected = RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY)
     assert np.array_equal(RULE.decide(SCORES, GROUPS, ids=IDS, key=KEY + ending), expected)
@@ -298,7 +298,7 @@ BAD_KEYS = {
 
 @pytest.mark.parametrize("key", BAD_KEYS.values(), ids=BAD_KEYS.keys())
 @pytest.mark.parametrize("door", ["draws", "decide", "decide without draws"])
-def test_any_other_key_is_refused_and_never_shown(key, door):
+def test_an_invalid_key_raises_and_is_never_shown(key, door):
     ask = {
         "draws": lambda: draws(["anna"], key),
         "decide": lambda: RULE.decide(SCORES, GROUPS, ids=IDS, key=key),
@@ -311,15 +311,15 @@ def test_any_other_key_is_refused_and_never_shown(key, door):
     assert str(int(SECRET, 16)) not in shown
 
 
-def test_a_key_of_no_kind_is_refused():
+def test_a_key_of_the_wrong_type_raises():
     with pytest.raises(InputError, match="`key` must be 64 lowercase hexadecimal characters"):
         draws(["anna"], None)
 
 
-def test_a_key_of_the_right_length_is_told_what_else_is_wrong():
+def test_a_key_of_the_right_length_gets_a_specific_error():
     with pytest.raises(InputError) as caught:
         draws(["anna"], SECRET.upper())
-    # "must be 64 characters, got 64 characters" helps nobody.
+    # "must be 64 characters, got 64 characters" would not help.
     assert "got text of 64 characters." not in str(caught.value)
 
 
@@ -348,7 +348,7 @@ BAD_IDS = {
 
 @pytest.mark.parametrize("value", BAD_IDS.values(), ids=BAD_IDS.keys())
 @pytest.mark.parametrize("inside", [True, False], ids=["drawn", "certain"])
-def test_an_id_that_is_no_text_and_no_integer_is_refused_whether_drawn_or_not(value, inside):
+def test_ids_must_be_text_or_integers_even_outside_the_ramp(value, inside):
     row = int(np.flatnonzero(inside == INSIDE)[0])
     ids = list(IDS)
     ids[row] = value
@@ -378,13 +378,13 @@ def test_an_id_that_is_no_text_and_no_integer_is_refused_whether_drawn_or_not(va
         pytest.param(pa.array([None, *range(1, N)]), id="arrow missing integer"),
     ],
 )
-def test_columns_of_other_kinds_or_with_missing_values_are_refused_as_ids(column):
+def test_id_columns_of_other_types_or_with_missing_values_raise(column):
     for ask in (lambda: RULE.decide(SCORES, GROUPS, ids=column, key=KEY), lambda: draws(column, KEY)):
         with pytest.raises(InputError, match="`ids` must be strings or integers"):
             ask()
 
 
-def test_masked_ids_are_refused():
+def test_masked_ids_raise():
     with pytest.raises(InputError, match="`ids`"):
         draws(np.ma.array(np.arange(N), mask=np.arange(N) == 3), KEY)
 
@@ -393,12 +393,12 @@ def test_masked_ids_are_refused():
 def test_a_missing_id_is_called_missing(value):
     with pytest.raises(InputError) as caught:
         draws([value], KEY)
-    # 12 and 12.0 are not what is wrong with it.
+    # The error is about the missing value, not about 12 and 12.0.
     assert "12.0" not in str(caught.value)
 
 
-def test_a_missing_id_is_called_missing_also_where_the_library_made_a_float_column_of_it():
-    # Integers with one null arrive as floats; the null is the mistake to name.
+def test_a_missing_id_is_called_missing_even_in_a_float_column():
+    # Integers with one null arrive as floats; the error must be about the null.
     for column in (pd.Series([1, None, 3]), pd.Series([1, None, 3], dtype="Int64"), pl.Series([1, None, 3])):
         with pytest.raises(InputError) as caught:
             draws(column, KEY)
@@ -406,7 +406,7 @@ def test_a_missing_id_is_called_missing_also_where_the_library_made_a_float_colu
 
 
 @pytest.mark.parametrize("value", [b"anna", uuid.UUID(int=12), decimal.Decimal(12)])
-def test_an_id_that_only_needs_to_be_written_as_text_is_refused_with_that_remedy(value):
+def test_the_error_suggests_converting_ids_to_text(value):
     with pytest.raises(InputError, match="string"):
         draws([value], KEY)
     with pytest.raises(InputError, match="convert"):
@@ -414,28 +414,28 @@ def test_an_id_that_only_needs_to_be_written_as_text_is_refused_with_that_remedy
 
 
 @pytest.mark.parametrize("value", ["anna", b"anna", "x" * N])
-def test_a_single_text_is_refused_as_ids(value):
+def test_a_single_string_as_ids_raises(value):
     for ask in (lambda: RULE.decide(SCORES, GROUPS, ids=value, key=KEY), lambda: draws(value, KEY)):
         with pytest.raises(InputError, match="`ids` must be a column with one id per row"):
             ask()
 
 
 @pytest.mark.parametrize("value", [12, np.array(IDS)[:, None], np.array(IDS).reshape(20, 25), iter(IDS)])
-def test_ids_that_are_no_column_are_refused(value):
+def test_ids_that_are_not_a_column_raise(value):
     for ask in (lambda: RULE.decide(SCORES, GROUPS, ids=value, key=KEY), lambda: draws(value, KEY)):
         with pytest.raises(InputError, match="`ids` must be one id per row"):
             ask()
 
 
 @pytest.mark.parametrize("column", [IDS[1:], [*IDS, "one more"], [], np.arange(N - 1)], ids=len)
-def test_ids_of_another_length_are_refused(column):
+def test_ids_of_the_wrong_length_raise(column):
     with pytest.raises(InputError, match=f"`ids` has {len(column)} rows and `scores` {N}"):
         RULE.decide(SCORES, GROUPS, ids=column, key=KEY)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "anna\udfff"])
 @pytest.mark.parametrize("kind", [None, "U", object])
-def test_half_a_character_is_refused_as_an_id(text, kind):
+def test_a_lone_surrogate_in_an_id_raises(text, kind):
     ids = ["anna", text]
     with pytest.raises(InputError, match="valid Unicode"):
         draws(np.array(ids, dtype=kind) if kind else ids, KEY)
@@ -454,13 +454,13 @@ def test_half_a_character_is_refused_as_an_id(text, kind):
         ({"key": KEY, "random_state": 0}, "both"),
     ],
 )
-def test_ids_and_key_or_a_random_state_but_neither_both_nor_none(options, what):
+def test_exactly_one_of_ids_with_key_and_random_state_is_required(options, what):
     with pytest.raises(InputError, match=f"either `ids` and `key`.* or `random_state`.*got {what}"):
         RULE.decide(SCORES, GROUPS, **options)
 
 
 @pytest.mark.parametrize(("options", "absent"), [({"ids": IDS}, "key"), ({"key": KEY}, "ids")])
-def test_ids_without_a_key_or_a_key_without_ids_is_refused_and_the_absent_one_named(options, absent):
+def test_ids_and_key_require_each_other_and_the_error_names_the_missing_one(options, absent):
     with pytest.raises(InputError, match=f"`{absent}` is missing") as caught:
         RULE.decide(SCORES, GROUPS, **options)
     assert KEY not in str(caught.value)
@@ -475,12 +475,12 @@ def test_the_same_random_state_gives_the_same_decisions(seed):
     assert set(first[INSIDE].tolist()) == {0, 1}
 
 
-def test_another_random_state_gives_other_decisions():
+def test_different_random_states_give_different_decisions():
     first, second = (RULE.decide(SCORES, GROUPS, random_state=seed) for seed in (0, 1))
     assert (first[INSIDE] != second[INSIDE]).sum() > 20
 
 
-def test_a_generator_advances_and_repeats_from_the_same_seed():
+def test_a_generator_advances_and_is_reproducible():
     generator = np.random.default_rng(7)
     first, second = (RULE.decide(SCORES, GROUPS, random_state=generator) for _ in range(2))
     assert (first != second).any()
@@ -489,7 +489,7 @@ def test_a_generator_advances_and_repeats_from_the_same_seed():
     assert np.array_equal(RULE.decide(SCORES, GROUPS, random_state=again), second)
 
 
-def test_a_seed_is_the_generator_made_from_it():
+def test_a_seed_equals_a_generator_with_that_seed():
     generator = np.random.default_rng(7)
     expected = RULE.decide(SCORES, GROUPS, random_state=generator)
     assert np.array_equal(RULE.decide(SCORES, GROUPS, random_state=7), expected)
@@ -500,12 +500,12 @@ def test_a_seed_is_the_generator_made_from_it():
     [True, -1, 1.0, "0", [0], np.random.RandomState(0), random.Random(0), random],
     ids=["true", "negative", "float", "text", "list", "RandomState", "Random", "module"],
 )
-def test_any_other_random_state_is_refused(state):
+def test_an_invalid_random_state_raises(state):
     with pytest.raises(InputError, match="`random_state` must be a whole number from 0 on or a numpy"):
         RULE.decide(SCORES, GROUPS, random_state=state)
 
 
-def test_global_random_states_are_left_alone():
+def test_global_random_states_are_not_changed():
     numpy_before, python_before = np.random.get_state(), random.getstate()  # noqa: NPY002
     RULE.decide(SCORES, GROUPS, random_state=0)
     RULE.decide(SCORES, GROUPS, random_state=np.random.default_rng(0))
@@ -515,7 +515,7 @@ def test_global_random_states_are_left_alone():
     assert random.getstate() == python_before
 
 
-def test_global_random_states_have_no_say():
+def test_global_random_states_have_no_effect():
     answers = []
     for seed in (0, 1):
         np.random.seed(seed)  # noqa: NPY002
@@ -524,7 +524,7 @@ def test_global_random_states_have_no_say():
     assert np.array_equal(*answers)
 
 
-def test_bad_scores_and_unseen_groups_are_refused_before_any_draw():
+def test_bad_scores_and_unseen_groups_raise_before_any_draw():
     generator = np.random.default_rng(0)
     before = generator.bit_generator.state
     for scores, groups in [([0.4, 2.0], ["A", "B"]), ([0.4, 0.4], ["A", "C"])]:
@@ -534,5 +534,5 @@ def test_bad_scores_and_unseen_groups_are_refused_before_any_draw():
 
 
 @pytest.mark.parametrize("ids", [[], np.array([]), np.array([], dtype=object)], ids=["list", "floats", "objects"])
-def test_nobody_gets_no_draw(ids):
+def test_empty_id_containers_give_no_draws(ids):
     assert draws(ids, KEY).shape == (0,)

@@ -1,4 +1,4 @@
-"""Documents grow: a field that joins later has a default, and files from before stay good."""
+"""Documents can gain fields: a new field has a default, and older files stay valid."""
 
 import hashlib
 import json
@@ -44,13 +44,13 @@ def text(**changes):
     return json.dumps(content | {"sha256": total}, separators=(",", ":")) + "\n"
 
 
-def test_a_file_from_before_a_field_joined_is_read_with_its_default_and_written_as_it_was():
+def test_an_older_file_gets_the_default_of_a_new_field_and_is_written_unchanged():
     document = read(text(), Later, lambda found: found)
     assert (document.higher, document.width, document.parts[0].above) == (True, 0.0, True)
     assert written(document, indent=-1) == text() == written(read(text(), Before, lambda found: found), indent=-1)
 
 
-def test_what_differs_from_the_default_is_written_and_refused_by_readers_from_before():
+def test_non_default_fields_are_written_and_older_readers_reject_them():
     later = text(higher=False)
     assert written(read(later, Later, lambda found: found), indent=-1) == later
     with pytest.raises(fairramp.RuleFormatError, match=r"^The field 'higher' of the test is not understood\.$"):
@@ -75,13 +75,13 @@ def test_what_differs_from_the_default_is_written_and_refused_by_readers_from_be
         ),
     ],
 )
-def test_a_refusal_names_the_field_the_rule_and_what_came(changes, sentence):
+def test_the_error_names_the_field_the_constraint_and_the_value(changes, sentence):
     with pytest.raises(fairramp.RuleFormatError) as caught:
         read(text(**changes), Before, lambda found: found)
     assert sentence in str(caught.value)
     assert len(str(caught.value)) < 300
 
 
-def test_a_number_is_a_float_however_it_is_written():
+def test_integers_in_float_fields_are_read_as_floats():
     whole = text().replace("1.0", "1")
     assert written(read(whole, Before, lambda found: found), indent=-1) == text()

@@ -1,4 +1,4 @@
-"""Odd but lawful data: tiny groups, ties, narrow floats, far weights, strange memory.
+"""Unusual but valid data: tiny groups, ties, narrow floats, extreme weights, odd memory layouts.
 
 Whatever comes, the gap on the fit sample is at most max_gap + 1e-9 and the input is left as it was. Each
 law is checked on both ways through the fit: rows sorted at once, and rows binned and refined.
@@ -18,14 +18,14 @@ SLACK = 1e-9
 
 @pytest.fixture(params=["sorted", "binned"], autouse=True)
 def way(request):
-    """Each way through the fit."""
+    """Each code path of the fit."""
     if request.param == "binned":
         request.getfixturevalue("binned")
     return request.param
 
 
 def fit(scores, groups, **options):
-    """Fit, and check what holds for every rule."""
+    """Fit, and check the invariants of every rule."""
     rule = quiet_fit(scores, groups, **options)
     chances = rule.probabilities(scores, groups)
     weights = options.get("sample_weight")
@@ -33,7 +33,7 @@ def fit(scores, groups, **options):
     assert chances.dtype == np.float64
     assert ((chances >= 0) & (chances <= 1)).all()
     assert gap(chances, groups, weights) <= options.get("max_gap", 0) + SLACK
-    # The record says what the rule does.
+    # The record matches what the rule does.
     np.testing.assert_allclose(
         rule.record.rates["selection"].after, rates(chances, groups, weights), rtol=0, atol=SLACK
     )
@@ -62,14 +62,14 @@ def test_groups_of_one_and_two_rows_keep_the_gap(ramp_width, ramp, max_gap):
 
 
 @WIDTHS
-def test_two_rows_of_two_groups_get_the_same_chance_when_no_gap_is_allowed(ramp_width):
+def test_two_rows_of_two_groups_get_equal_probabilities_without_a_gap(ramp_width):
     rule = fit([0.9, 0.2], ["A", "B"], ramp_width=ramp_width)
     first, second = rule.probabilities([0.9, 0.2], ["A", "B"])
     assert first == pytest.approx(second, abs=SLACK)
 
 
 @WIDTHS
-def test_one_row_alone_keeps_its_decision(ramp_width):
+def test_a_single_row_keeps_its_decision(ramp_width):
     for score in (0.0, 0.2, 0.5, 0.7, 1.0):
         rule = fit([score], ["A"], ramp_width=ramp_width)
         assert rule.probabilities([score], ["A"]) == [score >= 0.5]
@@ -102,7 +102,7 @@ def test_scores_that_are_all_equal_reach_any_rate(ramp_width, target_rate):
 
 @WIDTHS
 @pytest.mark.parametrize("target_rate", [0.1, 0.25, 1 / 3, 0.7])
-def test_effective_rows_of_equal_scores_do_not_hang_on_rounding(ramp_width, target_rate):
+def test_effective_rows_of_equal_scores_do_not_depend_on_rounding(ramp_width, target_rate):
     rule = fit(np.full(90, 0.5), np.arange(90) % 3, ramp_width=ramp_width, target_rate=target_rate)
     assert rule.record.rates["selection"].effective_rows == pytest.approx((30, 30, 30))
 
@@ -118,7 +118,7 @@ def test_scores_of_only_0_and_1_keep_the_gap(ramp_width, ramp, max_gap):
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.int64, np.uint8])
-def test_decisions_as_scores_equal_their_floats(kind):
+def test_boolean_and_integer_scores_equal_float_scores(kind):
     rng = np.random.default_rng(1)
     groups = np.arange(300) % 2
     scores = rng.random(300) < np.where(groups == 0, 0.3, 0.6)
@@ -129,7 +129,7 @@ def test_decisions_as_scores_equal_their_floats(kind):
 
 @WIDTHS
 @GAPS
-def test_a_score_each_group_has_many_times_keeps_the_gap(ramp_width, max_gap):
+def test_a_score_shared_by_many_rows_keeps_the_gap(ramp_width, max_gap):
     scores, groups = sample(600, n_groups=3, seed=4)
     fit(np.round(scores, 1), groups, ramp_width=ramp_width, max_gap=max_gap)
 
@@ -155,7 +155,7 @@ def test_ten_thousand_groups_keep_the_gap(ramp_width, max_gap):
 
 
 @AS_SHIPPED
-def test_ten_thousand_groups_of_texts_keep_the_gap():
+def test_ten_thousand_text_groups_keep_the_gap():
     rng = np.random.default_rng(3)
     names = np.array([f"g{i:05}" for i in range(10_000)])
     rule = fit(rng.random(30_000), names[rng.permutation(np.arange(30_000) % 10_000)])
@@ -168,7 +168,7 @@ def test_ten_thousand_groups_of_texts_keep_the_gap():
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, ">f4", ">f8", np.longdouble])
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
-def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, ramp_width):
+def test_narrow_float_scores_match_their_float64_copy(kind, scale, ramp_width):
     scores, groups = sample(500)
     column = {"probability": scores, "percent": 100 * scores}.get(scale, 2 * scores - 1).astype(kind)
     exact = column.astype(np.float64)
@@ -185,7 +185,7 @@ def test_scores_in_other_floats_give_what_their_float64_copy_gives(kind, scale, 
 @RAMPS
 @GAPS
 @pytest.mark.parametrize("cutoff", [None, 40])
-def test_percentages_are_hundred_times_the_probabilities(cutoff, ramp_width, ramp, max_gap):
+def test_percent_scores_match_probabilities(cutoff, ramp_width, ramp, max_gap):
     scores, groups = sample(500)
     percent = 100 * scores
     options = {"ramp_width": ramp_width, "ramp": ramp, "max_gap": max_gap}
@@ -223,20 +223,20 @@ def expit(logits):
 @RAMPS
 @GAPS
 @pytest.mark.parametrize("cutoff", [None, 1.5])
-def test_logits_equal_the_probabilities_that_they_are_of(cutoff, ramp_width, ramp, max_gap):
+def test_logits_match_their_probabilities(cutoff, ramp_width, ramp, max_gap):
     scores, groups = sample(500)
     logits = np.log(scores / (1 - scores))
     options = {"ramp_width": ramp_width, "ramp": ramp, "max_gap": max_gap}
     expected = fit(expit(logits), groups, cutoff=None if cutoff is None else expit(cutoff), **options)
     rule = fit(logits, groups, cutoff=cutoff, scale="logit", **options)
-    # A ramp makes 1/width of a difference of 1e-16 in the scores.
+    # A ramp multiplies a difference of 1e-16 in the scores by 1/width.
     slack = max(1e-12, 1e-15 / ramp_width) if ramp_width else 1e-12
     found = rule.probabilities(logits, groups)
     np.testing.assert_allclose(found, expected.probabilities(expit(logits), groups), rtol=0, atol=slack)
     assert rule.thresholds == pytest.approx(expected.thresholds, abs=1e-12)
 
 
-def test_logits_far_out_do_not_warn_of_overflow():
+def test_extreme_logits_do_not_overflow():
     logits = np.concatenate([np.linspace(-1e4, 30, 100), np.linspace(-30, 30, 100)])
     fit(logits, np.arange(200) // 100, scale="logit")
 
@@ -245,8 +245,8 @@ def test_logits_far_out_do_not_warn_of_overflow():
 @RAMPS
 @GAPS
 @pytest.mark.parametrize("cutoff", [None, 0.25])
-def test_signed_scores_equal_probabilities_with_half_the_ramp(cutoff, ramp_width, ramp, max_gap):
-    # Scores of 30 bits, so that 2p − 1 is exact and equal scores stay equal.
+def test_signed_scores_match_probabilities_with_half_the_ramp_width(cutoff, ramp_width, ramp, max_gap):
+    # With scores of 30 bits, 2p − 1 is exact and equal scores stay equal.
     scores, groups = sample(500)
     scores = np.round(scores * 2**30) / 2**30
     options = {"ramp": ramp, "max_gap": max_gap}
@@ -278,7 +278,7 @@ def test_minus_zero_equals_zero(ramp_width):
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("target_rate", ["optimal", "base_rate", 0.3])
 @pytest.mark.parametrize("factor", [1e-300, 1e-200, 1e-7, 3.0, 1e200, 1e305])
-def test_weights_times_a_constant_change_nothing(factor, target_rate, ramp_width):
+def test_weights_scale_out(factor, target_rate, ramp_width):
     scores, groups = sample(500)
     labels = scores > 0.4
     weights = np.random.default_rng(6).uniform(0.1, 3, 500)
@@ -309,7 +309,7 @@ def test_equal_weights_equal_no_weights(ramp_width):
 
 
 @WIDTHS
-def test_rows_of_weight_0_count_for_nothing_but_get_decisions(ramp_width):
+def test_rows_with_zero_weight_are_ignored_but_get_decisions(ramp_width):
     scores, groups = sample(500)
     weights = np.random.default_rng(7).integers(0, 3, 500).astype(float)
     rule = fit(scores, groups, ramp_width=ramp_width, sample_weight=weights)
@@ -319,12 +319,12 @@ def test_rows_of_weight_0_count_for_nothing_but_get_decisions(ramp_width):
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01])
 @pytest.mark.parametrize("ratio", [1e-12, 1e-100, 1e-155, 1e-156, 1e-158, 1e-161, 1e-162, 1e-300])
-def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
+def test_a_group_with_tiny_weight_keeps_the_gap(ratio, ramp_width):
     scores, groups = sample(500)
     weights = np.where(groups == 0, 1.0, ratio)
     rule = fit(scores, groups, ramp_width=ramp_width, sample_weight=weights)
     assert rule.record.rows == (250, 250)
-    # Equal weights within a group: as good as its rows, though their squares may have vanished.
+    # Equal weights within a group count as rows, even if their squares underflow.
     plain = fit(scores, groups, ramp_width=ramp_width, target_rate=rule.target_rate)
     assert rule.record.rates["selection"].effective_rows == pytest.approx(
         plain.record.rates["selection"].effective_rows, rel=0.05
@@ -332,7 +332,7 @@ def test_a_group_of_hardly_any_weight_keeps_the_gap(ratio, ramp_width):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.uint8, bool])
-def test_weights_of_other_kinds_equal_their_floats(kind):
+def test_weights_of_other_types_match_their_floats(kind):
     scores, groups = sample(500)
     weights = np.random.default_rng(7).integers(0, 2, 500).astype(kind)
     assert fit(scores, groups, sample_weight=weights) == fit(scores, groups, sample_weight=weights.astype(float))
@@ -342,7 +342,7 @@ def test_weights_of_other_kinds_equal_their_floats(kind):
 
 
 def layouts(values):
-    """The same values, laid out in memory in other ways."""
+    """The same values in other memory layouts."""
     table = np.zeros((len(values), 3), dtype=values.dtype)
     table[:, 1] = values
     spaced = np.repeat(values, 3)[::3]
@@ -361,7 +361,7 @@ def layouts(values):
 
 @pytest.mark.parametrize("layout", ["column", "spaced", "backward", "frozen", "packed"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_the_layout_of_arrays_in_memory_changes_nothing(layout, kind):
+def test_memory_layout_does_not_matter(layout, kind):
     scores, groups = sample(500)
     scores = scores.astype(kind)
     weights = np.random.default_rng(6).uniform(0.1, 3, 500)
@@ -393,7 +393,7 @@ def test_the_input_is_never_modified(scale, kind, ramp_width):
         assert np.array_equal(now, then)
 
 
-def test_probabilities_are_an_array_of_their_own():
+def test_probabilities_are_a_new_array():
     scores, groups = sample(500)
     rule = fit(scores, groups)
     chances = rule.probabilities(scores, groups)
@@ -408,12 +408,12 @@ def test_scores_in_any_container_give_the_same_rule(kind):
     assert fit(kind(scores.tolist()), groups) == fit(scores, groups)
 
 
-# Chances ------------------------------------------------------------------------------------------
+# Probabilities ------------------------------------------------------------------------------------
 
 
 @WIDTHS
 @RAMPS
-def test_chances_follow_the_published_formula(ramp_width, ramp):
+def test_probabilities_follow_the_published_formula(ramp_width, ramp):
     scores, groups = sample(500)
     rule = fit(scores, groups, ramp_width=ramp_width, ramp=ramp)
     threshold = np.array(rule.thresholds)[groups]
@@ -423,7 +423,7 @@ def test_chances_follow_the_published_formula(ramp_width, ramp):
     else:
         tie = np.array([r.tie for r in rule.ramps])[groups]
         expected = np.where(scores == threshold, tie, scores > threshold)
-    # (score − threshold) / width is the same number in any order of operations up to rounding / width.
+    # The order of operations changes (score − threshold) / width by at most rounding / width.
     slack = 1e-15 / ramp_width if ramp_width else 0
     np.testing.assert_allclose(rule.probabilities(scores, groups), expected, rtol=0, atol=slack)
     for code in (0, 1):

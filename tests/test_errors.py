@@ -1,4 +1,4 @@
-"""Errors and warnings are data: argument, rule, value and remedy, rendered for Python and for a command line."""
+"""Errors and warnings consist of argument, constraint, value and remedy, rendered for Python and the CLI."""
 
 import copy
 import pickle
@@ -38,7 +38,7 @@ def on_the_command_line(name, value):
 
 
 def whole(kind=InputError):
-    """One with all parts."""
+    """An error with all parts."""
     return kind(
         "must be a number in [{low:g}, {high:g}] unless {target_rate:accuracy}",
         argument="max_gap",
@@ -50,14 +50,14 @@ def whole(kind=InputError):
     )
 
 
-def test_the_sentence_in_python():
+def test_python_message_uses_argument_names():
     assert str(whole()) == (
         "`max_gap` must be a number in [0, 1] unless `target_rate='accuracy'`, got 1.5; leave `labels` out or "
         "pass '{0.02}'."
     )
 
 
-def test_the_sentence_on_the_command_line():
+def test_command_line_message_uses_option_names():
     assert whole().told(on_the_command_line) == (
         "--max-gap must be a number in [0, 1] unless --target-rate accuracy, got 1.5; leave --labels out or pass "
         "'{0.02}'."
@@ -83,12 +83,12 @@ def test_the_sentence_on_the_command_line():
     ],
     ids=str,
 )
-def test_parts_may_be_missing(error, sentence):
+def test_every_part_is_optional(error, sentence):
     assert str(error) == sentence
     assert error.told() == sentence
 
 
-def test_the_parts_can_be_read():
+def test_parts_are_attributes():
     error = whole()
     assert (error.argument, error.got) == ("max_gap", 1.5)
     assert error.rule.startswith("must be a number in [{low:g}")
@@ -99,7 +99,7 @@ def test_the_parts_can_be_read():
 
 
 @pytest.mark.parametrize("text", ["{", "}", "{}", "{0}", "{labels}", "{target_rate:accuracy}", "%s", "{!r}"])
-def test_braces_in_a_value_do_no_harm(text):
+def test_braces_in_a_value_are_kept(text):
     error = InputError("knows {label}", argument="groups", got=text, remedy="drop {label}", label=text)
     assert str(error) == f"`groups` knows {text}, got {text!r}; drop {text}."
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
@@ -109,7 +109,7 @@ def test_braces_in_a_value_do_no_harm(text):
     assert repr(text) in str(caught.value)
 
 
-def test_an_argument_of_another_name():
+def test_an_argument_can_be_renamed():
     error = InputError(
         "has no column like {groups} of {label}", argument="groups", remedy="see {groups}", label="group"
     )
@@ -120,7 +120,7 @@ def test_an_argument_of_another_name():
     assert error.told(on_the_command_line) == "--strata has no column like --strata of stratum; see --strata."
 
 
-def test_renaming_twice_and_what_is_not_mentioned():
+def test_renaming_twice_works_and_renaming_other_arguments_does_nothing():
     error = InputError("is empty", argument="groups")
     assert str(error.renamed(scores="p")) == "`groups` is empty."
     assert str(error.renamed(groups="strata").renamed(strata="regions")) == "`regions` is empty."
@@ -138,7 +138,7 @@ def test_renaming_twice_and_what_is_not_mentioned():
         *(lambda error, p=p: pickle.loads(pickle.dumps(error, p)) for p in range(pickle.HIGHEST_PROTOCOL + 1)),
     ],
 )
-def test_copies_and_pickles_are_whole(kind, make, remake):
+def test_copies_and_pickles_keep_every_part(kind, make, remake):
     error = make(kind)
     again = remake(error)
     assert type(again) is kind
@@ -149,13 +149,13 @@ def test_copies_and_pickles_are_whole(kind, make, remake):
     assert again.told(on_the_command_line) == error.told(on_the_command_line)
 
 
-def test_renaming_a_copy_leaves_the_other_alone():
+def test_renaming_a_copy_leaves_the_original_unchanged():
     error = InputError("{label} is empty", argument="groups", label="group")
     copy.copy(error).renamed(groups="strata", label="stratum")
     assert str(error) == "`groups` group is empty."
 
 
-def test_the_kinds():
+def test_errors_are_value_errors_and_warnings_are_user_warnings():
     for kind in (InputError, UnseenGroupError, RuleFormatError, MonitorFormatError, SummaryFormatError):
         assert issubclass(kind, FairrampError)
         assert issubclass(kind, ValueError)
@@ -164,7 +164,7 @@ def test_the_kinds():
     assert not issubclass(FairrampWarning, FairrampError)
 
 
-def test_a_warning_is_told_at_the_line_that_called_the_library():
+def test_a_warning_points_to_the_line_that_called_the_library():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn("Groups below {smallest} rows", smallest=30)
@@ -186,11 +186,11 @@ def test_a_warning_is_told_at_the_line_that_called_the_library():
         (None, "None"),
     ],
 )
-def test_what_came_is_shown_as_python_has_it(value, text):
+def test_values_are_shown_by_their_repr(value, text):
     assert shown(value) == text
 
 
-def test_what_came_is_cut_and_never_fails():
+def test_long_values_are_shortened_and_showing_never_fails():
     assert shown("x" * 100) == repr("x" * 100)[:57] + "..."
     assert len(shown(np.zeros((30, 30)))) == 60
     assert "\n" not in shown(np.zeros((30, 30)))
@@ -201,5 +201,5 @@ def test_what_came_is_cut_and_never_fails():
     assert shown(10**10000) == "a very long int"
 
 
-def test_how_an_extra_is_installed():
+def test_install_command_of_an_extra():
     assert installing("cli") == "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"

@@ -1,4 +1,4 @@
-"""The scikit-learn shell: it brings the right scores, groups and labels to fit_rule, wherever it is called."""
+"""The scikit-learn estimator passes the right scores, groups and labels to fit_rule in every use."""
 # ruff: noqa: N803 -- scikit-learn calls it X
 
 import pickle
@@ -65,7 +65,7 @@ def frame(library, x=X, sex=SEX, race=RACE):
 
 
 def on_frames():
-    """A classifier for such frames, which uses the group columns too."""
+    """A classifier for these dataframes that also uses the group columns."""
     coding = make_column_transformer(
         (StandardScaler(), NAMES), (OneHotEncoder(drop="first"), ["sex", "race"]), sparse_threshold=0
     )
@@ -77,13 +77,13 @@ def optimizer(estimator=None, **settings):
 
 
 def decided(rule):
-    """All of a rule but how its columns were called."""
+    """A rule without its column names."""
     return replace(rule, columns=Columns())
 
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    """Small fits lose more than they gain by threads, above all on a busy machine."""
+    """Threads slow small fits down, especially on a busy machine."""
     with threadpool_limits(1):
         yield
 
@@ -117,7 +117,7 @@ def routing():
     ],
     ids=lambda groups: type(groups).__module__.split(".")[0] + type(groups).__name__,
 )
-def test_a_frozen_model_on_fresh_rows_equals_fit_rule_on_its_scores(groups, target_rate):
+def test_a_frozen_model_matches_fit_rule_on_its_scores(groups, target_rate):
     model = optimizer(FROZEN, max_gap=0.03, target_rate=target_rate).fit(NEW_X, NEW_Y, sensitive_features=groups)
     scores = MODEL.predict_proba(NEW_X)[:, 1]
     rule = fit_rule(scores, groups, NEW_Y, max_gap=0.03, target_rate=target_rate)
@@ -135,13 +135,13 @@ def test_every_setting_reaches_the_rule():
     assert model.rule_ == fit_rule(MODEL.predict_proba(NEW_X)[:, 1], NEW_SEX, **settings)
 
 
-def test_a_frozen_model_is_never_trained_again():
+def test_a_frozen_model_is_never_refitted():
     model = optimizer(FROZEN).fit(NEW_X, 1 - NEW_Y, sensitive_features=NEW_SEX)
     assert model.estimator_ is FROZEN
     np.testing.assert_array_equal(model.estimator_.predict(NEW_X), MODEL.predict(NEW_X))
 
 
-def test_a_frozen_model_needs_no_labels_if_the_target_needs_none():
+def test_a_frozen_model_needs_labels_only_if_the_target_does():
     unlabeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, None, sensitive_features=NEW_SEX)
     labeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     assert unlabeled.rule_ == labeled.rule_
@@ -153,7 +153,7 @@ def test_a_frozen_model_needs_no_labels_if_the_target_needs_none():
 
 
 class Spy(ClassifierMixin, BaseEstimator):
-    """Remembers the rows it was trained on, and scores a row 1 if it is one of them, otherwise by the row."""
+    """Scores the rows it was trained on as 1, and other rows by their feature."""
 
     def fit(self, X, y, sample_weight=None):
         self.classes_ = np.unique(y)
@@ -180,12 +180,12 @@ def spied_rows(n_rows=300):
 def test_no_row_is_scored_by_a_model_that_was_trained_on_it(cv):
     x, y, groups = spied_rows()
     model = optimizer(Spy(), cv=cv, target_rate="optimal").fit(x, y, sensitive_features=groups)
-    honest = fit_rule(0.1 + 0.8 * x[:, 0], groups)  # the scores of rows that were left out
+    honest = fit_rule(0.1 + 0.8 * x[:, 0], groups)  # scores of rows left out of training
     assert decided(model.rule_) == replace(honest, record=replace(honest.record, cross_fitted=True))
     assert model.estimator_.rows_ == set(x[:, 0])
 
 
-def test_cross_fitted_scores_equal_those_of_cross_val_predict():
+def test_cross_fitted_scores_match_cross_val_predict():
     model = optimizer(cv=4).fit(X, Y, sensitive_features=SEX)
     scores = cross_val_predict(LogisticRegression(), X, Y, cv=4, method="predict_proba")[:, 1]
     rule = fit_rule(scores, SEX, Y, target_rate="accuracy")
@@ -204,12 +204,12 @@ def test_masks_are_valid_splits():
     ("cv", "sentence"),
     [
         (ShuffleSplit(3, random_state=0), "`cv` must test every row exactly once"),
-        ([(range(600), range(600, N))], "row 0 is tested 0 times"),
-        ([(range(N), range(N))], "`cv` must not test a row in the part that trains on it"),
-        ([(np.flatnonzero(Y), np.flatnonzero(Y == 0))], "`cv` leaves rows of one class only to train on"),
+        ([(range(600), range(600, N))], "exactly once, got 0 times for row 0"),
+        ([(range(N), range(N))], "`cv` must not have a row in both the training and the test part of a split"),
+        ([(np.flatnonzero(Y), np.flatnonzero(Y == 0))], "`cv` leaves only one class in a training part"),
     ],
 )
-def test_splits_that_do_not_leave_each_row_out_once_are_refused(cv, sentence):
+def test_splits_must_leave_each_row_out_once(cv, sentence):
     with pytest.raises(InputError, match=sentence):
         optimizer(cv=cv).fit(X, Y, sensitive_features=SEX)
 
@@ -240,7 +240,7 @@ def test_a_precomputed_kernel_is_split_by_rows_and_columns():
     ],
     ids=lambda classifier: type(classifier).__name__,
 )
-def test_every_classifier_is_debiased_at_little_cost(classifier):
+def test_every_classifier_is_equalized_at_little_cost(classifier):
     model = optimizer(classifier, max_gap=0.02, random_state=0).fit(X, Y, sensitive_features=SEX)
     assert model.rule_.record.gap_before > 0.2
     assert model.rule_.record.gap_after <= 0.02 + 1e-9
@@ -251,7 +251,7 @@ def test_every_classifier_is_debiased_at_little_cost(classifier):
     assert set(model.predict(NEW_X, sensitive_features=NEW_SEX)) == {0, 1}
 
 
-def test_rounding_beyond_probability_1_is_forgiven_and_more_is_not():
+def test_probabilities_above_1_raise_unless_caused_by_rounding():
     class Off(Spy):
         def predict_proba(self, X):
             return super().predict_proba(X) * self.factor
@@ -286,13 +286,13 @@ def test_decision_functions_are_logits_and_the_cutoff_stays_a_probability(cutoff
 
 @pytest.mark.filterwarnings("ignore:The best equal rate::")
 @pytest.mark.parametrize("cutoff", [0, 1])
-def test_cutoffs_of_nobody_and_everybody_hold_for_decision_functions(cutoff):
+def test_cutoffs_that_select_nobody_or_everybody_work_for_decision_functions(cutoff):
     inner = FrozenEstimator(LinearSVC().fit(X, Y))
     model = optimizer(inner, cutoff=cutoff, target_rate="optimal").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     assert set(model.rule_.record.rates["selection"].before) == {1.0 - cutoff}
 
 
-def test_logits_and_probabilities_of_one_model_decide_alike():
+def test_logits_and_probabilities_of_a_model_give_the_same_decisions():
     auto, proba, margin = (
         optimizer(FROZEN, predict_method=method).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
         for method in ("auto", "predict_proba", "decision_function")
@@ -304,7 +304,7 @@ def test_logits_and_probabilities_of_one_model_decide_alike():
     )
 
 
-def test_decisions_use_the_scores_the_rule_was_learned_from():
+def test_decisions_use_the_kind_of_scores_the_rule_was_fitted_on():
     model = optimizer(FROZEN, predict_method="decision_function").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     before = model.predict_proba(X, sensitive_features=SEX)
     model.set_params(predict_method="predict_proba")
@@ -314,13 +314,13 @@ def test_decisions_use_the_scores_the_rule_was_learned_from():
 @pytest.mark.parametrize(
     ("classifier", "method", "sentence"),
     [
-        (SVC(), "predict_proba", r"must have predict_proba to give scores .*'predict_proba'.*, and SVC does not"),
-        (GaussianNB(), "decision_function", "must have decision_function to give scores .*GaussianNB does not"),
+        (SVC(), "predict_proba", r"must have predict_proba .*'predict_proba'.*, and SVC does not"),
+        (GaussianNB(), "decision_function", "must have decision_function .*GaussianNB does not"),
         (LinearRegression(), "auto", "must have predict_proba or decision_function .*LinearRegression does not"),
         (LogisticRegression(), "predict", "`predict_method` must be one of 'auto', 'predict_proba', 'decision_f"),
     ],
 )
-def test_a_classifier_without_the_scores_that_are_wanted_is_refused(classifier, method, sentence):
+def test_a_classifier_without_the_requested_scores_raises(classifier, method, sentence):
     with pytest.raises(InputError, match=sentence):
         optimizer(classifier, predict_method=method).fit(X, Y, sensitive_features=SEX)
 
@@ -355,7 +355,7 @@ def test_labels_of_any_kind_give_the_same_rule(labels, positive):
     assert model.score(X, labels, sensitive_features=SEX) == numbers.score(X, Y, sensitive_features=SEX)
 
 
-def test_classifiers_may_know_the_labels_by_name():
+def test_classifiers_may_use_string_labels():
     named = LogisticRegression(class_weight={"yes": 3, "no": 1})
     numbered = LogisticRegression(class_weight={1: 3, 0: 1})
     model = optimizer(named).fit(X, np.where(Y, "yes", "no"), sensitive_features=SEX)
@@ -372,22 +372,22 @@ def test_classifiers_may_know_the_labels_by_name():
         (X[:, 0], "Unknown label type: continuous"),
     ],
 )
-def test_labels_that_are_not_two_classes_are_refused(labels, sentence):
+def test_labels_must_have_two_classes(labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         optimizer().fit(X, labels, sensitive_features=SEX)
 
 
-def test_a_frozen_model_of_three_classes_is_refused():
+def test_a_frozen_model_with_three_classes_raises():
     three = FrozenEstimator(LogisticRegression().fit(X, np.arange(N) % 3))
     with pytest.raises(
-        InputError, match=r"binary classifier, but predict_proba of LogisticRegression gives .*3\)"
+        InputError, match=r"binary classifier, but predict_proba of LogisticRegression returns .*3\)"
     ):
         optimizer(three).fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
 
 
-def test_labels_that_the_model_does_not_know_are_refused():
+def test_labels_unknown_to_the_model_raise():
     model = optimizer(FROZEN)
-    sentence = r"`y` must hold the classes \[0, 1\], got 'yes' in row 0"
+    sentence = r"`y` must contain only the classes \[0, 1\], got 'yes' in row 0"
     named = np.where(NEW_Y | (np.arange(900) == 0), "yes", "no")
     with pytest.raises(InputError, match=sentence):
         model.fit(NEW_X, named, sensitive_features=NEW_SEX)
@@ -403,7 +403,7 @@ def test_labels_that_the_model_does_not_know_are_refused():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("columns", ["sex", ["sex"], ["race", "sex"], 3, [3], [-1, 3], np.int64(4)])
-def test_columns_inside_the_frame_equal_columns_passed_along(library, columns):
+def test_columns_of_the_dataframe_equal_columns_passed_separately(library, columns):
     table = frame(library)
     chosen = columns if isinstance(columns, list) else [columns]
     names = [c if isinstance(c, str) else table.columns[c] for c in chosen]
@@ -417,7 +417,7 @@ def test_columns_inside_the_frame_equal_columns_passed_along(library, columns):
     )
 
 
-def test_frames_of_both_libraries_give_the_same_rule_and_answers():
+def test_pandas_and_polars_give_the_same_rule_and_decisions():
     by_pandas = optimizer(on_frames(), sensitive_columns=["sex", "race"]).fit(frame("pandas"), Y)
     by_polars = optimizer(on_frames(), sensitive_columns=["sex", "race"]).fit(frame("polars"), pl.Series(Y))
     assert by_pandas.rule_ == by_polars.rule_
@@ -432,7 +432,7 @@ CODED = np.column_stack([X, SEX == "m", np.searchsorted(["a", "b", "c"], RACE)])
 
 @pytest.mark.parametrize("container", [np.asarray, csr_array, coo_array, np.ndarray.tolist, pd.DataFrame])
 @pytest.mark.parametrize("columns", [3, [-2], [3, 4]])
-def test_positions_inside_arrays_equal_columns_passed_along(container, columns):
+def test_column_positions_equal_columns_passed_separately(container, columns):
     table = container(CODED)
     inside = optimizer(sensitive_columns=columns).fit(table, Y)
     groups = CODED[:, 3:].astype(int) if columns == [3, 4] else CODED[:, 3].astype(int)
@@ -443,21 +443,23 @@ def test_positions_inside_arrays_equal_columns_passed_along(container, columns):
     )
 
 
-def test_sensitive_columns_stay_in_the_table_of_the_inner_classifier():
+def test_the_inner_classifier_still_sees_the_sensitive_columns():
     model = optimizer(sensitive_columns=3).fit(CODED, Y)
     assert model.estimator_.n_features_in_ == model.n_features_in_ == 5
 
 
 @pytest.mark.parametrize("ask", ["fit", "predict", "predict_proba", "score", "partial_fit"])
-def test_groups_come_from_exactly_one_place(ask):
+def test_groups_must_come_from_exactly_one_place(ask):
     labels = {} if ask.startswith("predict") else {"y": Y}
     along, inside = optimizer(random_state=0), optimizer(sensitive_columns=3, random_state=0)
     if ask != "fit":
         along.fit(CODED, Y, sensitive_features=SEX)
         inside.fit(CODED, Y)
-    with pytest.raises(InputError, match="groups are missing: pass `sensitive_features`, or name columns"):
+    with pytest.raises(InputError, match="groups are missing: pass `sensitive_features`, or columns of X in"):
         getattr(along, ask)(CODED, **labels)
-    with pytest.raises(InputError, match="groups came twice: pass either `sensitive_features` here or `sens"):
+    with pytest.raises(
+        InputError, match="groups are given twice: pass either `sensitive_features` here or `sens"
+    ):
         getattr(inside, ask)(CODED, **labels, sensitive_features=SEX)
 
 
@@ -471,19 +473,19 @@ def test_groups_come_from_exactly_one_place(ask):
         ),
         (5, frame("polars"), "has position 5, but X has 5 columns"),
         (-6, CODED, "has position -6, but X has 5 columns"),
-        (["sex", 1], CODED, r"has names, \['sex', 1\], but X came as ndarray without column names; pass pos"),
-        ([], CODED, r"must be names or positions of columns, got \[\]"),
-        (1.5, CODED, r"must be names or positions of columns, got 1\.5"),
-        ([None], CODED, r"must be names or positions of columns, got \[None\]"),
+        (["sex", 1], CODED, r"has column names, \['sex', 1\], but X is of type ndarray and has none; pass pos"),
+        ([], CODED, r"must be column names or positions, got \[\]"),
+        (1.5, CODED, r"must be column names or positions, got 1\.5"),
+        ([None], CODED, r"must be column names or positions, got \[None\]"),
         (0, CODED, "cut a continuous column into bins first"),
     ],
 )
-def test_columns_that_cannot_be_groups_are_refused(columns, table, sentence):
+def test_invalid_sensitive_columns_raise(columns, table, sentence):
     with pytest.raises(InputError, match=sentence):
         optimizer(sensitive_columns=columns).fit(table, Y)
 
 
-def test_bad_groups_are_refused_before_anything_is_trained():
+def test_bad_groups_raise_before_training():
     class Untrainable(Spy):
         def fit(self, X, y, sample_weight=None):
             raise AssertionError("trained")
@@ -500,7 +502,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` needs `target_rate` as a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
-        ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has names"),
+        ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has column names"),
         ({"strata": 0, "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
     ]:
         with pytest.raises(InputError, match=sentence):
@@ -509,7 +511,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         optimizer(Untrainable()).fit(X, Y, sensitive_features=SEX, sample_weight=-np.ones(N))
 
 
-def test_groups_that_the_fit_did_not_see_follow_the_policy():
+def test_unseen_groups_follow_the_policy():
     new = np.full(N, "x")
     model = optimizer().fit(X, Y, sensitive_features=SEX)
     with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['x'\]; fitted groups: \['f', 'm'\]"):
@@ -519,7 +521,7 @@ def test_groups_that_the_fit_did_not_see_follow_the_policy():
     np.testing.assert_array_equal(model.predict_proba(X, sensitive_features=new)[:, 1], own)
 
 
-def test_group_columns_are_found_by_their_names_when_deciding():
+def test_group_columns_are_matched_by_name_when_deciding():
     groups = pd.DataFrame({"sex": SEX, "race": RACE})
     model = optimizer().fit(X, Y, sensitive_features=groups)
     swapped = pl.DataFrame({"race": RACE, "sex": SEX, "age": X[:, 0]})
@@ -531,7 +533,7 @@ def test_group_columns_are_found_by_their_names_when_deciding():
 # Drawing ------------------------------------------------------------------------------------------
 
 
-WIDE = optimizer(FROZEN, ramp_width=0.8).fit(X, Y, sensitive_features=SEX)  # nearly every row is drawn
+WIDE = optimizer(FROZEN, ramp_width=0.8).fit(X, Y, sensitive_features=SEX)  # most rows are on a ramp
 
 
 def draw(random_state, times=2):
@@ -549,20 +551,20 @@ def test_an_int_repeats_the_draws_at_every_call():
 
 
 @pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState])
-def test_a_generator_moves_on_from_call_to_call_and_repeats_from_its_seed(source):
+def test_a_generator_advances_between_calls_and_is_reproducible(source):
     first, second = draw(source(7))
     assert (first != second).any()
     np.testing.assert_array_equal(draw(source(7)), [first, second])
 
 
-def test_without_a_random_state_every_call_draws_anew_and_the_global_state_is_left_alone():
+def test_without_a_random_state_calls_differ_and_the_global_state_is_unchanged():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = draw(None)
     assert (first != second).any()
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
-def test_decisions_are_drawn_with_their_chances():
+def test_decisions_match_their_probabilities():
     chances = WIDE.predict_proba(X, sensitive_features=SEX)[:, 1]
     drawn = np.mean(draw(np.random.default_rng(0), times=400), axis=0)
     error = np.sqrt(chances * (1 - chances) / 400)
@@ -572,7 +574,7 @@ def test_decisions_are_drawn_with_their_chances():
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "seed", True])
-def test_other_random_states_are_refused(bad):
+def test_an_invalid_random_state_raises(bad):
     with pytest.raises(InputError, match="`random_state` must be a whole number from 0 on"):
         draw(bad)
 
@@ -595,7 +597,7 @@ def test_integer_weights_score_like_repeated_rows():
     assert weighted != WIDE.score(X, Y, sensitive_features=SEX)
 
 
-def test_the_default_target_is_the_most_accurate_on_the_rows_of_the_fit():
+def test_the_default_target_is_the_most_accurate_on_the_fit_rows():
     best = optimizer(FROZEN).fit(X, Y, sensitive_features=SEX)
     for rate in [*np.linspace(0.05, 0.95, 19), "optimal", "base_rate"]:
         other = optimizer(FROZEN, target_rate=rate).fit(X, Y, sensitive_features=SEX)
@@ -619,9 +621,9 @@ def test_weights_reach_the_rule_and_every_inner_fit():
 
 
 @pytest.mark.parametrize("classifier", [KNeighborsClassifier(), make_pipeline(StandardScaler(), GaussianNB())])
-def test_a_classifier_without_weights_is_warned_of_and_the_rule_still_has_them(classifier):
+def test_a_classifier_without_weights_warns_and_the_rule_still_uses_them(classifier):
     with pytest.warns(
-        FairrampWarning, match=f"{type(classifier).__name__} takes no `sample_weight`: the rule alone"
+        FairrampWarning, match=f"{type(classifier).__name__} does not accept `sample_weight`, so only the rule"
     ):
         model = optimizer(classifier).fit(X, Y, sensitive_features=SEX, sample_weight=1 + Y)
     assert model.rule_.record.weighted
@@ -637,7 +639,7 @@ def test_a_pipeline_inside_gets_its_weights_by_routing(routing):
     assert model.estimator_[-1].intercept_ > plain.estimator_[-1].intercept_ + 1
 
 
-def test_routing_asks_whether_the_inner_classifier_wants_weights(routing):
+def test_routing_respects_the_inner_classifiers_weight_request(routing):
     with pytest.raises(UnsetMetadataPassedError, match=r"LogisticRegression\.fit"):
         optimizer().fit(X, Y, sensitive_features=SEX, sample_weight=1 + Y)
     unweighted = LogisticRegression().set_fit_request(sample_weight=False)
@@ -663,7 +665,7 @@ WEIGHTS = np.random.default_rng(4).uniform(0.5, 2, 900)
     ids=["array", "series", "frame", "bools"],
 )
 @pytest.mark.parametrize("inner", [FROZEN, FrozenEstimator(LinearSVC().fit(X, Y))], ids=["proba", "margin"])
-def test_learning_in_parts_equals_learning_at_once(inner, groups, target_rate, weights):
+def test_partial_fits_equal_one_fit(inner, groups, target_rate, weights):
     whole = optimizer(inner, target_rate=target_rate, max_gap=0.02)
     whole.fit(NEW_X, NEW_Y, sensitive_features=groups, sample_weight=weights)
     parts = clone(whole)
@@ -673,7 +675,7 @@ def test_learning_in_parts_equals_learning_at_once(inner, groups, target_rate, w
     assert parts.rule_ == whole.rule_
 
 
-def test_more_rows_are_scored_by_the_model_that_decides_and_leave_it_alone():
+def test_partial_fit_uses_the_final_model_without_refitting_it():
     model = optimizer().fit(X, Y, sensitive_features=SEX)
     inner, coefficients = model.estimator_, model.estimator_.coef_.copy()
     old = cross_val_predict(LogisticRegression(), X, Y, method="predict_proba")[:, 1]
@@ -685,7 +687,7 @@ def test_more_rows_are_scored_by_the_model_that_decides_and_leave_it_alone():
     np.testing.assert_array_equal(inner.coef_, coefficients)
 
 
-def test_more_rows_need_labels_only_if_the_target_does():
+def test_partial_fit_needs_labels_only_if_the_target_does():
     model = optimizer(target_rate="optimal").fit(X, Y, sensitive_features=SEX)
     labeled = clone(model).fit(X, Y, sensitive_features=SEX)
     model.partial_fit(NEW_X, sensitive_features=NEW_SEX)
@@ -697,7 +699,7 @@ def test_more_rows_need_labels_only_if_the_target_does():
     assert model.rule_ is before
 
 
-def test_more_rows_may_bring_new_groups_and_their_first_weights():
+def test_partial_fit_may_add_groups_and_weights():
     model = optimizer().fit(X, Y, sensitive_features=SEX)
     model.partial_fit(NEW_X, NEW_Y, sensitive_features=np.full(900, "x"), sample_weight=WEIGHTS)
     assert model.rule_.groups == ("f", "m", "x")
@@ -706,7 +708,7 @@ def test_more_rows_may_bring_new_groups_and_their_first_weights():
     assert sum(model.rule_.record.rows) == N + 1_800
 
 
-def test_more_rows_have_the_same_group_columns():
+def test_partial_fit_requires_the_same_group_columns():
     model = optimizer().fit(X, Y, sensitive_features=pd.DataFrame({"sex": SEX, "race": RACE}))
     with pytest.raises(InputError, match=r"must have the 2 columns \['sex', 'race'\] of the earlier rows, got 1"):
         model.partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
@@ -715,13 +717,13 @@ def test_more_rows_have_the_same_group_columns():
     assert len(by_name.rule_.groups) == 6
 
 
-def test_more_rows_do_not_mix_booleans_and_numbers():
+def test_partial_fit_does_not_mix_booleans_and_numbers():
     model = optimizer(FROZEN, target_rate="optimal").fit(X, Y, sensitive_features=SEX == "f")
     with pytest.raises(InputError, match="mixes booleans and numbers"):
         model.partial_fit(NEW_X, NEW_Y, sensitive_features=(NEW_SEX == "f").astype(int))
 
 
-def test_more_rows_may_have_missing_tuple_labels():
+def test_partial_fit_accepts_missing_tuple_labels():
     pairs = np.fromiter(zip(SEX, RACE, strict=True), dtype=object, count=N)
     some = pairs.copy()
     some[:100] = None
@@ -729,7 +731,7 @@ def test_more_rows_may_have_missing_tuple_labels():
     assert None in model.partial_fit(X, Y, sensitive_features=some).rule_.groups
 
 
-def test_fitting_again_forgets_all_earlier_rows():
+def test_refitting_discards_earlier_rows():
     model = optimizer().fit(X, Y, sensitive_features=SEX).partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     again = model.fit(X, Y, sensitive_features=SEX).rule_
     assert again == optimizer().fit(X, Y, sensitive_features=SEX).rule_
@@ -744,7 +746,7 @@ def test_arrays_may_change_after_the_fit():
     assert model.partial_fit(X, Y, **more).rule_ == untouched.partial_fit(X, Y, **more).rule_
 
 
-def test_asking_before_fitting_is_an_error():
+def test_calls_before_fit_raise():
     for ask in ("predict", "predict_proba", "partial_fit"):
         with pytest.raises(NotFittedError):
             getattr(optimizer(), ask)(X, sensitive_features=SEX)
@@ -755,7 +757,7 @@ def test_asking_before_fitting_is_an_error():
 # Pipelines, search and validation, as scikit-learn users write them -------------------------------
 
 
-def test_a_pipeline_passes_groups_on(routing):
+def test_a_pipeline_forwards_groups(routing):
     pipeline = Pipeline([("scale", StandardScaler()), ("fair", optimizer(random_state=0, max_gap=0.05))])
     pipeline.fit(X, Y, sensitive_features=SEX)
     scaler = StandardScaler().fit(X)
@@ -770,7 +772,7 @@ def test_a_pipeline_passes_groups_on(routing):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_cross_validation_and_grid_search_pass_groups_on(routing, library):
+def test_cross_validation_and_grid_search_forward_groups(routing, library):
     table = frame(library)
     groups = table[["sex", "race"]]
     model = optimizer(on_frames(), unseen_group="pooled", cv=2)
@@ -784,7 +786,7 @@ def test_cross_validation_and_grid_search_pass_groups_on(routing, library):
     assert search.score(table, Y, sensitive_features=groups) == best.score(table, Y, sensitive_features=groups)
 
 
-def test_weights_are_passed_on_to_fit_and_score(routing):
+def test_weights_are_forwarded_to_fit_and_score(routing):
     inner = LogisticRegression().set_fit_request(sample_weight=True)
     params = {"sensitive_features": SEX, "sample_weight": 1.0 + Y}
     weighted = cross_val_score(optimizer(inner), X, Y, cv=3, params=params)
@@ -796,7 +798,7 @@ def test_weights_are_passed_on_to_fit_and_score(routing):
     tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
     reason="scikit-learn before 1.8 does not pass groups on to the score of a pipeline",
 )
-def test_a_search_over_a_pipeline_passes_groups_on(routing):
+def test_a_search_over_a_pipeline_forwards_groups(routing):
     pipeline = make_pipeline(StandardScaler(), optimizer(cv=3))
     grid = {"randomizedthresholdoptimizer__max_gap": [0.0, 0.3]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, Y, sensitive_features=SEX)
@@ -805,7 +807,7 @@ def test_a_search_over_a_pipeline_passes_groups_on(routing):
 
 @pytest.mark.parametrize("enabled", [False, True])
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_inside_the_table_work_everywhere(library, enabled):
+def test_sensitive_columns_work_in_cross_validation_and_search(library, enabled):
     table = frame(library)
     model = optimizer(on_frames(), sensitive_columns=["sex"], cv=2, random_state=0)
     with sklearn.config_context(enable_metadata_routing=enabled):
@@ -823,7 +825,7 @@ def test_columns_inside_the_table_work_everywhere(library, enabled):
         np.testing.assert_array_equal(search.predict_proba(new), search.best_estimator_.predict_proba(new))
 
 
-def test_named_columns_survive_earlier_steps_that_keep_names():
+def test_named_columns_survive_pipeline_steps_that_keep_names():
     keep = ColumnTransformer([("scale", StandardScaler(), NAMES)], remainder="passthrough")
     keep.set_params(verbose_feature_names_out=False).set_output(transform="pandas")
     table = frame("pandas").assign(sex=SEX == "m", race=np.searchsorted(["a", "b", "c"], RACE))
@@ -886,7 +888,7 @@ def test_a_clone_is_unfitted_and_keeps_every_setting():
     assert clone(optimizer(FROZEN)).estimator is FROZEN
 
 
-def test_a_pickle_decides_and_learns_on_alike():
+def test_a_pickle_decides_and_keeps_learning_identically():
     model = optimizer(random_state=1).fit(X, Y, sensitive_features=SEX)
     twin = pickle.loads(pickle.dumps(model))
     assert twin.rule_ == model.rule_
@@ -896,7 +898,7 @@ def test_a_pickle_decides_and_learns_on_alike():
     assert ours.rule_ == theirs.rule_
 
 
-def test_tags_say_binary_classifier_and_take_the_rest_from_inside():
+def test_tags_are_binary_and_otherwise_those_of_the_inner_classifier():
     tags = get_tags(optimizer())
     assert is_classifier(optimizer())
     assert not tags.classifier_tags.multi_class
@@ -907,7 +909,7 @@ def test_tags_say_binary_classifier_and_take_the_rest_from_inside():
     assert get_tags(optimizer(SVC(kernel="precomputed"))).input_tags.pairwise
 
 
-def test_columns_of_the_table_are_known_if_the_inner_classifier_knows_them():
+def test_feature_names_are_those_of_the_inner_classifier():
     model = optimizer().fit(pd.DataFrame(X, columns=NAMES), Y, sensitive_features=SEX)
     assert model.n_features_in_ == 3
     assert list(model.feature_names_in_) == NAMES
@@ -919,7 +921,7 @@ def test_columns_of_the_table_are_known_if_the_inner_classifier_knows_them():
     assert not hasattr(optimizer(Spy()).fit(x, y, sensitive_features=groups), "n_features_in_")
 
 
-def test_it_shows_itself_in_notebooks():
+def test_html_representation_works():
     model = optimizer(make_pipeline(StandardScaler(), LogisticRegression()), max_gap=0.1)
     assert "RandomizedThresholdOptimizer" in model._repr_html_()
     assert "LogisticRegression" in model.fit(X, Y, sensitive_features=SEX)._repr_html_()
@@ -930,12 +932,12 @@ def test_it_shows_itself_in_notebooks():
 
 
 class BySign(RandomizedThresholdOptimizer):
-    """Groups are the signs of X's first column: the checks' data are random floats, which are no groups."""
+    """Use the sign of X's first column as group; the checks' random floats are not valid groups."""
 
     def _groups(self, X, sensitive_features):
         table = X.toarray() if issparse(X) else np.asarray(X)
         if table.ndim != 2 or not table.shape[1] or table.dtype.kind in "cOU":
-            return np.zeros(len(table), dtype=int)  # the inner classifier says what is wrong with it
+            return np.zeros(len(table), dtype=int)  # the inner classifier raises the right error
         return table[:, 0] > 0
 
 

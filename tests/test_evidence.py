@@ -1,4 +1,4 @@
-"""Monitors: evidence that is valid at every look, from counts alone, and files that keep it."""
+"""Monitors: evidence from counts, valid at every look, and the files that store it."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ def rows(n, seed=0, by=0.0):
 
 
 def log_wealth(n, s, center, m):
-    """log E_k(m), from the law of Beta-binomial counts, for whole s; a mixture of two priors."""
+    """log E_k(m), from Beta-binomial probabilities, for integer s; a mixture of two priors."""
     mixed = np.mean([stats.betabinom.pmf(s, n, c * center, c * (1 - center)) for c in (10, 300)])
     return np.log(mixed) - stats.binom.logpmf(s, n, m)
 
@@ -44,8 +44,8 @@ def log_wealth(n, s, center, m):
         (((50, 10), (60, 30)), 1.0),
     ],
 )
-def test_evidence_is_the_least_bet_that_the_limit_allows(counts, limit):
-    """Oracle: a minimum over a fine grid of pairs of rates, of SciPy's probabilities."""
+def test_evidence_is_the_smallest_wealth_over_rates_within_the_limit(counts, limit):
+    """Oracle: the minimum over a fine grid of pairs of rates, with SciPy's probabilities."""
     centers, grid = np.array([0.2, 0.4, 0.3])[: len(counts)], np.linspace(0, 1, 1001)
     found = []
     for pair in itertools.permutations(range(len(counts)), 2):
@@ -57,7 +57,7 @@ def test_evidence_is_the_least_bet_that_the_limit_allows(counts, limit):
     assert log_evidence(n, s.astype(float), centers, every) == pytest.approx(np.log(np.mean(found)), abs=0.02)
 
 
-def test_a_bet_on_one_row_has_no_gain_whatever_the_chances_are():
+def test_a_bet_on_one_row_has_no_expected_gain():
     """E[E_k(m)] ≤ 1 for h in [0, 1] with mean m: two values, four values, all the mass inside."""
     for values, masses in (([0, 1], [0.7, 0.3]), ([0.1, 0.2, 0.5, 0.6], [0.4, 0.3, 0.2, 0.1]), ([0.3], [1])):
         m = float(np.dot(values, masses))
@@ -66,7 +66,7 @@ def test_a_bet_on_one_row_has_no_gain_whatever_the_chances_are():
 
 
 def _bet(n, s, center, m):
-    """E_k(m) of one group, by comparing it with a group without rows that is held to the rate m."""
+    """E_k(m) of one group, compared with a group without rows whose rate is fixed at m."""
     from fairramp.measure.evidence import _log_likelihood, _numerators
 
     return float(np.exp(_numerators(n, s, center) - _log_likelihood(s, n, np.array([m])))[0])
@@ -77,10 +77,10 @@ def test_before_any_row_the_evidence_is_1():
     assert (monitor.evidence, monitor.looks, monitor.gap, monitor.verdict) == (1.0, 0, 0.0, "undecided")
     assert monitor.sentence().startswith("Nothing to compare yet. ")
     assert np.isnan(monitor.rates).all()
-    assert list(monitor.table()["now_to"]) == [1.0, 1.0]
+    assert list(monitor.table()["new_rate_high"]) == [1.0, 1.0]
 
 
-def test_rate_limits_are_where_the_bet_reaches_its_bound():
+def test_rate_limits_are_where_the_wealth_reaches_its_bound():
     n, s, center = np.array([50, 200, 7, 9]), np.array([10.0, 90.5, 0.0, 9.0]), np.array([0.3, 0.4, 0.01, 0.0])
     lower, upper = rate_limits(n, s, center, 0.05)
     for k in range(4):
@@ -91,7 +91,7 @@ def test_rate_limits_are_where_the_bet_reaches_its_bound():
     assert list(rate_limits(np.zeros(1, int), np.zeros(1), center[:1], 0.05)) == [[0.0], [1.0]]
 
 
-def test_thousands_of_groups_are_compared_in_parts():
+def test_evidence_of_many_groups_does_not_depend_on_their_order():
     rng, n = np.random.default_rng(0), 1200
     counts, centers = rng.integers(0, 50, n), np.full(n, 0.3)
     selected = rng.binomial(counts, 0.3).astype(float)
@@ -106,7 +106,7 @@ def test_thousands_of_groups_are_compared_in_parts():
 
 
 def streams(rates, shares, looks, n, *, limit, center, seed=0, per_look=100):
-    """Rows until the alarm of each of n streams (infinite without one), drawn as counts."""
+    """Rows until the alarm in each of n streams (infinite without one), simulated as counts."""
     rng, places = np.random.default_rng(seed), np.arange(len(rates))
     each = np.maximum(np.round(np.array(shares) * per_look), 1).astype(int)
     selected = np.cumsum(rng.binomial(each, rates, (looks, n, len(rates))), axis=0).astype(float)
@@ -127,7 +127,7 @@ def test_false_alarms_are_rare_even_with_the_gap_at_its_limit(rates):
     assert np.isfinite(found).sum() <= stats.binom.ppf(1 - 1e-6, 200, 0.05)
 
 
-def test_a_drift_is_found_and_the_alarm_stays():
+def test_drift_raises_an_alarm_that_stays():
     monitor, raised = RULE.monitor(), []
     for seed in range(20):
         raised.append(monitor.update(*rows(200, seed, by=0.2)).has_drifted)
@@ -177,8 +177,8 @@ def test_a_bad_batch_leaves_the_monitor_as_it_was():
         monitor.update(*rows(100), sample_weight=np.ones(100))
 
 
-def test_strata_have_limits_of_their_own():
-    strata = np.arange(2000) % 20 == 0  # a small stratum, whose limit is wide
+def test_each_stratum_has_its_own_limit():
+    strata = np.arange(2000) % 20 == 0  # a small stratum with a wide limit
     rule = quiet_fit(SCORES, GROUPS, strata=strata)
     monitor = rule.monitor()
     small, large = (part.limit for part in sorted(monitor._parts, key=lambda part: -part.limit))
@@ -190,7 +190,7 @@ def test_strata_have_limits_of_their_own():
     assert found.table().columns[0] == "stratum"
 
 
-def test_a_few_small_groups_do_not_hide_the_drift_of_the_others():
+def test_small_groups_do_not_hide_drift_in_the_others():
     groups = np.where(np.arange(2000) % 100 == 0, "c", GROUPS)
     rule = quiet_fit(SCORES, groups)
     monitor = rule.monitor()
@@ -200,7 +200,7 @@ def test_a_few_small_groups_do_not_hide_the_drift_of_the_others():
     assert found.limit == rule.certificate().rest.estimated < rule.certificate().estimated
 
 
-def test_what_cannot_be_monitored():
+def test_invalid_monitors_raise():
     with pytest.raises(fairramp.InputError, match="`confidence`"):
         RULE.monitor(confidence=2)
     with pytest.raises(fairramp.InputError, match="`rule`"):
@@ -210,7 +210,7 @@ def test_what_cannot_be_monitored():
         by_hand.monitor()
 
 
-def test_one_group_has_nothing_to_compare():
+def test_one_group_gives_no_evidence():
     rule = quiet_fit(SCORES, np.zeros(2000, int))
     found = rule.monitor().update(SCORES, np.zeros(2000, int))
     assert (found.evidence, found.pair, found.verdict) == (1.0, None, "undecided")
@@ -228,7 +228,7 @@ def saved(tmp_path):
     return monitor, tmp_path / "state.json"
 
 
-def test_a_file_goes_on_where_it_stopped(saved):
+def test_a_loaded_monitor_continues_where_it_stopped(saved):
     monitor, path = saved
     again = Monitor.load(path, RULE)
     assert repr(again) == repr(monitor)
@@ -240,7 +240,7 @@ def test_a_file_goes_on_where_it_stopped(saved):
         again.update(*more, batch="night 2")
 
 
-def test_limits_and_priors_are_those_the_monitor_began_with(saved, monkeypatch):
+def test_a_loaded_monitor_keeps_its_limits_and_priors(saved, monkeypatch):
     monitor, path = saved
     from fairramp.measure import monitor as module
 
@@ -264,14 +264,14 @@ def test_limits_and_priors_are_those_the_monitor_began_with(saved, monkeypatch):
         ({"rule": "0" * 64}, "belongs to another rule"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_the_checksum(saved, change, text):
+def test_invalid_content_raises_before_the_checksum_is_tested(saved, change, text):
     _, path = saved
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(MonitorFormatError, match=text):
         Monitor.load(path, RULE)
 
 
-def test_a_changed_digit_is_found(saved):
+def test_a_changed_digit_raises(saved):
     _, path = saved
     content = json.loads(path.read_text())
     content["groups"][0]["rows"] += 1
@@ -284,7 +284,7 @@ def test_a_changed_digit_is_found(saved):
         Monitor.load(path, RULE)
 
 
-def test_another_rule_or_confidence_is_refused(saved):
+def test_another_rule_or_confidence_raises(saved):
     _, path = saved
     assert Monitor.load(path, RULE, confidence=0.9).confidence == 0.9
     with pytest.raises(MonitorFormatError, match=r"0\.9, not 0\.95"):

@@ -1,4 +1,4 @@
-"""Accuracy against gap, and the grid of the paper."""
+"""Accuracy by gap, and the paper's grid search."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ GAPS = [0.0, 0.01, 0.05, 0.1, 0.3, 1.0]
 
 
 def labeled(n=4000, seed=0, n_groups=3):
-    """Scores that are too low in one group and too steep in another, with their labels."""
+    """Scores that are too low in one group and overconfident in another, with labels."""
     rng = np.random.default_rng(seed)
     groups = rng.integers(0, n_groups, n)
     truth = rng.beta(1.5 + 0.5 * groups, 2.5)
@@ -23,7 +23,7 @@ def accuracy_of(chances, labels, weights=None):
 
 
 @pytest.mark.parametrize("ramp_width", [0, 0.01, 0.1])
-def test_each_point_is_the_rule_that_fit_rule_finds(ramp_width):
+def test_each_point_matches_fit_rule(ramp_width):
     fit, other = labeled(), labeled(seed=1)
     curve = frontier(*fit, validation=other, max_gaps=GAPS, ramp_width=ramp_width)
     for i, gap in enumerate(GAPS):
@@ -36,22 +36,22 @@ def test_each_point_is_the_rule_that_fit_rule_finds(ramp_width):
         assert curve.highest_rates[i] == pytest.approx(max(rates), abs=1e-9)
 
 
-def test_in_sample_a_wider_gap_never_costs_accuracy_and_no_gap_is_exceeded():
+def test_in_sample_accuracy_never_falls_with_the_gap_and_every_gap_is_met():
     curve = frontier(*labeled(), max_gaps=GAPS, ramp_width=0)
     assert np.all(np.diff(curve.accuracies) >= -1e-9)
     assert np.all(np.array(curve.gaps) <= np.array(GAPS) + 1e-9)
     assert curve.accuracies[-1] >= curve.own_accuracy - 1e-9
 
 
-def test_it_says_on_which_rows_it_was_measured():
+def test_it_reports_which_rows_it_was_measured_on():
     fit, other = labeled(), labeled(seed=1)
     assert frontier(*fit, max_gaps=[0]).is_in_sample
-    assert "in-sample" in repr(frontier(*fit, max_gaps=[0]))
+    assert "on the fit rows" in repr(frontier(*fit, max_gaps=[0]))
     assert not frontier(*fit, validation=other, max_gaps=[0]).is_in_sample
     assert "validation" in repr(frontier(*fit, validation=other, max_gaps=[0]))
 
 
-def test_own_decisions_are_those_from_the_cutoff_on():
+def test_own_decisions_select_at_the_cutoff_or_above():
     scores, groups, labels = labeled()
     curve = frontier(scores, groups, labels, max_gaps=[0], cutoff=0.4)
     own = scores >= 0.4
@@ -67,7 +67,7 @@ def test_default_tolerances_reach_from_0_to_the_classifiers_own_gap():
     assert curve.max_gaps[-1] == pytest.approx(curve.own_gap)
 
 
-def test_bands_hold_the_accuracy_on_many_other_samples():
+def test_bands_cover_the_accuracy_on_other_samples():
     fit = labeled()
     curve = frontier(*fit, validation=labeled(2000, seed=2), max_gaps=[0.05])
     rule = fit_rule(*fit, max_gap=0.05, target_rate="accuracy")
@@ -76,13 +76,14 @@ def test_bands_hold_the_accuracy_on_many_other_samples():
         for sample in (labeled(2000, seed=s) for s in range(100, 300))
     ]
     half = (curve.upper[0] - curve.lower[0]) / 2
-    # Chances instead of draws scatter less than a coin with that accuracy, so the band errs on the safe side.
+    # Probabilities vary less than random draws of the same accuracy, so the band is conservative.
     assert np.mean(np.abs(accuracies - np.mean(accuracies)) <= half) >= 0.9
     assert half <= 1.96 * np.sqrt(0.25 / 2000) * 1.05
 
 
 def test_integer_weights_equal_repeated_rows(monkeypatch):
-    monkeypatch.setattr("fairramp.fit.outcomes.LINE_BELOW", 0)  # a penalty tells a heavy row from many
+    # The penalty below that size treats one heavy row differently from many rows.
+    monkeypatch.setattr("fairramp.fit.outcomes.LINE_BELOW", 0)
     scores, groups, labels = labeled(800)
     weights = np.random.default_rng(3).integers(0, 4, 800)
     weighted = frontier(scores, groups, labels, sample_weight=weights, max_gaps=GAPS)
@@ -91,7 +92,7 @@ def test_integer_weights_equal_repeated_rows(monkeypatch):
     assert weighted.gaps == pytest.approx(repeated.gaps, abs=1e-9)
 
 
-def test_frontier_refuses_what_it_cannot_measure():
+def test_frontier_rejects_invalid_input():
     fit = labeled()
     with pytest.raises(UnseenGroupError, match=r"`validation`.*\[7\]"):
         frontier(*fit, validation=([0.5], [7], [1]), max_gaps=[0])
@@ -110,7 +111,7 @@ def test_the_printed_frontier_fits_80_columns():
 
 
 class TestTune:
-    def test_the_default_grid_is_the_papers(self):
+    def test_the_default_grid_is_that_of_the_paper(self):
         fit, other = labeled(), labeled(seed=1)
         tuned = tune(*fit, validation=other)
         base = fit[2].mean()
@@ -135,14 +136,14 @@ class TestTune:
         )
         assert again.fingerprint == tuned.rule.fingerprint
 
-    def test_rates_are_clipped_inside_0_to_1(self):
+    def test_rates_are_clipped_to_between_0_and_1(self):
         scores, groups, _ = labeled()
         labels = np.zeros(len(scores))
         labels[:100] = 1
         tuned = tune(scores, groups, labels, validation=(scores, groups, labels), ramp_widths=[0.01])
         assert tuned.grid["target_rate"].min() > 0
 
-    def test_any_scorer_can_decide(self):
+    def test_any_scorer_can_choose_the_rule(self):
         fit, other = labeled(), labeled(seed=1)
 
         def most_selected(labels, chances, sample_weight):
@@ -153,14 +154,14 @@ class TestTune:
         )
         assert tuned.rule.target_rate == 0.6
 
-    def test_weights_of_either_sample_count(self):
+    def test_weights_of_both_samples_are_used(self):
         fit, other = labeled(), labeled(seed=1)
         half = (np.arange(len(other[2])) % 2).astype(float)
         tuned = tune(*fit, validation=(*other, half), ramp_widths=[0.01], sample_weight=np.full(4000, 2.0))
         chances = tuned.rule.probabilities(*other[:2])
         assert tuned.score == pytest.approx(accuracy_of(chances, other[2], half))
 
-    def test_bad_calls_get_a_sentence(self):
+    def test_bad_calls_raise_a_helpful_error(self):
         fit = labeled()
         with pytest.raises(InputError, match="`validation` must be a tuple"):
             tune(*fit, validation=fit[0])

@@ -23,12 +23,12 @@ def labeled(labels):
 
 
 def check(column, labels, plain):
-    """The column gives the reference's probabilities, these labels, and serves decisions for plain lists."""
+    """The column gives the reference probabilities and these labels, and its rule accepts plain lists."""
     rule = fit_rule(SCORES, column, max_gap=0.01)
     assert rule.groups == tuple(labels)
     assert list(map(type, rule.groups)) == list(map(type, labels))
     np.testing.assert_allclose(rule.probabilities(SCORES, column), REFERENCE, rtol=0, atol=1e-12)
-    # Fitted here, decided there: a column of another kind with the same labels is the same column.
+    # A rule fitted on one type of column accepts any other type with the same labels.
     assert np.array_equal(rule.probabilities(SCORES, plain), rule.probabilities(SCORES, column))
     other = fit_rule(SCORES, plain, max_gap=0.01)
     assert np.array_equal(other.probabilities(SCORES, column), rule.probabilities(SCORES, column))
@@ -40,13 +40,13 @@ def subcases(cases):
     return [pytest.param(column, id=name) for name, column in cases.items()]
 
 
-# Whole numbers ------------------------------------------------------------------------------------
+# Integers -----------------------------------------------------------------------------------------
 
 INTEGER_KINDS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", ">i4", ">u8"]
 
 
 @pytest.mark.parametrize("kind", INTEGER_KINDS)
-def test_integers_of_every_kind_are_their_values(kind):
+def test_integers_of_every_type_are_the_same_groups(kind):
     check(CODES.astype(kind), [0, 1, 2], CODES.tolist())
 
 
@@ -173,11 +173,11 @@ class Sex(str, enum.Enum):  # noqa: UP042 - the older idiom, whose str() is 'Sex
     X = "x"
 
 
-def test_a_text_enum_is_its_text():
+def test_a_text_enum_equals_its_text():
     check([list(Sex)[code] for code in CODES], ["f", "m", "x"], labeled(["f", "m", "x"]))
 
 
-def test_a_text_enum_among_its_texts_is_one_group_with_them():
+def test_a_text_enum_and_its_text_are_one_group():
     mixed = [list(Sex)[code] if i % 2 else "fmx"[code] for i, code in enumerate(CODES)]
     check(mixed, ["f", "m", "x"], labeled(["f", "m", "x"]))
 
@@ -213,7 +213,7 @@ def test_booleans_in_every_container_are_the_same_groups_and_stay_booleans(colum
     np.testing.assert_allclose(rule.probabilities(SCORES, column), expected, rtol=0, atol=1e-12)
 
 
-def test_booleans_integers_and_texts_that_look_alike_are_different_groups():
+def test_similar_booleans_integers_and_texts_are_different_groups():
     for fitted, asked in [(HALVES, HALVES.astype(int)), (HALVES.astype(int), HALVES)]:
         with pytest.raises(FairrampError, match="not seen in fit"):
             fit_rule(SCORES, fitted).probabilities(SCORES, asked)
@@ -259,7 +259,7 @@ def instead(column, missing):
         }
     ),
 )
-def test_missing_texts_are_one_group_of_their_own(column):
+def test_missing_texts_form_one_group(column):
     check(column, ["x", "y", None], SOME_TEXTS)
 
 
@@ -282,7 +282,7 @@ def test_missing_texts_are_one_group_of_their_own(column):
         }
     ),
 )
-def test_a_float_column_of_whole_numbers_with_nan_is_the_integer_column_with_none(column):
+def test_integral_floats_with_nan_equal_integers_with_none(column):
     check(column, [0, 7, None], SOME_INTEGERS)
 
 
@@ -301,7 +301,7 @@ def test_a_float_column_of_whole_numbers_with_nan_is_the_integer_column_with_non
         }
     ),
 )
-def test_missing_booleans_are_one_group_of_their_own(column):
+def test_missing_booleans_form_one_group(column):
     check(column, [False, True, None], SOME_BOOLEANS)
 
 
@@ -321,7 +321,7 @@ HUGE = labeled([2**53, 2**53 + 1, None])
         }
     ),
 )
-def test_huge_integers_beside_missing_values_stay_apart(column):
+def test_huge_integers_stay_distinct_beside_missing_values(column):
     check(column, [2**53, 2**53 + 1, None], HUGE)
 
 
@@ -336,7 +336,7 @@ def test_minus_zero_is_zero():
 
 # Intersections ------------------------------------------------------------------------------------
 
-# Two columns whose three occurring pairs are the three groups.
+# Two columns with three distinct pairs, which are the three groups.
 SEX = labeled(["f", "m", "f"])
 AGE = labeled([30, 30, 60])
 PAIRS = [("f", 30), ("f", 60), ("m", 30)]
@@ -365,7 +365,7 @@ ROWS = list(zip(SEX, AGE, strict=True))
         }
     ),
 )
-def test_several_columns_are_intersections_labeled_by_tuples(columns):
+def test_several_columns_make_intersections_labeled_by_tuples(columns):
     rule = check(columns, PAIRS, ROWS)
     assert [tuple(map(type, label)) for label in rule.groups] == [(str, int)] * 3
 
@@ -378,7 +378,7 @@ def test_a_2_d_array_makes_intersections_of_its_columns(kind):
     check(np.asfortranarray(array), sorted(set(rows)), rows)
 
 
-def test_three_columns_make_intersections_too():
+def test_three_columns_make_intersections():
     columns = {"a": CODES // 2, "b": CODES % 2 == 1, "c": labeled(["x", None, "x"])}
     rule = check(
         columns,
@@ -389,12 +389,12 @@ def test_three_columns_make_intersections_too():
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
-def test_missing_values_inside_intersections_are_values_of_their_own(missing):
+def test_a_missing_value_counts_as_a_value_in_intersections(missing):
     columns = [instead(labeled(["f", None, "f"]), missing), AGE]
     check(columns, [("f", 30), ("f", 60), (None, 30)], list(zip(labeled(["f", None, "f"]), AGE, strict=True)))
 
 
-def test_columns_of_many_values_make_only_the_intersections_that_occur():
+def test_only_intersections_that_occur_become_groups():
     # 300 × 300 pairs are possible, 300 occur.
     codes = np.arange(3_000) % 300
     scores = np.random.default_rng(2).random(3_000)
@@ -417,12 +417,12 @@ def test_columns_of_many_values_make_only_the_intersections_that_occur():
         }
     ),
 )
-def test_one_column_in_a_table_is_that_column(column):
+def test_a_table_with_one_column_equals_the_column(column):
     check(column, [0, 1, 2], CODES.tolist())
 
 
-def test_named_columns_in_another_order_are_not_taken_for_each_other():
-    # Two yes/no questions: swapped by position, every label exists and every second answer is wrong.
+def test_reordered_named_columns_are_never_confused():
+    # Swapping two yes/no columns by position would give valid labels and wrong decisions.
     first, second = HALVES, np.random.default_rng(6).random(N) < 0.3
     rule = fit_rule(SCORES, pd.DataFrame({"first": first, "second": second}), target_rate=0.4)
     expected = rule.probabilities(SCORES, pd.DataFrame({"first": first, "second": second}))
@@ -441,7 +441,7 @@ def test_named_columns_in_another_order_are_not_taken_for_each_other():
         pytest.param({1: SEX, "1": AGE}, id="mapping"),
     ],
 )
-def test_columns_of_one_name_are_not_taken_for_each_other(columns):
+def test_duplicate_column_names_are_not_confused(columns):
     try:
         rule = fit_rule(SCORES, columns, max_gap=0.01)
     except FairrampError:
@@ -450,7 +450,7 @@ def test_columns_of_one_name_are_not_taken_for_each_other(columns):
     np.testing.assert_allclose(rule.probabilities(SCORES, columns), REFERENCE, rtol=0, atol=1e-12)
 
 
-def test_an_arrow_record_batch_is_a_table_or_refused():
+def test_an_arrow_record_batch_is_a_table_or_raises():
     batch = pa.record_batch({"sex": SEX, "age": AGE})
     try:
         rule = fit_rule(SCORES, batch, max_gap=0.01)
@@ -481,12 +481,12 @@ def test_an_arrow_record_batch_is_a_table_or_refused():
         pytest.param(np.array(ROWS), None, id="2-d"),
     ],
 )
-def test_the_record_has_the_names_of_the_group_columns_where_they_had_any(columns, names):
+def test_the_record_keeps_the_names_of_group_columns(columns, names):
     assert fit_rule(SCORES, columns).columns.groups == names
 
 
 @pytest.mark.parametrize("columns", [pd.DataFrame(ROWS), pd.DataFrame(CODES)], ids=["two", "one"])
-def test_column_names_that_are_no_text_do_not_spoil_the_file(columns):
+def test_column_names_that_are_not_text_can_be_saved(columns):
     rule = fit_rule(SCORES, columns)
     names = json.loads(rule.to_json())["columns"]["groups"]
     assert names is None or all(isinstance(name, str) for name in names)
@@ -504,7 +504,7 @@ def test_column_names_that_are_no_text_do_not_spoil_the_file(columns):
     ],
     ids=["pandas", "polars", "number", "polars without a name", "numpy"],
 )
-def test_the_record_has_the_name_of_the_score_column_where_it_had_one(scores, name):
+def test_the_record_keeps_the_name_of_the_score_column(scores, name):
     assert fit_rule(scores, CODES).columns.score == name
 
 
@@ -522,7 +522,7 @@ def test_the_record_has_the_name_of_the_score_column_where_it_had_one(scores, na
     ],
 )
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_order_of_labels_does_not_depend_on_the_order_of_rows(labels, order, seed):
+def test_label_order_does_not_depend_on_row_order(labels, order, seed):
     shuffle = np.random.default_rng(seed).permutation(N)
     column = labeled(labels)
     rule = fit_rule(SCORES[shuffle], [column[i] for i in shuffle])
@@ -530,12 +530,12 @@ def test_the_order_of_labels_does_not_depend_on_the_order_of_rows(labels, order,
 
 
 @pytest.mark.parametrize("categories", [["z", "a", "m"], ["m", "z", "a"]])
-def test_the_order_of_labels_does_not_depend_on_the_order_of_categories(categories):
+def test_label_order_does_not_depend_on_category_order(categories):
     column = pd.Series(pd.Categorical(labeled(["z", "a", "m"]), categories))
     assert fit_rule(SCORES, column).groups == ("a", "m", "z")
 
 
-def test_rows_in_another_order_give_the_same_file():
+def test_row_order_does_not_change_the_file():
     shuffle = np.random.default_rng(3).permutation(N)
     first = fit_rule(SCORES, TEXTS, ramp_width=0)
     second = fit_rule(SCORES[shuffle], [TEXTS[i] for i in shuffle], ramp_width=0)
@@ -543,7 +543,7 @@ def test_rows_in_another_order_give_the_same_file():
     assert first.to_json() == second.to_json()
 
 
-def test_unused_categories_are_no_groups_at_decision_time_either():
+def test_unused_categories_are_not_groups_at_decision_time():
     rule = fit_rule(SCORES, labeled(["x", "y", "z"]))
     column = pd.Series(pd.Categorical(labeled(["x", "y", "z"]), ["unseen", "z", "y", "x"]))
     assert np.array_equal(
@@ -551,13 +551,13 @@ def test_unused_categories_are_no_groups_at_decision_time_either():
     )
 
 
-def test_columns_of_other_names_than_those_of_the_fit_are_refused():
+def test_columns_not_named_as_in_the_fit_raise():
     rule = quiet_fit([0.2, 0.8], {"sex": ["f", "m"], "unit": [1, 2]})
     assert rule.probabilities([0.2], {"unit": [1], "more": ["x"], "sex": ["f"]}).shape == (1,)
     with pytest.raises(FairrampError, match=r"has the columns \['sex', 'team'\], the rule was fitted on"):
         rule.probabilities([0.2], {"sex": ["f"], "team": [1]})
 
 
-def test_a_label_that_is_a_list_is_refused_wherever_it_stands():
+def test_a_list_as_label_raises():
     with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert such labels to strings"):
         fit_rule([0.2, 0.4, 0.6], ["a", ["b"], "c"])

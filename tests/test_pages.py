@@ -1,7 +1,11 @@
 """Code in the documentation does what the pages show."""
 
+import inspect
+import re
+
 import pytest
 
+import fairramp
 from pages import ROOT, blocks, digits_hidden, pages, run
 
 
@@ -36,3 +40,26 @@ def test_blocks_are_found():
         ("echo c\n", "c"),
     ]
     assert len(pages()) > 5
+
+
+def test_commands_whose_output_is_not_shown_must_succeed(tmp_path):
+    good, bad = blocks("<!-- output not shown -->\n```console\n$ echo a\n$ exit 3\n```\n")
+    assert good.says is None
+    assert run(good, {}, tmp_path) == "a"
+    with pytest.raises(RuntimeError, match="exit code 3"):
+        run(bad, {}, tmp_path)
+
+
+def test_cheat_sheet_has_every_argument_of_fit_rule_with_its_default():
+    text = (ROOT / "docs" / "cheat-sheet.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?`) \| (.+?) \|", text, re.MULTILINE)
+    listed = {name: default.strip('`"') for names, default in rows for name in re.findall(r"`(\w+)`", names)}
+    for name, parameter in inspect.signature(fairramp.fit_rule).parameters.items():
+        if parameter.default is inspect.Parameter.empty:
+            assert listed[name] == "required"
+        elif name == "cutoff":  # it depends on the scale
+            assert listed[name] == "0.5"
+        elif isinstance(parameter.default, float):
+            assert float(listed[name]) == parameter.default, name
+        else:
+            assert listed[name] == str(parameter.default).lower(), name

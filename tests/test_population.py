@@ -154,7 +154,7 @@ def test_request_is_saved_and_shown(tmp_path):
     rule.save(tmp_path / "rule.json")
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
-    assert "gap in the population: at most 9 points with 90% confidence (estimated limit)" in text
+    assert "Gap in the population: at most 9.0 points with 90% confidence (estimated limit)" in text
     assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
 
 
@@ -175,7 +175,7 @@ def test_estimator_needs_a_frozen_classifier():
     frozen = RandomizedThresholdOptimizer(FrozenEstimator(model), max_gap=0.08, confidence=0.95)
     rule = frozen.fit(features[1_000:], y[1_000:], sensitive_features=sex[1_000:]).rule_
     assert limit(rule) <= 0.08
-    with pytest.raises(InputError, match=r"^`confidence` needs a trained classifier: .*FrozenEstimator"):
+    with pytest.raises(InputError, match=r"^`confidence` needs a trained classifier, .*FrozenEstimator"):
         RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.08, confidence=0.95).fit(
             features, y, sensitive_features=sex
         )

@@ -52,17 +52,17 @@ def test_comparison_with_fairlearn_is_measured():
 
         classes_ = np.array([0, 1])
 
-        def fit(self, X, y):
+        def fit(self, rows, y):
             return self
 
         def __sklearn_is_fitted__(self):
             return True
 
-        def predict_proba(self, X):
-            return np.column_stack([1 - X[:, 0], X[:, 0]])
+        def predict_proba(self, rows):
+            return np.column_stack([1 - rows[:, 0], rows[:, 0]])
 
     data = fairramp.datasets.load_adult_scores()
-    X = data.score[:, None]
+    rows = data.score[:, None]
     optimizer = peer.ThresholdOptimizer(
         estimator=Scores(),
         constraints="demographic_parity",
@@ -70,18 +70,20 @@ def test_comparison_with_fairlearn_is_measured():
         predict_method="predict_proba",
         tol=0.02,
     )
-    optimizer.fit(X, data.label, sensitive_features=data.sex)
+    optimizer.fit(rows, data.label, sensitive_features=data.sex)
     rule = fairramp.fit_rule(data.score, data.sex, data.label, max_gap=0.02, target_rate="accuracy")
     found = []
     for h in (
-        optimizer._pmf_predict(X, sensitive_features=data.sex)[:, 1],
+        optimizer._pmf_predict(rows, sensitive_features=data.sex)[:, 1],
         rule.probabilities(data.score, data.sex),
     ):
         rates = [h[data.sex == sex].mean() for sex in ("Female", "Male")]
         random = ((h > 1e-12) & (h < 1 - 1e-12)).mean()
         found.append((points(abs(rates[0] - rates[1])), percent(1 - abs(h - data.label).mean()), percent(random)))
     said = [row(name) for name in ("gap on the fit rows", "accuracy on the fit rows", "people decided at random")]
-    assert [cell.split(" (")[0] for pair in said for cell in pair] == [x for pair in zip(*found) for x in pair]
+    assert [cell.split(" (")[0] for pair in said for cell in pair] == [
+        x for pair in zip(*found, strict=True) for x in pair
+    ]
 
 
 def test_speed_is_that_of_the_benchmarks():

@@ -86,7 +86,7 @@ def test_every_slider_position_matches_fit_and_audit(settings, weighted):
         )
         assert list(rule.thresholds) == list(outcome.thresholds)
         assert_is_audit(outcome, fairramp.audit(scores, group, labels, rule=rule, sample_weight=weights))
-        assert outcome.promise.estimated == rule.certificate().estimated
+        assert outcome.guarantee.estimated == rule.certificate().estimated
 
 
 def test_own_position_is_the_given_rule_even_on_other_rows():
@@ -144,7 +144,7 @@ def test_report_says_whether_its_rows_exceed_the_limit():
     page = rule.report(others, new_group).html
     first, second, *more = (place.start() for place in re.finditer(re.escape(content.drift), page))
     assert not more
-    assert page.index('class="figures"') < first < page.index('class="promise"')
+    assert page.index('class="figures"') < first < page.index('class="guarantee"')
     assert page.index('class="sign"') < second < page.index("Signature")
     assert make_content(replace(rule, record=None), others, new_group).is_kept is None
 
@@ -153,15 +153,15 @@ def test_report_states_the_requested_population_limit():
     scores, group, *_ = rows(n=6000)
     rule = fairramp.fit_rule(scores, group, max_gap=0.15, confidence=0.95)
     page = rule.report(scores, group).html
-    assert "Asked for: a gap in the population of at most 15.0" in page
-    assert "95\u00a0% confidence (estimated limit)" in page
+    assert "Requested: a gap in the population of at most 15.0" in page
+    assert ", with 95% confidence (estimated limit)" in page
     assert make_content(rule, scores, group).settings["asked"] == {
         "max_gap": 0.15,
         "confidence": 0.95,
         "limit": "estimated",
     }
     plain = fairramp.fit_rule(scores, group, max_gap=0.15)
-    assert "Asked for" not in plain.report(scores, group).html
+    assert "Requested" not in plain.report(scores, group).html
 
 
 def test_report_names_the_group_that_widens_its_limits():
@@ -171,7 +171,7 @@ def test_report_names_the_group_that_widens_its_limits():
     certificate, content = rule.certificate(), make_content(rule, scores, group)
     assert certificate.left_out == ((9, 40),)
     rest = certificate.rest
-    assert content.chosen.promise.sentence.endswith(
+    assert content.chosen.guarantee.sentence.endswith(
         f"The uncertainty is largest for group \u20689\u2069 (40 fit rows). Without that group: {rest.limits()}."
     )
     others, new_group, *_ = rows(n=6000, seed=1)
@@ -239,10 +239,10 @@ def test_unknown_groups_are_left_out_and_counted():
     content = make_content(rule, scores, group)
     assert content.rows == (group < 2).sum()
     assert (
-        f"{(group == 2).sum():,} rows of 1 group that the rule was not fitted on are left out" in content.notes[0]
+        f"{(group == 2).sum():,} rows in 1 group that the rule was not fitted on are left out" in content.notes[0]
     )
     one = np.append(np.flatnonzero(group < 2), np.flatnonzero(group == 2)[0])
-    assert make_content(rule, scores[one], group[one]).notes[0].startswith("1 row of 1 group that")
+    assert make_content(rule, scores[one], group[one]).notes[0].startswith("1 row in 1 group that")
     with pytest.raises(fairramp.UnseenGroupError):
         make_content(fairramp.fit_rule(scores[group < 2], group[group < 2]), scores, group)
     with pytest.raises(fairramp.InputError, match="None of the rows"):
@@ -255,9 +255,9 @@ def test_hand_written_rule_is_reported_without_a_certificate():
         (0, 1), (fairramp.Ramp.centered(0.5, 0.1), fairramp.Ramp.centered(0.6, 0.1)), target_rate=0.4
     )
     content = make_content(rule, scores, group)
-    assert content.chosen.promise.estimated is None
+    assert content.chosen.guarantee.estimated is None
     assert content.fit_fingerprint is None
-    assert "by hand" in content.chosen.promise.sentence
+    assert "by hand" in content.chosen.guarantee.sentence
     assert "<html" in rule.report(scores, group).html
 
 
@@ -332,7 +332,7 @@ def test_charts_are_saved_as_files(adult, tmp_path):
     svg = (tmp_path / "audit.svg").read_text()
     assert "Amer-Indian-Eskimo" in svg
     found = fairramp.audit(adult.score, adult.race, rule=rule)
-    assert all(f"{100 * rate:.1f}\u00a0%" in svg for rate in found.after.rate)
+    assert all(f"{100 * rate:.1f}%" in svg for rate in found.after.rate)
 
 
 def colors_of(spec):
@@ -366,7 +366,7 @@ def test_many_groups_are_gray_except_the_extremes(n):
         assert found[rates.index(min(rates))] == theme.accent
         assert found[rates.index(max(rates))] == theme.other
         assert found.count(theme.muted) == len(found) - 2
-    said = "selects least (blue) and most often (orange)."
+    said = "the lowest (blue) and highest (orange) selection rate before the rule."
     assert (said in made.html) == (n > 6)
     assert (said in json.dumps(rule.plot().to_dict())) == (n > 6)
 
@@ -523,9 +523,9 @@ def test_no_position_has_a_certificate_if_the_rule_has_none(kind):
         rule.certificate()
     assert len(content.outcomes) > 2
     for outcome in content.outcomes:
-        assert outcome.promise.estimated is outcome.promise.proven is None
-        assert (outcome.promise.sentence == str(refused.value)) == outcome.is_own
-        assert outcome.is_own or "given none either" in outcome.promise.sentence
+        assert outcome.guarantee.estimated is outcome.guarantee.proven is None
+        assert (outcome.guarantee.sentence == str(refused.value)) == outcome.is_own
+        assert outcome.is_own or "given none either" in outcome.guarantee.sentence
     assert (content.in_sample is None) == (kind != "cross-fitted")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reproduction import methods, paper, reductions, runner
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
+from reproduction.results import Results
 from reproduction.store import Store, replaced
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -119,9 +120,9 @@ def test_interrupted_write_leaves_the_old_file(tmp_path: Path) -> None:
 def test_methods_return_probabilities_and_shrink_the_gap(name: str) -> None:
     given = scored(n=4000)
     outcome = methods.METHODS[name].run(given)
-    assert outcome.chances.shape == (4000,)
-    assert outcome.chances.min() >= 0
-    assert outcome.chances.max() <= 1
+    assert outcome.probabilities.shape == (4000,)
+    assert outcome.probabilities.min() >= 0
+    assert outcome.probabilities.max() <= 1
     measured = methods.measure(outcome, given.test)
     assert measured["gap"] < 0.5 * methods.run("original", given)["gap"]
     json.dumps(measured)
@@ -135,3 +136,10 @@ def test_paper_tables_have_a_value_for_each_classifier() -> None:
     assert epochs[0] == 0
     assert epochs[-1] == 25
     assert paper.CONVERGENCE[-1][1] == pytest.approx(0.21)
+
+
+def test_stored_results_match_the_current_settings() -> None:
+    results = Results(Store(Path(runner.__file__).parent / "results", FULL))
+    assert {name: results.seeds(name) for name in runner.all_methods()} == {
+        name: 10 if name == runner.REDUCTION else 20 for name in runner.all_methods()
+    }

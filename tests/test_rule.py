@@ -15,9 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fairramp
 from fairramp import FairrampError, InputError, Ramp, Rule, RuleFormatError, Table, fit_rule
+from fairramp.core import words
 from samples import sample
 
 SCORES, CODES = sample(600, n_groups=3)
@@ -250,9 +253,9 @@ def test_rule_with_many_digits_prints_within_80_columns(max_gap):
 def test_printed_rule_describes_itself():
     text = repr(RULE)
     assert "3 groups" in text
-    assert "0.02" in text
-    assert f"{RULE.record.gap_before:.4f} before" in text
-    assert "0.0200 after" in text
+    assert "2.0 points" in text
+    assert f"{100 * RULE.record.gap_before:.1f} points before" in text
+    assert "2.0 points after" in text
     for name in "ABC":
         assert re.search(rf"^{name} +200 +0\.\d+ ", text, re.MULTILINE)
 
@@ -477,7 +480,7 @@ def test_labels_are_escaped_in_html(nasty):
         assert "<script" not in text
         assert "<img" not in text
         assert text.count("</tr>") == 3
-        assert text.count("</td>") == 2 * 4
+        assert text.count("</td>") == 2 * 3
 
 
 def test_column_names_are_escaped_in_html():
@@ -486,9 +489,9 @@ def test_column_names_are_escaped_in_html():
 
 def test_html_and_text_have_the_same_cells():
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", RULE.table()._repr_html_())
-    assert cells[:7] == ["group", "n", "threshold", "ramp from", "ramp to", "rate before", "rate after"]
-    assert len(cells) == 7 * 4
-    for cell in cells[7:]:
+    assert cells[:6] == ["group", "n", "threshold", "ramp", "rate before", "rate after"]
+    assert len(cells) == 6 * 4
+    for cell in cells[6:]:
         assert cell in str(RULE.table())
 
 
@@ -1115,3 +1118,40 @@ def test_version_1_raises_with_a_remedy():
         Rule.from_json('{"format": "fairramp.rule", "version": 1}')
     sentence = "Version 1 of a rule is not understood: this library reads version 2; fit the rule again."
     assert str(caught.value) == sentence
+
+
+def test_table_text_shows_an_interval_in_one_column():
+    columns = {"group": ["A"], "rate": [0.0772], "rate_low": [0.0716], "rate_high": [0.0832]}
+    table = Table(columns, shares=["rate"], confidence=0.9)
+    assert str(table).splitlines() == [
+        "group      rate (90% CI)",
+        "-----  -----------------",
+        "A      7.7% [7.2%, 8.3%]",
+    ]
+    assert table.columns == tuple(columns)
+
+
+def test_table_text_shows_a_range_in_one_column():
+    table = Table({"ramp_from": [0.25], "ramp_to": [0.5], "gap": [0.1683]}, decimals=2, gaps=["gap"])
+    assert str(table).splitlines()[0].split() == ["ramp", "gap"]
+    assert str(table).splitlines()[2] == "0.25 to 0.50  16.8 points"
+
+
+def test_table_stacks_headings_only_if_they_are_too_wide():
+    wide = Table({f"a_rather_long_heading_{i}": [i] for i in range(5)})
+    assert str(wide).splitlines()[0].split() == ["a"] * 5
+    assert max(map(len, str(wide).splitlines())) <= 80
+    assert str(Table({"a_heading": [1]})).splitlines()[0] == "a heading"
+
+
+@pytest.mark.parametrize("value", [np.nan, 0.0, 1e-12, 1e-5, 0.5, 1.0, -0.25])
+def test_percentages_never_show_something_as_nothing(value):
+    text = words.percent(value)
+    assert (text == "–") == np.isnan(value)
+    assert (text == "0.0%") == (abs(value) <= 1e-9)
+    assert "e" not in text
+
+
+@given(st.floats(0, 1))
+def test_rounded_up_limits_are_never_below_the_limit(limit):
+    assert float(words.upward_points(limit).removesuffix(" points")) >= 100 * limit - 1e-7

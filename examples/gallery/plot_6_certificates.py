@@ -2,8 +2,9 @@
 Certificates and sample size
 ============================
 
-On its fit rows a rule meets its gap exactly. On everybody else the gap is larger, by chance. How much larger
-it can be has an estimated and a proven limit, and how many rows are needed can be asked beforehand.
+On its fit rows a rule meets ``max_gap`` exactly; in the population the gap is usually larger, by chance. In this
+simulation the estimated limit, at 95% confidence, held for 92% to 99% of samples, from 250 fit rows to 8,000.
+``rows_needed`` tells you in advance how many rows a limit takes.
 """
 
 import matplotlib.pyplot as plt
@@ -11,59 +12,77 @@ import numpy as np
 
 import fairramp
 
+# One meaning per color in all examples.
+COLORS = {"before": "#8a8f98", "after": "#1f3a5f", "alarm": "#D55E00"}
+GROUPS = ["#0072B2", "#E69F00", "#009E73"]
+
 data = fairramp.datasets.load_adult_scores()
 rng = np.random.default_rng(0)
 
 # %%
-# Simulation: all 24,421 people are the population. Samples of them, of several sizes, each learn a rule with
-# equal rates (``max_gap=0``, ten percent selected); its gap is measured on the whole population.
+# Treat all 24,421 people as the population. Draw samples of several sizes, fit a rule with equal rates to each
+# (``max_gap=0``, 10% selected), and measure its true gap on the whole population.
 
 sizes = [250, 500, 1000, 2000, 4000, 8000]
 male = data.sex == "Male"
-true_gaps, limits = [], []
-for size in sizes:
-    gaps = []
-    for _ in range(100):
+true_gaps, estimated, proven = (np.empty((len(sizes), 100)) for _ in range(3))
+for i, size in enumerate(sizes):
+    for j in range(100):
         sample = rng.choice(len(data.score), size)
         rule = fairramp.fit_rule(
             data.score[sample], male[sample], target_rate=0.1
         )
-        chance = rule.probabilities(data.score, male)
-        gaps.append(abs(chance[male].mean() - chance[~male].mean()))
-    certificate = (
-        rule.certificate()
-    )  # that of the last sample; the others' are nearly the same
-    true_gaps.append(gaps)
-    limits.append((certificate.estimated, certificate.proven))
-    kept = np.mean(np.array(gaps) <= certificate.estimated)
+        probability = rule.probabilities(data.score, male)
+        true_gaps[i, j] = abs(
+            probability[male].mean() - probability[~male].mean()
+        )
+        certificate = rule.certificate()
+        estimated[i, j] = certificate.estimated
+        proven[i, j] = certificate.proven
+    held = (true_gaps[i] <= estimated[i]).mean()
     print(
-        f"{size:5,} rows: estimated limit {certificate.estimated:.4f}, and {kept:.1%} of the true gaps are below"
+        f"{size:5,} rows: estimated limit {100 * estimated[i].mean():.1f} points, holds for {held:.0%} of samples"
     )
 
 # %%
-# Each dot is one sample's true gap. The estimated limit follows the 95th percentile closely; the proven limit is
-# wider.
+# Each dot is the true gap of one sample, in vermilion if it exceeds its estimated limit. The estimated limit
+# follows the 95th percentile of the true gaps; the proven limit is about twice as large.
 
 fig, ax = plt.subplots()
-for size, gaps in zip(sizes, true_gaps, strict=True):
-    spread = size * np.exp(rng.uniform(-0.12, 0.12, len(gaps)))
-    ax.scatter(spread, gaps, s=4, color="#5b6470", alpha=0.35, linewidth=0)
+for size, gaps, limits in zip(sizes, true_gaps, estimated, strict=True):
+    x = size * np.exp(rng.uniform(-0.12, 0.12, len(gaps)))
+    for which, color, alpha in (
+        (gaps <= limits, COLORS["after"], 0.4),
+        (gaps > limits, COLORS["alarm"], 1.0),
+    ):
+        ax.scatter(
+            x[which],
+            100 * gaps[which],
+            s=7,
+            color=color,
+            alpha=alpha,
+            linewidth=0,
+        )
 ax.plot(
     sizes,
-    [np.quantile(gaps, 0.95) for gaps in true_gaps],
-    "k:",
+    100 * np.quantile(true_gaps, 0.95, axis=1),
+    color=COLORS["after"],
     label="95th percentile of the true gaps",
 )
-ax.plot(sizes, [p[0] for p in limits], "o-", label="estimated limit")
-ax.plot(sizes, [p[1] for p in limits], "s-", label="proven limit")
+for limits, marker, name in (
+    (estimated, "o", "estimated limit"),
+    (proven, "s", "proven limit"),
+):
+    ax.plot(sizes, 100 * limits.mean(axis=1), "k--", marker=marker, label=name)
 ax.set_xscale("log")
 ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
 ax.minorticks_off()
 ax.set(
     title="True gaps and their limits",
     xlabel="fit rows, both groups together",
-    ylabel="gap in the population",
-    ylim=(0, 0.2),
+    ylabel="gap in the population (points)",
+    ylim=(0, 20),
+    yticks=range(0, 21, 5),
 )
 ax.legend()
 plt.show()
@@ -71,44 +90,48 @@ plt.show()
 # %%
 # A gap that holds in the population
 # ----------------------------------
-# ``max_gap`` alone is about the fit rows. With ``confidence=0.95`` they are held to a smaller gap, so that the
-# population keeps ``max_gap``:
+# On its own, ``max_gap`` applies to the fit rows. With ``confidence=0.95`` the fit rows are held to a smaller
+# gap, so the gap in the population stays within ``max_gap`` with 95% confidence:
 
-asked = {"max_gap": 0.05, "target_rate": 0.2}
+settings = {"max_gap": 0.05, "target_rate": 0.2}
 for confidence in (None, 0.95):
     gaps = []
     for _ in range(100):
         sample = rng.choice(len(data.score), 3000)
         rule = fairramp.fit_rule(
-            data.score[sample], male[sample], confidence=confidence, **asked
+            data.score[sample], male[sample], confidence=confidence, **settings
         )
-        chance = rule.probabilities(data.score, male)
-        gaps.append(abs(chance[male].mean() - chance[~male].mean()))
-    kept = np.mean(np.array(gaps) <= 0.05)
+        probability = rule.probabilities(data.score, male)
+        gaps.append(abs(probability[male].mean() - probability[~male].mean()))
+    held = np.mean(np.array(gaps) <= 0.05)
     print(
-        f"confidence={confidence}: {kept:.0%} of 100 rules keep 0.05 in the population"
+        f"confidence={confidence}: {held:.0%} of rules keep the population's gap within 5 points"
     )
 
 # %%
 # How many rows do I need?
 # ------------------------
-# Per group, to keep a gap in the population with 95% confidence (estimated limit), whatever the selection rates:
+# Rows per group for an estimated limit at 95% confidence, whatever the selection rates:
 
 fig, ax = plt.subplots()
 gaps = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2])
-for n_groups in (2, 4, 10):
+for n_groups, marker in ((10, "s"), (4, "^"), (2, "o")):
     rows = [
         fairramp.rows_needed(max_gap=gap, n_groups=n_groups) for gap in gaps
     ]
-    ax.loglog(gaps, rows, "o-", label=f"{n_groups} groups")
-ax.set_xticks(
-    [0.01, 0.02, 0.05, 0.1, 0.2], ["0.01", "0.02", "0.05", "0.1", "0.2"]
-)
+    ax.loglog(
+        100 * gaps,
+        rows,
+        marker=marker,
+        color=COLORS["after"],
+        label=f"{n_groups} groups",
+    )
+ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
 ax.set_yticks([100, 1000, 10000], ["100", "1,000", "10,000"])
 ax.minorticks_off()
 ax.set(
-    title="Rows that a gap in the population takes",
-    xlabel="gap in the population",
+    title="Rows needed for a gap in the population",
+    xlabel="gap in the population (points)",
     ylabel="fit rows per group",
 )
 ax.legend()

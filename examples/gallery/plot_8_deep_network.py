@@ -2,9 +2,10 @@
 Scores of a neural network
 ==========================
 
-A network's probabilities pile up at 0 and 1, where thousands of people seem to share a score. Its *logits*
-still tell them apart: pass them with ``scale="logit"``. Here a small network on images of digits answers "is
-it a 5 or more?"; two in five images were taken by a camera that leaves them dark.
+A rule on a network's logits cuts the gap between two cameras from 18.8 to 1.4 points. A network's probabilities
+pile up at 0 and 1, where many images appear to share a score. Its *logits* still separate them: pass logits with
+``scale="logit"``. Here a small network decides whether a digit is 5 or more, and two in five images come from a
+camera that makes them dark.
 """
 # sphinx_gallery_thumbnail_number = 2
 
@@ -14,6 +15,10 @@ from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
 import fairramp
+
+# One meaning per color in all examples.
+COLORS = {"before": "#8a8f98", "after": "#1f3a5f", "alarm": "#D55E00"}
+GROUPS = ["#0072B2", "#E69F00", "#009E73"]
 
 rng = np.random.default_rng(0)
 images, digits = load_digits(return_X_y=True)
@@ -30,7 +35,7 @@ images = np.clip(
 )
 wanted = (digits >= 5).astype(int)
 
-fig, axes = plt.subplots(1, 6, figsize=(6.4, 1.5))
+fig, axes = plt.subplots(1, 6, figsize=(6.4, 1.3))
 for ax, i in zip(axes, [0, 1, 2, 3, 4, 5], strict=True):
     ax.imshow(images[i], cmap="gray", vmin=0, vmax=1)
     ax.set_title(camera[i], fontsize=9)
@@ -38,12 +43,11 @@ for ax, i in zip(axes, [0, 1, 2, 3, 4, 5], strict=True):
 plt.show()
 
 # %%
-# A network with two hidden layers, trained on bright images only: the dark camera came later. Fit rows for the
-# rule are images that the network has not seen, with both cameras and without labels.
+# Train a network with two hidden layers on bright images only, as if the dark camera had been added later. Fit
+# the rule on images that the network has not seen, from both cameras. It needs no labels.
 
-digit_of_row = np.tile(
-    np.arange(len(images) // 4), 4
-)  # shifted copies stay together
+# Shifted copies of a digit stay in the same part.
+digit_of_row = np.tile(np.arange(len(images) // 4), 4)
 part = np.random.default_rng(1).choice(
     ["train", "rule", "test"], digit_of_row.max() + 1
 )[digit_of_row]
@@ -54,7 +58,7 @@ network.fit(flat[seen], wanted[seen])
 
 
 def logits(x):
-    """The network's last layer before it is squeezed into (0, 1)."""
+    """Output of the last layer, before the sigmoid."""
     for weights, bias in zip(
         network.coefs_[:-1], network.intercepts_[:-1], strict=True
     ):
@@ -73,29 +77,40 @@ rule = fairramp.fit_rule(
 print(rule)
 
 # %%
-# Scores by camera, and the two thresholds:
+# Logits of the test images by camera. The rule replaces the common cutoff by one threshold per camera:
 
-fig, ax = plt.subplots()
+fig, axes = plt.subplots(
+    2, 1, figsize=(6.4, 3.8), sharex=True, sharey=True, layout="constrained"
+)
 bins = np.linspace(-25, 25, 51)
-for name, color, threshold in zip(
-    rule.groups, ["#0072B2", "#E69F00"], rule.thresholds, strict=True
+for ax, name, color, threshold in zip(
+    axes, rule.groups, GROUPS, rule.thresholds, strict=False
 ):
+    shown = np.clip(score[test & (camera == name)], -25, 25)
     ax.hist(
-        np.clip(score[test & (camera == name)], -25, 25),
-        bins,
-        density=True,
-        alpha=0.5,
-        color=color,
-        label=name,
+        shown, bins, weights=np.full(len(shown), 1 / len(shown)), color=color
     )
     at = np.log(threshold / (1 - threshold))
-    ax.axvline(at, color=color, linestyle="--")
-ax.set(
-    title="Logits by camera, and thresholds",
-    xlabel="logit of the network",
-    ylabel="density of test images",
-)
-ax.legend(title="camera, with its threshold")
+    ax.axvline(0, color=COLORS["before"], linestyle="--")
+    ax.axvline(at, color="black", linestyle="--")
+    side = -1 if at < 0 else 1
+    for x, text, toward in (
+        (at, f"threshold {at:.2f}", side),
+        (0, "cutoff 0", -side),
+    ):
+        ax.annotate(
+            text,
+            (x, 0.115),
+            xytext=(6 * toward, 0),
+            textcoords="offset points",
+            ha="left" if toward > 0 else "right",
+        )
+    ax.set(ylabel=name, ylim=(0, 0.13))
+    ax.set_axisbelow(True)
+    ax.yaxis.set_major_formatter("{x:.0%}")
+axes[0].set_title("Logits by camera")
+axes[1].set_xlabel("logit")
+fig.supylabel("share of the camera's test images", fontsize=10)
 plt.show()
 
 # %%

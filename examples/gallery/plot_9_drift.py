@@ -2,9 +2,10 @@
 Drift: is the gap still within its limit?
 =========================================
 
-A rule's estimated limit is about the population its fit rows came from. Later the world changes. ``rule.check``
-compares the gap on new rows with the limit, and raises the alarm only if it is shown to be above. Twelve checks
-have twelve chances of a false alarm; ``rule.monitor`` has one for the whole year, and looks at all rows so far.
+Women's scores start to fall in month 7; the monthly check raises an alarm in month 8. A rule's estimated limit is
+valid only for the population its fit rows came from. ``rule.check`` compares the gap on new rows with that limit
+and raises an alarm only if the gap is shown to be above it. Each check can raise a false alarm, so twelve checks
+run that risk twelve times. ``rule.monitor`` runs it once for the whole year and uses all rows so far.
 """
 
 import matplotlib.pyplot as plt
@@ -12,13 +13,17 @@ import numpy as np
 
 import fairramp
 
+# One meaning per color in all examples.
+COLORS = {"before": "#8a8f98", "after": "#1f3a5f", "alarm": "#D55E00"}
+GROUPS = ["#0072B2", "#E69F00", "#009E73"]
+
 data = fairramp.datasets.load_adult_scores()
 rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], max_gap=0.02)
 print(rule.certificate())
 
 # %%
-# Twelve months of new people. From month seven on the scores of women fall, month by month: one of the features
-# changed its meaning, say.
+# Simulate twelve months of new people. In month 7 a feature changes its meaning, and the scores of women fall a
+# little further each month.
 
 rng = np.random.default_rng(0)
 later = np.arange(12000, len(data.score))
@@ -30,19 +35,20 @@ for month in range(1, 13):
     checks.append(rule.check(score, sex))
     monitor.update(score, sex, batch=f"month {month}")
     print(
-        f"month {month:2}: gap {checks[-1].gap:.3f}, {'ALARM' if checks[-1].has_drifted else checks[-1].verdict}"
+        f"month {month:2}: gap {100 * checks[-1].gap:4.1f} points, "
+        f"{'ALARM' if checks[-1].has_drifted else checks[-1].verdict}"
     )
 
 # %%
 
 fig, ax = plt.subplots()
 months = np.arange(1, 13)
-gap = np.array([check.gap for check in checks])
-low, high = np.array([check.gap_interval for check in checks]).T
+gap = 100 * np.array([check.gap for check in checks])
+low, high = 100 * np.array([check.gap_interval for check in checks]).T
 alarm = np.array([check.has_drifted for check in checks])
 for which, color, name in (
-    (~alarm, "#0072B2", "no alarm"),
-    (alarm, "#D55E00", "alarm"),
+    (~alarm, COLORS["after"], "no alarm"),
+    (alarm, COLORS["alarm"], "alarm"),
 ):
     ax.errorbar(
         months[which],
@@ -53,21 +59,23 @@ for which, color, name in (
         capsize=3,
         label=name,
     )
-ax.axhline(checks[0].limit, color="#1b1f24", linestyle="--", linewidth=1)
-ax.text(12.5, checks[0].limit - 0.008, "limit", color="#1b1f24", ha="right")
-ax.set(title="Gap by month, and its estimated limit")
+limit = 100 * checks[0].limit
+ax.axhline(limit, color="black", linestyle="--", linewidth=1)
+ax.text(12.5, limit - 0.2, "estimated limit", ha="right", va="top")
 ax.set(
+    title="Gap by month, with 95% confidence intervals",
     xlabel="month",
-    ylabel="gap on new rows",
+    ylabel="gap on new rows (points)",
     xticks=months,
     xlim=(0.4, 12.6),
     ylim=(0, None),
 )
-ax.legend(loc="upper left", bbox_to_anchor=(0, 0.9))
+ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# How small a drift can be seen depends on the rows. The check says so itself:
+# The check and the monitor report what they found and how reliable it is. The check also says how large a gap
+# this many rows can find.
 
 print(checks[-1])
 print()

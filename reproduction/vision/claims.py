@@ -1,4 +1,4 @@
-"""What the paper claims, and whether it holds for the stored runs, does not, or cannot be told from them."""
+"""Claims of the paper, and whether the stored runs support them, contradict them, or leave them undecided."""
 
 import math
 import sys
@@ -13,9 +13,9 @@ from reproduction.vision.plan import FRACTIONS, HEAD, TABLE_TASK, Run
 from reproduction.vision.runner import Settings
 from reproduction.vision.store import Store
 
-#: The mean test gap after debiasing may be this many times what chance leaves.
+#: The largest ratio of the mean test gap after debiasing to the gap expected by chance.
 ALLOWED = 1.25
-HOLDS, FAILS, UNTOLD = "holds", "does not hold", "cannot be told"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 PRETRAINED = tuple(b.name for b in LITE if b.pretraining != NOTHING)
 RANDOM = tuple(b.name for b in LITE if b.pretraining == NOTHING)
@@ -23,7 +23,7 @@ RANDOM = tuple(b.name for b in LITE if b.pretraining == NOTHING)
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, a verdict, and the numbers behind it."""
+    """A sentence, a verdict, and its numbers."""
 
     text: str
     verdict: str
@@ -31,27 +31,31 @@ class Claim:
 
 
 def verdict(difference: Interval) -> str:
-    """Return whether a difference that should be above 0 is."""
+    """Return whether a difference is above 0, as claimed."""
     if math.isnan(difference.low):
         return HOLDS if difference.value > 0 else FAILS
-    return HOLDS if difference.low > 0 else FAILS if difference.high < 0 else UNTOLD
+    return HOLDS if difference.low > 0 else FAILS if difference.high < 0 else UNDECIDED
 
 
-def _positive(text: str, difference: Interval | None, unit: str = "points", factor: float = 100.0) -> list[Claim]:
-    if difference is None:
-        return []
-    digits = 2 if factor == 100.0 else 3
-    return [Claim(text, verdict(difference), f"{difference.text(digits, factor, sign=True)} {unit}".strip())]
+def in_points(difference: Interval) -> str:
+    """Return a difference with its interval in percentage points; small ones get a second decimal."""
+    ends = (difference.low, difference.high, difference.value)
+    digits = 2 if max(abs(100 * end) for end in ends if not math.isnan(end)) < 0.1 else 1
+    return difference.text(digits, 100, sign=True) + " points"
+
+
+def _positive(text: str, difference: Interval | None) -> list[Claim]:
+    return [] if difference is None else [Claim(text, verdict(difference), in_points(difference))]
 
 
 def gap_claim(table: Table, text: str, **wanted: Any) -> list[Claim]:
-    """Return whether the mean gap after debiasing is what chance leaves."""
+    """Return whether the mean gap after debiasing is close to the one expected by chance."""
     found = table.mean(gap_of("rto"), **wanted)
     chance = table.mean(chance_gap, **wanted)
     if found is None or chance is None:
         return []
     ratio = found.value / chance.value
-    numbers = f"mean gap {found.value:.4f}, chance alone {chance.value:.4f}, ratio {ratio:.2f}"
+    numbers = f"{100 * found.value:.1f} points, {100 * chance.value:.1f} expected by chance, ratio {ratio:.2f}"
     return [Claim(text, HOLDS if ratio <= ALLOWED else FAILS, numbers)]
 
 
@@ -62,13 +66,13 @@ def error_after(run: Run, result: Result) -> float | None:
 
 
 def cost(run: Run, result: Result) -> float | None:
-    """Return how much accuracy debiasing takes."""
+    """Return the accuracy lost by debiasing."""
     before, after = accuracy_of("original")(run, result), accuracy_of("rto")(run, result)
     return None if before is None or after is None else before - after
 
 
 def less(method: str, other: str, field: str) -> Any:
-    """Return a method's number less another's, within a run."""
+    """Return a function for the difference between two methods within a run."""
     read = accuracy_of if field == "accuracy" else gap_of
 
     def number(run: Run, result: Result) -> float | None:
@@ -79,21 +83,21 @@ def less(method: str, other: str, field: str) -> Any:
 
 
 def pretraining(table: Table, number: Any, **wanted: Any) -> Interval | None:
-    """Return random weights less pretrained ones, over the three EfficientNet-Lite."""
+    """Return the difference between random and pretrained weights, over the three EfficientNet-Lite."""
     return table.difference(
         number, {"backbone": RANDOM, **wanted}, lambda run: {"backbone": run.backbone.removesuffix("/random")}
     )
 
 
 def subset(table: Table) -> list[Claim]:
-    """Return what 6,000 images can say of the paper's claims."""
+    """Return the paper's claims that can be tested on 6,000 images."""
     found = gap_claim(
-        table, f"Debiasing works: the mean test gap is at most {ALLOWED} × what chance leaves, all runs"
+        table, f"RTO debiases: the mean test gap is at most {ALLOWED} times that expected by chance, all runs"
     )
-    found += gap_claim(table, "The same, linear heads", protocol=HEAD)
-    found += gap_claim(table, "The same, the small network trained from scratch", backbone=SMALL.name)
+    found += gap_claim(table, "The same for linear heads", protocol=HEAD)
+    found += gap_claim(table, "The same for the small network trained from scratch", backbone=SMALL.name)
     found += _positive(
-        "Pretraining helps after debiasing: random weights have a larger error than ImageNet's, all fractions",
+        "Pretraining lowers the error after debiasing: random − ImageNet weights, all fractions",
         pretraining(table, error_after),
     )
     for fraction in (FRACTIONS[0], FRACTIONS[-1]):
@@ -102,47 +106,43 @@ def subset(table: Table) -> list[Claim]:
             pretraining(table, error_after, fraction=fraction),
         )
     found += _positive(
-        "Pretraining lowers the price of debiasing: accuracy lost by it, random weights less ImageNet's",
+        "Pretraining lowers the accuracy lost by debiasing: random − ImageNet weights",
         pretraining(table, cost),
     )
     for larger in PRETRAINED[1:]:
         found += _positive(
-            f"Size helps after debiasing: error of {PRETRAINED[0]} less that of {larger}, both pretrained",
+            f"Larger networks have a lower error after debiasing: {PRETRAINED[0]} − {larger}, both pretrained",
             table.difference(error_after, {"backbone": PRETRAINED[0]}, _other(backbone=larger)),
         )
     scratch = {"backbone": SMALL.name, "fraction": 1.0}
     found += _positive(
-        f"A small network from scratch has a larger error after debiasing than heads on {PRETRAINED[-1]}, 100%",
+        f"Training from scratch raises the error after debiasing: small network − heads on {PRETRAINED[-1]}",
         table.difference(error_after, scratch, _other(protocol=HEAD, backbone=PRETRAINED[-1])),
     )
     found += _positive(
-        "More training rows help after debiasing: error with 10% less that with 100%, pretrained",
+        "More training rows lower the error after debiasing: 10% − 100% of the rows, pretrained",
         table.difference(error_after, {"backbone": PRETRAINED, "fraction": 0.1}, _other(fraction=1.0)),
     )
     for method, title in (("shift", "Shift inference"), ("roc", "ROC")):
         for kind, names in (("pretrained heads", PRETRAINED), ("the small network", (SMALL.name,))):
             wanted: Mapping[str, Any] = {"task": TABLE_TASK, "fraction": 1.0, "backbone": names}
             found += _positive(
-                f"{title} fails to debias attractiveness ({kind}): its gap less RTO's",
+                f"{title} leaves a larger gap than RTO on attractiveness ({kind})",
                 table.mean(less(method, "rto", "gap"), **wanted),
-                unit="",
-                factor=1.0,
             )
     found += _positive(
-        "ROC fails on concentrated scores (over half of them within 0.05 of 0 or 1): its gap less RTO's",
+        "ROC leaves a larger gap than RTO if more than half of the scores are within 0.05 of 0 or 1",
         table.mean(_concentrated(less("roc", "rto", "gap"))),
-        unit="",
-        factor=1.0,
     )
-    for method, title in (("hardt_labels", "hard labels, as published"), ("hardt_scores", "probabilities")):
+    for method, title in (("hardt_labels", "hard labels, as in the paper"), ("hardt_scores", "probabilities")):
         number = less("rto", method, "accuracy")
         found += _positive(
-            f"RTO is more accurate than Hardt's rule from {title}: attractiveness",
+            f"RTO is more accurate than Hardt et al. on {title}: attractiveness",
             table.mean(number, task=TABLE_TASK),
         )
-        found += _positive(f"The same, all seven tasks ({title.split(',')[0]})", table.mean(number))
+        found += _positive(f"The same for all seven tasks ({title.split(',')[0]})", table.mean(number))
     found += _positive(
-        "Label-aware RTO is more accurate than Hardt's rule from probabilities, all seven tasks",
+        "Label-aware RTO is more accurate than Hardt et al. on probabilities, all seven tasks",
         table.mean(less("rto_accuracy", "hardt_scores", "accuracy")),
     )
     return found
@@ -157,22 +157,22 @@ def _concentrated(number: Any) -> Any:
 
 
 def quick(store: Store, settings: Settings, skipped: Mapping[str, str]) -> list[Claim]:
-    """Return what the quick run must show."""
+    """Return the checks of the quick run."""
     table = Table(store, settings, ("celeba6000",))
     missing = ", ".join(skipped) or "nothing"
     found = [Claim("every network of the quick run loads", FAILS if skipped else HOLDS, f"skipped: {missing}")]
-    found += gap_claim(table, f"the mean test gap is at most {ALLOWED} × what chance leaves", protocol=HEAD)
+    found += gap_claim(
+        table, f"the mean test gap is at most {ALLOWED} times that expected by chance", protocol=HEAD
+    )
     helped = pretraining(table, error_after)
     if helped is not None:
         holds = HOLDS if helped.value > 0 else FAILS
-        found.append(
-            Claim("pretraining helps after debiasing", holds, helped.text(2, 100, sign=True) + " points")
-        )
+        found.append(Claim("pretraining lowers the error after debiasing", holds, in_points(helped)))
     own = table.mean(gap_of("original"), task=TABLE_TASK)
     if own is not None:
         holds = HOLDS if own.value > 0.2 else FAILS
         found.append(
-            Claim("attractiveness is biased before debiasing, by more than 0.2", holds, f"{own.value:.3f}")
+            Claim("the original gap of attractiveness is above 20 points", holds, f"{100 * own.value:.1f} points")
         )
     return found
 

@@ -1,13 +1,13 @@
-"""COCO: objects in images of one woman or one man, told by the captions.
+"""COCO: objects in images of a woman or a man, according to the captions.
 
     annotations/instances_{train,val}2017.json   images, categories, annotations
-    annotations/captions_{train,val}2017.json    five captions or so of each image
+    annotations/captions_{train,val}2017.json    about five captions per image
     {train,val}2017/                             the images
 
-The sensitive attribute is read off the captions, as in the paper: an image counts if some caption has the whole
-word "woman" or some caption has the whole word "man", but not both ("women", "men" and "woman's hand" apart:
-the apostrophe ends a word). The label of a task is whether an object is annotated. Objects are found by *name*:
-the ids that the paper prints (56, 2, 26, 36, 38) are places in a list of 80 names, not COCO's category ids.
+The sensitive attribute comes from the captions, as in the paper: an image counts if its captions contain the word
+"woman" or the word "man", but not both. "Women" and "men" do not count; "woman's hand" does, because the
+apostrophe ends the word. The label of a task is whether an object is annotated. Objects are found by *name*:
+the ids that the paper prints (56, 2, 26, 36, 38) are positions in a list of 80 names, not COCO's category ids.
 
 References
 ----------
@@ -31,12 +31,12 @@ TASKS = ("chair", "car", "handbag", "skateboard", "tennis racket")
 PARTS = ("train2017", "val2017")
 
 WOMAN, MAN = (re.compile(rf"\b{word}\b", re.IGNORECASE) for word in ("woman", "man"))
-REMEDY = "put COCO's annotations and images of 2017 into one folder"
+REMEDY = "put COCO's 2017 annotations and images into one folder"
 OWN_FILE = "use COCO's own file"
 
 
 def sex_in_captions(captions: Iterable[str]) -> str | None:
-    """Return "Female" or "Male" if the captions of one image have one of the words and not the other.
+    """Return "Female" or "Male" if the captions of an image contain one of the words but not the other.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def sex_in_captions(captions: Iterable[str]) -> str | None:
 
 
 def read_sexes(path: Path) -> dict[int, str]:
-    """Read a caption file: the sex of each image whose captions tell it, by image id."""
+    """Read a caption file; return the sex by image id, where the captions determine it."""
     content = _read(path, ("annotations",))
     captions: dict[int, list[str]] = {}
     for entry in _entries(path, content, "annotations", ("image_id", "caption")):
@@ -65,12 +65,12 @@ def read_sexes(path: Path) -> dict[int, str]:
 
 
 def read_coco(folder: str | Path) -> Images:
-    """Read the parts of COCO 2017 that a folder holds, both or one of them.
+    """Read COCO 2017 from a folder with the training part, the validation part, or both.
 
     Raises
     ------
     InputError
-        If a file is missing or damaged, or if no image is there. Single missing images are counted in `facts`.
+        If a file is missing or damaged, or if there are no images. Missing images are counted in `facts`.
     """
     root = Path(folder).expanduser()
     parts = [part for part in PARTS if (root / "annotations" / f"captions_{part}.json").is_file()]
@@ -104,7 +104,7 @@ def read_coco(folder: str | Path) -> Images:
 
 
 def _read_objects(path: Path) -> tuple[dict[int, str], dict[int, set[str]]]:
-    """File name of each image, and which objects of the tasks it shows, by image id."""
+    """Return the file name of each image and the tasks' objects in it, by image id."""
     content = _read(need_file(path, "COCO's table of objects", REMEDY), ("images", "categories", "annotations"))
     files = {entry["id"]: entry["file_name"] for entry in _entries(path, content, "images", ("id", "file_name"))}
     ids = {entry["name"]: entry["id"] for entry in _entries(path, content, "categories", ("id", "name"))}
@@ -124,7 +124,7 @@ def _read(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise InputError(
-            "`{path}` is damaged: {error}", remedy="fetch it again", path=path, error=error
+            "`{path}` is damaged: {error}", remedy="download it again", path=path, error=error
         ) from error
     absent = [key for key in keys if not isinstance(content, dict) or not isinstance(content.get(key), list)]
     if absent:

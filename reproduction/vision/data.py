@@ -1,10 +1,10 @@
-"""Images with a sensitive attribute and labels, whatever dataset they come from; and how they are split.
+"""Images of any dataset with a sensitive attribute and labels, and how they are split.
 
-    rows of a task  →  those that train the classifier  |  the others in three: fit of the rule, validation, test
+    rows of a task  →  training rows of the classifier  |  the others in three: fit, validation and test rows
 
-CelebA comes with a partition: its training images train the classifier, the others are held out. The other data
-sets have none that leaves enough held-out rows, so half of the rows trains, as in the paper's tabular
-experiments.
+CelebA has an official partition: its training images train the classifier, and the others are held out. The other
+datasets have none that leaves enough held-out rows, so half of the rows are for training, as in the paper's
+tabular experiments.
 """
 
 import hashlib
@@ -21,14 +21,14 @@ from reproduction.protocol import Integers
 Labels = npt.NDArray[np.int8]
 
 FEMALE, MALE = "Female", "Male"
-#: A row without a label for a task.
+#: Code of a missing label.
 UNKNOWN = -1
 SPLITS = ("fit", "validation", "test")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Where the bytes of one image lie: a file, or a part of an archive."""
+    """Location of one image: a file, or a part of an archive."""
 
     name: str
     path: Path
@@ -51,15 +51,15 @@ class Images:
     name : str
         "celeba", "coco" or "celeba6000".
     pictures : tuple of Picture, n of them
-        The images, not opened yet.
+        The images, not yet opened.
     sex : ndarray of str, shape (n,)
         "Female" or "Male".
     labels : dict of ndarray of int8, each of shape (n,)
-        1, 0, or −1 where a row has no label, by task.
+        Labels by task: 1, 0, or −1 for a missing label.
     held_out : ndarray of bool, shape (n,), optional
-        Rows that may not train a classifier; None if the dataset does not say.
+        Rows that must not train a classifier; None if the dataset has no partition.
     facts : dict of int
-        Counts worth telling.
+        Counts to report.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Images:
         )
 
     def fingerprint(self) -> str:
-        """Return a hash of names and contents of all images; a file that cannot be read counts as empty."""
+        """Return a hash of the names and contents of all images; unreadable files count as empty."""
         whole = hashlib.sha256()
         for picture in self.pictures:
             try:
@@ -97,8 +97,8 @@ class Images:
     def split(self, task: str, seed: int, readable: npt.NDArray[np.bool_] | None = None) -> dict[str, Integers]:
         """Return the rows of a task: "train", "fit", "validation" and "test", shuffled by the seed.
 
-        The same seed splits the same rows in the same way for every backbone and fraction. A fraction of the
-        training rows is their beginning, so that smaller ones lie within larger ones.
+        A seed gives the same split for every backbone and fraction. Fractions are the first training rows, so a
+        larger fraction contains the smaller ones.
         """
         known = self.labels[task] != UNKNOWN
         rows = np.flatnonzero(known if readable is None else known & readable)
@@ -113,17 +113,17 @@ class Images:
 
 
 def fraction_of(rows: Integers, fraction: float) -> Integers:
-    """Return the first rows, at least one."""
+    """Return the first part of the rows, at least one."""
     return rows[: max(1, round(fraction * len(rows)))]
 
 
 def need_file(path: Path, what: str, remedy: str) -> Path:
-    """Return the path of a file that must be there."""
+    """Return the path, or raise an error if there is no such file."""
     if not path.is_file():
         raise InputError("{what} is missing: no file `{path}`", remedy=remedy, what=what, path=path)
     return path
 
 
 def missing_pictures(pictures: Sequence[Picture]) -> list[str]:
-    """Return the names of images that are not there at all."""
+    """Return the names of images whose file does not exist."""
     return [picture.name for picture in pictures if not picture.path.is_file()]

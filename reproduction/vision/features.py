@@ -1,19 +1,17 @@
-"""Images as arrays, and the features of frozen networks in memory-mapped files keyed by content.
+"""Images as arrays, and features of frozen networks in memory-mapped files keyed by content.
 
-A *view* of an image is an array of 224 × 224 pixels: view 0 is the image resized to it, which is measured; the
-views 1 … V are cut at random from the image resized to 248 × 248, and half of them are mirrored, for training.
-The randomness of a view depends on the image's name and the view's number alone, not on order or on other
-images.
+A *view* of an image is an array of 224 × 224 pixels. View 0 is the resized image and is used for measuring.
+Views 1 to V are for training: random crops of the image resized to 248 × 248, flipped with probability ½. The
+randomness of a view depends only on the image's name and the view's number, not on order or on other images.
 
-The paper cuts anew in each of 50 epochs. Features of view 0 and of V cut views are computed once instead, and
-each epoch takes one of them for each image, at random: a departure, because a forward pass is what takes the
-time.
+The paper crops anew in each of 50 epochs. Here, features of view 0 and of V crops are computed once, and each
+epoch uses one of them per image at random, because forward passes take most of the time.
 
-    <folder>/<images>-<weights>-<view>.npy      float32, (n, d); a row of NaN is an image that cannot be read
-    <folder>/<images>-pixels<side>-0.npy        bytes, for networks that are trained whole
+    <folder>/<images>-<weights>-<view>.npy      float32, (n, d); a row of NaN is an unreadable image
+    <folder>/<images>-pixels<side>-0.npy        bytes, for training whole networks
 
-where <images> and <weights> are hashes of contents. A file that is not finished yet ends in `.part.npy`, with
-the number of finished rows beside it, and is continued.
+where <images> and <weights> are hashes of their contents. An unfinished file ends in `.part.npy`, with the
+number of finished rows next to it, and is continued later.
 """
 
 import hashlib
@@ -32,15 +30,15 @@ from reproduction.vision.backbones import Body, Pixels
 from reproduction.vision.data import Images, Picture
 
 Features = npt.NDArray[np.float32]
-#: Images at once: larger blocks of intermediate results no longer fit a cache.
+#: Images per batch: intermediate results of larger batches exceed the CPU cache.
 BATCH = 16
-#: Batches between two notes of how far a file is.
+#: Batches between two updates of the progress file.
 NOTE_EVERY = 20
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Pixels of a view's side, and of the image from which views for training are cut."""
+    """Side length in pixels of a view, and of the resized image from which training views are cropped."""
 
     view: int = 224
     resized: int = 248
@@ -63,7 +61,7 @@ def pixels(picture: Picture, view: int, sizes: Sizes = PAPER_SIZES) -> Pixels | 
 
 
 def cut(image: Pixels, side: int, rng: np.random.Generator) -> Pixels:
-    """Cut a square at random, and mirror it in half of the cases."""
+    """Return a random square crop, flipped with probability ½."""
     top, left = rng.integers(0, image.shape[0] - side + 1, 2)
     found = image[top : top + side, left : left + side]
     return found[:, ::-1] if rng.random() < 0.5 else found
@@ -75,13 +73,13 @@ def _generator(name: str, view: int) -> np.random.Generator:
 
 
 def read_features(path: Path) -> tuple[Features, npt.NDArray[np.bool_]]:
-    """Open features; return them and which rows could be read."""
+    """Return memory-mapped features, and a mask of the readable rows."""
     found: Features = np.load(path, mmap_mode="r")
     return found, ~np.isnan(found[:, 0])
 
 
 def read_pixels(path: Path) -> tuple[Pixels, npt.NDArray[np.bool_]]:
-    """Open decoded images, of shape (n, height, width, 3); return them and which rows could be read."""
+    """Return memory-mapped images of shape (n, height, width, 3), and a mask of the readable rows."""
     found = np.load(path, mmap_mode="r")
     side = round(((found.shape[1] - 1) / 3) ** 0.5)
     return found[:, :-1].reshape(len(found), side, side, 3), found[:, -1] == 1
@@ -97,9 +95,9 @@ class Cache:
     Parameters
     ----------
     folder : Path
-        Where files lie; made when needed.
+        Folder of the files; created when needed.
     sizes : Sizes
-        Of views.
+        Sizes of views.
     """
 
     def __init__(self, folder: Path, sizes: Sizes = PAPER_SIZES) -> None:
@@ -107,7 +105,7 @@ class Cache:
         self.sizes = sizes
 
     def path(self, images: str, weights: str, view: int) -> Path:
-        """Return where the features of a view are, by the hashes of images and weights."""
+        """Return the path of a view's features, given the hashes of images and weights."""
         size = "" if self.sizes == PAPER_SIZES else f"-{self.sizes.view}of{self.sizes.resized}"
         return self.folder / f"{images}-{weights}-{view}{size}.npy"
 
@@ -120,7 +118,7 @@ class Cache:
         view: int,
         say: Callable[[int, int], None] = lambda done, total: None,
     ) -> Path:
-        """Compute the features of one view of all images where they are missing; return where they are.
+        """Return the path of one view's features of all images; compute them if they are missing.
 
         Parameters
         ----------
@@ -129,9 +127,9 @@ class Cache:
         body, weights : Body, str
             The network and its hash.
         view : int
-            0 to measure, more to train.
+            0 for measuring, larger for training.
         say : callable
-            Told how many of how many images are done.
+            Called with the number of finished images and of all images.
         """
         path = self.path(fingerprint, weights, view)
         if not path.exists():
@@ -141,7 +139,7 @@ class Cache:
     def pixels(
         self, images: Images, fingerprint: str, say: Callable[[int, int], None] = lambda done, total: None
     ) -> Path:
-        """Decode view 0 of all images into a file of bytes; the last byte of a row is 1 if it could be read."""
+        """Decode view 0 of all images into a file of bytes; the last byte of a row is 1 if it is readable."""
         path = self.path(fingerprint, f"pixels{self.sizes.view}", 0)
         if not path.exists():
             self._compute(path, images, 0, _bytes, (3 * self.sizes.view**2 + 1, np.uint8), say)
@@ -181,7 +179,7 @@ class Cache:
     def _batches(
         self, pictures: Sequence[Picture], view: int, start: int
     ) -> Iterator[tuple[int, list[Pixels | None]]]:
-        """Decode images in a thread of its own, one batch ahead."""
+        """Decode images in a separate thread, one batch ahead."""
 
         def decode(first: int) -> list[Pixels | None]:
             return [pixels(picture, view, self.sizes) for picture in pictures[first : first + BATCH]]
@@ -195,7 +193,7 @@ class Cache:
 
 
 def _finished(part: Path, note: Path, shape: tuple[int, int]) -> int:
-    """How many rows an unfinished file has, 0 if it cannot be continued."""
+    """Return the number of finished rows of an unfinished file, or 0 if it cannot be continued."""
     try:
         stored = np.load(part, mmap_mode="r")
         return int(note.read_text()) if stored.shape == shape else 0

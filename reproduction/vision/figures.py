@@ -1,4 +1,4 @@
-"""Figures 2 (right) to 5 as SVG files, drawn from stored runs, in the style of the tabular ones."""
+"""Draw Figures 2 (right) to 5 from stored runs, as SVG files in the style of the tabular ones."""
 
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ from reproduction.vision.claims import error_after
 from reproduction.vision.plan import FRACTIONS, HEAD, WHOLE
 
 SCRATCH = "trained from scratch"
-#: The paper's blue, orange and green; gray and black for what it lacks.
+#: Blue, orange and green as in the paper; gray and black for networks that it does not have.
 PRETRAINED = {NOTHING: "#777777", SCRATCH: "#111111", ILSVRC: "#1f77b4", IMAGENET21K: "#e8a200", JFT: "#2a7f3f"}
 PANELS = [f"{fraction:.0%} of the training rows" for fraction in FRACTIONS]
 
 
 def write(table: Table, folder: Path) -> list[str]:
-    """Write all figures that the runs allow; return their file names."""
+    """Write the figures for which there are runs; return their file names."""
     charts = {
         "densities.svg": densities(table),
         "size.svg": size(table),
@@ -48,7 +48,7 @@ def _panels(layers: Any, rows: list[dict[str, Any]], columns: int = 4) -> Any:
 
 
 def densities(table: Table) -> Any:
-    """Draw Figure 2, right: scores of a network trained from scratch, and what RTO and Hardt make of them."""
+    """Draw Figure 2 (right): scores of a network trained from scratch, and the rules of RTO and Hardt et al."""
     found = [
         result["densities"]
         for run, result in table.select(protocol=WHOLE, seed=0).items()
@@ -73,7 +73,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
         "Hardt, hard labels": [(-1, no), (0, no), (0, yes), (1, yes)],
     }
     lines = [
-        {"rule": rule, "order": i, "score": x, "chance": y}
+        {"rule": rule, "order": i, "score": x, "probability": y}
         for rule, points in rules.items()
         for i, (x, y) in enumerate(points)
     ]
@@ -93,7 +93,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
         .mark_line(strokeWidth=2.5, clip=True, color="#222222")
         .encode(
             x=alt.X("score:Q", scale=scale),
-            y=alt.Y("chance:Q", title="chance of a yes", scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("probability:Q", title="selection probability", scale=alt.Scale(domain=[0, 1])),
             order="order:Q",
             strokeDash=alt.StrokeDash("rule:N", sort=list(rules), title=None, legend=alt.Legend(orient="top")),
         )
@@ -102,7 +102,7 @@ def _density(shown: dict[str, Any], sex: str) -> Any:
 
 
 def size(table: Table) -> Any:
-    """Draw Figure 3: soft rank of heads after debiasing against parameters, a panel for each fraction."""
+    """Draw Figure 3: soft rank of heads after debiasing against parameters, one panel per fraction."""
     names = list(dict.fromkeys(run.backbone for run in table.select(protocol=HEAD)))
     rows = []
     for fraction, panel in zip(FRACTIONS, PANELS, strict=True):
@@ -114,7 +114,7 @@ def size(table: Table) -> Any:
     if len({row["parameters"] for row in rows}) < 2:
         return None
     kind = "log" if max(row["parameters"] for row in rows) > 20 else "linear"
-    x = alt.X("parameters:Q", title="parameters, millions", scale=alt.Scale(type=kind, zero=False, padding=12))
+    x = alt.X("parameters:Q", title="parameters (millions)", scale=alt.Scale(type=kind, zero=False, padding=12))
     return _panels(_points(x, rows, "soft rank of the error"), rows)
 
 
@@ -136,7 +136,7 @@ def _points(x: Any, rows: list[dict[str, Any]], title: str, zero: bool = True) -
 
 
 def ranks(table: Table) -> Any:
-    """Draw Figure 4: average rank of pretraining data by architecture, a panel for each downstream fraction."""
+    """Draw Figure 4: average rank of pretraining data by architecture, one panel per downstream fraction."""
     rows = []
     architectures = sorted({REGISTRY[name].architecture for name in table.names("backbone")})
     for architecture in architectures:
@@ -180,11 +180,11 @@ def fractions(table: Table) -> Any:
         return None
     axis = alt.Axis(values=[10, 20, 50, 100])
     base = alt.Chart(alt.Data(values=rows), width=380, height=240).encode(
-        x=alt.X("fraction:Q", title="training rows, %", scale=alt.Scale(type="log"), axis=axis),
-        y=alt.Y("error:Q", title="error after debiasing, %", scale=alt.Scale(zero=False)),
+        x=alt.X("fraction:Q", title="training rows (%)", scale=alt.Scale(type="log"), axis=axis),
+        y=alt.Y("error:Q", title="error after debiasing (%)", scale=alt.Scale(zero=False)),
         color=_colors([row["pretraining"] for row in rows]),
     )
-    # Points in a layer of their own: with the lines', they would take the dashes out of the legend.
+    # Points in their own layer: together with the lines, they would remove the dashes from the legend.
     lines = base.mark_line(strokeWidth=2).encode(
         strokeDash=alt.StrokeDash("network:N", title=None), detail="name:N"
     )
@@ -192,7 +192,7 @@ def fractions(table: Table) -> Any:
 
 
 def pretraining_fraction(table: Table) -> Any:
-    """Draw Figure 5: soft rank after debiasing against the fraction of the pretraining data; none at all is 0."""
+    """Draw Figure 5: soft rank after debiasing against the fraction of the pretraining data (0 is none)."""
     rows = []
     by_architecture: dict[str, dict[str, float]] = {}
     for name in table.names("backbone"):

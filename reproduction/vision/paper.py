@@ -1,9 +1,9 @@
-"""What the paper prints about CelebA's attractiveness: rows of Tables 1 and 2.
+"""Numbers printed in the paper for CelebA's attractiveness: rows of Tables 1 and 2.
 
 Reference: Alabdulmohsin and Lucic (2021), Tables 1 and 2.
 """
 
-#: The data's own bias, printed beside Table 1.
+#: The gap in the labels, printed next to Table 1.
 DATA_BIAS = 0.33
 
 NETWORKS = ("R50/S", "R50/I", "MN/S", "MN/I")

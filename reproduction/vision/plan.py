@@ -1,9 +1,9 @@
-"""What is to be run: a run is one network on one task with one part of the training rows and one seed.
+"""Plans: lists of runs, each of one network on one task with a fraction of the training rows and one seed.
 
     768  =  16 pretrained networks  ×  12 tasks (7 of CelebA, 5 of COCO)  ×  4 downstream fractions
 
-`PLANS` has the paper's own runs, and those that need nobody's files. Runs are listed in a fixed order, so that
-a store that was interrupted and continued has the same lines in the same order as one that was not.
+`PLANS` has the paper's own runs, and those on the subset of CelebA with public weights. The order of runs is
+fixed, so a store that was interrupted and continued equals one that was not.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ TASKS = {"celeba": celeba.TASKS, "coco": coco.TASKS, "celeba6000": celeba.TASKS}
 #: The task of Tables 1 and 2, and of Figure 2.
 TABLE_TASK = "Attractive"
 HEAD, WHOLE = "head", "whole"
-#: A network that is trained whole takes its time, even a small one.
+#: Fewer seeds for whole networks: even a small one takes long to train.
 SMALL_SEEDS = 3
 
 
@@ -29,13 +29,13 @@ class Run:
     Attributes
     ----------
     protocol : {"head", "whole"}
-        A linear head on frozen features, or the whole network.
+        Train a linear head on frozen features, or the whole network.
     backbone, data, task : str
-        Names of the registry, a dataset and one of its tasks.
+        Name of a network in the registry, of a dataset, and of one of its tasks.
     fraction : float
-        Part of the training rows.
+        Fraction of the training rows.
     seed : int
-        Of the split of the rows, and of training.
+        Seed of the split and of training.
     """
 
     protocol: str
@@ -51,16 +51,16 @@ class Run:
 
     @property
     def network(self) -> Backbone:
-        """The registry's entry."""
+        """The network's entry in the registry."""
         return REGISTRY[self.backbone]
 
     def as_dict(self) -> dict[str, str | float | int]:
-        """Return what the store keeps."""
+        """Return the fields that are stored."""
         return asdict(self)
 
 
 def heads(backbones: Iterable[Backbone], data: Sequence[str], seeds: int) -> list[Run]:
-    """Return linear heads on all tasks of some datasets, seed by seed."""
+    """Return the runs of linear heads on all tasks of some datasets, seed by seed."""
     names = [backbone.name for backbone in backbones]
     return [
         Run(HEAD, name, source, task, fraction, seed)
@@ -80,7 +80,7 @@ def paper(seeds: int = 1) -> list[Run]:
 
 
 def subset(seeds: int = 1) -> list[Run]:
-    """Return what runs on 6,000 images and networks that anybody can have: the small network, then heads."""
+    """Return the runs on 6,000 images with public weights: the small network, then heads."""
     whole = [
         Run(WHOLE, SMALL.name, "celeba6000", task, fraction, seed)
         for seed in range(min(seeds, SMALL_SEEDS))
@@ -94,7 +94,7 @@ PLANS = {"paper": paper, "subset": subset}
 
 
 def described(runs: Sequence[Run], name: str) -> str:
-    """Return how many runs there are of what, in one line for each kind."""
+    """Return the number of runs of each kind, one per line."""
     figure_5 = {backbone.name for backbone in FIGURE_5}
     kinds = Counter(
         "whole networks" if run.protocol == WHOLE else "heads, Figure 5" if run.backbone in figure_5 else "heads"

@@ -1,7 +1,7 @@
-"""Runs, in the plan's order: features are computed where they are missing, then heads and networks in processes.
+"""Run a plan: compute missing features, then train heads and networks in parallel processes.
 
-What cannot be had (a dataset, a network) is skipped by name, with the reason; the rest runs. Results are
-appended in the plan's order whatever finishes first, so that the same plan always gives the same store.
+Unavailable datasets and networks are skipped with the reason. Results are appended in the order of the plan, so
+the same plan always gives the same store.
 """
 
 import signal
@@ -32,37 +32,37 @@ from reproduction.vision.network import PAPER_TRAINING, Training
 from reproduction.vision.plan import HEAD, TABLE_TASK, WHOLE, Run
 from reproduction.vision.store import Store, numbers
 
-#: Those of the paper, and fairramp's own targets.
+#: The paper's methods, and fairramp's own targets.
 METHODS = ("original", "rto", "rto_optimal", "rto_accuracy", "hardt_labels", "hardt_scores", "shift", "roc")
-#: Peers that stop where a group has no positive label; that is recorded as a result.
+#: Peers that fail if a group has no positive label, which is recorded as a result.
 NEED_BOTH_LABELS = ("hardt_labels", "hardt_scores", "shift")
-#: What is kept of a method's result; never a time.
+#: Stored fields of a method's result; times are not stored.
 KEPT = ("gap", "accuracy", "rates", "ramp_width", "target_rate", "thresholds", "test_bias", "failed")
-#: Figure 2, right: γ = 0.1 in signed scores, and how many bars show a density.
+#: Figure 2 (right): γ = 0.1 in signed scores, and the number of histogram bars.
 FIGURE_RAMP_WIDTH = 0.05
 BARS = 40
-#: Scores this near to 0 or 1 count as concentrated there: |f| ≥ 0.9.
+#: Scores within this distance of 0 or 1 count as concentrated there: |f| ≥ 0.9.
 NEAR = 0.05
 
 
-#: The small network is trained as the others are, on smaller images.
+#: The small network is trained like the others, on smaller images.
 SMALL_TRAINING = Training(pixels=64)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What results depend on, besides the run itself.
+    """What results depend on besides the run; part of the fingerprint of stored results.
 
     Attributes
     ----------
     views : int
-        Cut views of each training image, beside the image as it is measured.
+        Random crops per training image, in addition to the uncropped image.
     sizes, schedule : Sizes, Schedule
-        Of views, and of heads.
+        Sizes of images, and training schedule of heads.
     training, small : Training
-        Of whole networks, and of the small one, whose images are smaller.
+        How whole networks are trained, and how the small one is.
     version : int
-        Raised when the code changes what comes out.
+        Increased when a change of the code changes results.
     """
 
     views: int = 1
@@ -91,7 +91,7 @@ FULL = Settings()
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a process needs for one run: no pictures, but where their features or pixels are."""
+    """What a process needs for one run: paths of features or pixels instead of pictures."""
 
     run: Run
     images: Images
@@ -124,7 +124,7 @@ def work(job: Job) -> Result:
     }
     if job.run.protocol == WHOLE and job.run.task == TABLE_TASK and job.run.fraction == 1.0:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairrampWarning)  # of few rows, as for all methods
+            warnings.simplefilter("ignore", FairrampWarning)  # about small groups, as for all methods
             found["densities"] = densities(scored)
     return dict(numbers(found))
 
@@ -167,7 +167,7 @@ def _whole(job: Job) -> tuple[dict[str, Any], dict[str, Floats], Result]:
 
 
 def densities(scored: Scored) -> Result:
-    """Return Figure 2, right: histograms of signed scores by sex, and what RTO and Hardt make of a score."""
+    """Return the data of Figure 2 (right): histograms of scores by sex, and the rules of RTO and Hardt et al."""
     fit, test = scored.fit, scored.test
     edges = np.linspace(0, 1, BARS + 1)
     rate = float(fit.label.mean())
@@ -177,7 +177,7 @@ def densities(scored: Scored) -> Result:
     hardt = {
         sex: methods.hardt_labels(
             replace(scored, test=Split(probes, np.array([sex, sex]), np.array([0, 1])))
-        ).chances
+        ).probabilities
         for sex in sexes
     }
     return {
@@ -185,7 +185,7 @@ def densities(scored: Scored) -> Result:
         "thresholds": dict(zip(sexes, rule.thresholds, strict=True)),
         "ramp_width": FIGURE_RAMP_WIDTH,
         "target_rate": rate,
-        "hardt": {sex: chances.tolist() for sex, chances in hardt.items()},
+        "hardt": {sex: probabilities.tolist() for sex, probabilities in hardt.items()},
     }
 
 
@@ -193,16 +193,16 @@ def densities(scored: Scored) -> Result:
 
 
 class Workshop:
-    """Datasets and networks, loaded when first needed, with the reasons why some are not there.
+    """Datasets and networks, loaded when first needed, and the reasons for which some are unavailable.
 
     Parameters
     ----------
     sources : dict of callables
-        A reader for each dataset that was given.
+        A reader for each given dataset.
     cache : Path
-        Where features and pixels are kept.
+        Folder for features and pixels.
     settings : Settings
-        Of the runs.
+        Settings of the runs.
     weights, download : Path, bool
         As for `backbones.load`.
     """
@@ -226,7 +226,7 @@ class Workshop:
         self._paths: dict[tuple[str, str, str], tuple[tuple[Path, ...], dict[str, str]]] = {}
 
     def job(self, run: Run) -> Job | None:
-        """Return what a process needs, or None if the run is skipped."""
+        """Return the job of a run, or None if the run is skipped."""
         if run.data in self.skipped or run.backbone in self.skipped:
             return None
         if run.data not in self.sources:
@@ -275,7 +275,7 @@ class Workshop:
         return paths, {"images": content, "weights": weights}
 
     def _pixels(self, run: Run, images: Images, content: str) -> tuple[tuple[Path, ...], dict[str, str]]:
-        self._body(run)  # so that what cannot be loaded is skipped before anything is decoded
+        self._body(run)  # skip unavailable networks before decoding images
         side = self.settings.training_of(run).pixels
         path = Cache(self.cache, Sizes(side, side)).pixels(
             images, content, _progress(f"{run.data} {side} pixels")
@@ -292,18 +292,18 @@ class Workshop:
         if names and data not in self.unread:
             listed = self.cache / f"unreadable-{data}.txt"
             listed.write_text("\n".join(names) + "\n", encoding="utf-8")
-            shown = ", ".join(names[:10]) + (f", … all in `{listed}`" if len(names) > 10 else "")
-            print(f"{data}: {len(names)} images cannot be read and are left out: {shown}", flush=True)
+            shown = ", ".join(names[:10]) + (f", …; see `{listed}`" if len(names) > 10 else "")
+            print(f"{data}: {len(names)} images cannot be read and are excluded: {shown}", flush=True)
         self.unread[data] = names
 
 
 def run_all(runs: Sequence[Run], workshop: Workshop, store: Store, jobs: int) -> int:
-    """Run what is missing and can be had; return how many runs were added."""
+    """Compute the missing runs that are possible; return how many were added."""
     if store.repair():
-        print(f"`{store.path}`: a last line that was cut off is computed again", flush=True)
+        print(f"`{store.path}`: the incomplete last line was removed and is computed again", flush=True)
     finished = store.keys()
     todo = [run for run in runs if workshop.settings.key(run) not in finished]
-    print(f"{len(runs) - len(todo):,} of {len(runs):,} runs are done", flush=True)
+    print(f"{len(runs) - len(todo):,} of {len(runs):,} runs done", flush=True)
     start, added = time.perf_counter(), 0
     for run, result in _results(todo, workshop, jobs):
         store.append(workshop.settings.key(run), run, result)
@@ -317,9 +317,9 @@ def run_all(runs: Sequence[Run], workshop: Workshop, store: Store, jobs: int) ->
 
 
 def _results(runs: Sequence[Run], workshop: Workshop, jobs: int) -> Iterator[tuple[Run, Result]]:
-    """Results in the order of runs; some are computed ahead."""
-    context = get_context("spawn")  # fresh processes: a forked one would inherit locks of the libraries' threads
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_quiet_when_stopped) as pool:
+    """Yield results in the order of runs; some are computed ahead."""
+    context = get_context("spawn")  # a forked process would inherit locks of library threads
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_exit_silently_on_interrupt) as pool:
         ahead: list[tuple[Run, Future[Result]]] = []
         try:
             for run in runs:
@@ -337,7 +337,7 @@ def _results(runs: Sequence[Run], workshop: Workshop, jobs: int) -> Iterator[tup
             raise
 
 
-def _quiet_when_stopped() -> None:
+def _exit_silently_on_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -347,4 +347,4 @@ def _progress(what: str) -> Callable[[int, int], None]:
 
 def _say(what: str, start: float, out: Any, done: int, total: int) -> None:
     speed = done / (time.perf_counter() - start)
-    print(f"{what}: {done:,} of {total:,} images, {speed:.0f} a second", file=out, flush=True)
+    print(f"{what}: {done:,} of {total:,} images, {speed:.0f} per second", file=out, flush=True)

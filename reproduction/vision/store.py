@@ -1,12 +1,11 @@
-"""One append-only file of results: a line of JSON for each run, each with a checksum.
+"""One append-only file of results: a line of JSON per run, with a checksum.
 
     {"key": …, "run": {…}, "result": {…}, "sum": …}
 
-`key` is the fingerprint of the run and of all settings that its result depends on, so that a changed setting is
-never mixed with old numbers. `sum` is a hash of the rest of the line. A last line that was cut off, which is
-what an interrupted write leaves, is taken away before the next one is appended; damage anywhere else is an
-error that names the line. Times are not stored: a store that was interrupted and continued equals one that was
-not.
+`key` is the fingerprint of the run and of all settings that its result depends on, so numbers from different
+settings are never mixed. `sum` is a hash of the rest of the line. An incomplete last line, left by an
+interrupted write, is removed before the next one is appended; damage anywhere else is an error that names the
+line. Times are not stored: a store that was interrupted and continued equals one that was not.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ def _line(key: str, run: Run, result: Result) -> str:
 
 
 def _entry(line: str) -> Entry | None:
-    """The entry of a line, or None if it is damaged."""
+    """Return the entry of a line, or None if it is damaged."""
     head, mark, tail = line.rstrip("\n").rpartition(', "sum": "')
     body = head + "}"
     if not mark or tail != f'{_sum(body)}"}}':
@@ -56,14 +55,14 @@ class Store:
     Parameters
     ----------
     path : Path
-        Of the file; made when needed.
+        Path of the file; created when needed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def entries(self) -> list[Entry]:
-        """Return all finished runs, the last one of each key."""
+        """Return all finished runs, the last one for each key."""
         return list({entry.key: entry for entry, _ in self._read()}.values())
 
     def keys(self) -> set[str]:
@@ -71,7 +70,7 @@ class Store:
         return {entry.key for entry, _ in self._read()}
 
     def append(self, key: str, run: Run, result: Result) -> None:
-        """Add one run, after whole lines only; on disk when this returns."""
+        """Append one run and sync it to disk."""
         self.repair()
         with self.path.open("a", encoding="utf-8") as file:
             file.write(_line(key, run, result))
@@ -79,7 +78,7 @@ class Store:
             os.fsync(file.fileno())
 
     def repair(self) -> bool:
-        """Take away a last line that was cut off; return whether there was one."""
+        """Remove an incomplete last line; return whether there was one."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
             return False
@@ -101,12 +100,12 @@ class Store:
         lines = content.splitlines(keepends=True)
         for number, line in enumerate(lines, start=1):
             if not line.endswith("\n"):
-                return  # cut off
+                return  # incomplete
             entry = _entry(line)
             if entry is None:
                 raise FairrampError(
-                    "Line {number} of `{path}` is damaged: its checksum does not fit",
-                    remedy="delete the line, and the run is computed again",
+                    "Line {number} of `{path}` is damaged: its checksum does not match",
+                    remedy="delete the line to compute the run again",
                     number=number,
                     path=self.path,
                 )
@@ -114,7 +113,7 @@ class Store:
 
 
 def numbers(value: Any) -> Any:
-    """Return a value whose floats are cut to six digits, so that lines are short."""
+    """Return a value with floats rounded to six significant digits, for short lines."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):

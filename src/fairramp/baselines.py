@@ -1,20 +1,20 @@
-"""Two peers from the paper that no maintained library offers, for comparisons.
+"""Two baseline methods from the paper that no maintained library has, for comparisons.
 
-Both are fixed decisions from a score and a group, ramps of width 0, with the interface of a `Rule`; p is
-P(y = 1 | x).
+Both make deterministic decisions from a score and a group, as ramps of width 0, with the interface of a `Rule`;
+p is P(y = 1 | x).
 
-*Shift inference.* Label and group were dependent in training, and should not be: multiply P(y | x) by
+*Shift inference.* To remove the dependence of label and group in the training rows, multiply P(y | x) by
 
     w(y, s) = P(y) P(s) / P(y, s),      from the training rows,
 
-renormalize, and predict the larger. P(s) cancels, and what is left is one cutoff per group:
+renormalize, and predict the more likely label. P(s) cancels, which leaves one cutoff per group:
 
     yes  iff  p · w(1, s) ≥ (1 − p) · w(0, s)  iff  p ≥ P(1, s) P(0) / (P(1, s) P(0) + P(0, s) P(1))
 
-*Reject option.* Two groups. Inside the zone abs(2 (p − cutoff)) ≤ θ, abs(2p − 1) ≤ θ for a cutoff of 0.5,
-the disadvantaged group (the one with the lower selection rate on the fit rows) gets a yes and the other a no;
-outside, the classifier's own decision stands, and for θ = 0 everywhere. θ is the one of 0.00, 0.01, … 1.00 with
-the smallest gap of selection rates on validation rows; of equals, the smallest.
+*Reject option.* For two groups. Inside the zone abs(2 (p − cutoff)) ≤ θ, or abs(2p − 1) ≤ θ for a cutoff of 0.5,
+the disadvantaged group (the one with the lower selection rate on the fit rows) is selected and the other is not.
+Outside the zone, and everywhere if θ = 0, the classifier's own decisions are kept. Of 0.00, 0.01, … 1.00, θ is
+the smallest value that gives the smallest gap on the validation rows.
 
 Reference: Alabdulmohsin and Lucic 2021, experiments; shift inference: Saerens et al. 2002, Wang et al. 2020;
 reject option: Kamiran, Karim and Zhang 2012. Hardt et al. 2016 and the reductions approach are in Fairlearn.
@@ -42,15 +42,15 @@ from fairramp.rule.rule import Rule
 
 __all__ = ["RejectOption", "ShiftInference", "fit_reject_option", "fit_shift_inference"]
 
-#: The half-widths θ that the reject option tries.
+#: Values of θ that the reject option tries.
 THETAS = tuple(i / 100 for i in range(101))
-#: Scores such as 0.57 are rounded: so close to the end of the zone is at it. Gaps so close are equal.
+#: Tolerance for rounding errors: scores this close to the end of the zone are inside, gaps this close are equal.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
 class _FixedDecisions(ABC):
-    """What both have in common: groups, and decisions without chance."""
+    """Base class of both methods: groups and deterministic decisions."""
 
     groups: tuple[Label, ...]
     rows: tuple[int, ...]
@@ -59,20 +59,20 @@ class _FixedDecisions(ABC):
 
     @abstractmethod
     def _cuts(self) -> list[float]:
-        """The position from which on each group gets a yes."""
+        """The lowest position that is selected, for each group."""
 
     def _rule(self) -> Rule:
-        """The same decisions as a rule of ramps without width."""
+        """The same decisions as a rule with ramps of width 0."""
         ramps = tuple(Ramp(cut, width=0.0, tie=1.0) for cut in self._cuts())
         return Rule(self.groups, ramps, scale=self.scale, columns=Columns(groups=self.group_columns))
 
     def _codes(self, groups: Any) -> Codes:
-        """Groups as codes; one that the fit did not see is an error."""
+        """Encode groups; a group not seen in the fit raises an error."""
         codes, known = encode_groups(groups, self.group_columns), set(map(label_key, self.groups))
         if unseen := [x for x in compress(codes.labels, codes.occurring()) if label_key(x) not in known]:
             raise UnseenGroupError(
-                "Groups not seen in fit: {unseen}; fitted groups: {known}. Fit on rows that hold them, or check "
-                "the column, the spelling and the type",
+                "Groups not seen in fit: {unseen}; fitted groups: {known}. Fit on rows that contain them, or "
+                "check the column, the spelling and the type",
                 unseen=shown(unseen),
                 known=shown(list(self.groups)),
             )
@@ -83,14 +83,14 @@ class _FixedDecisions(ABC):
         return Table({"group": name_column(self.groups), "n": self.rows, **columns}, headings=headings)
 
     def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
-        """Probability of the positive decision for each row, which is 0 or 1.
+        """Return the probability of a positive decision for each row, 0 or 1.
 
         Parameters
         ----------
         scores : numbers of shape (n,)
-            On the scale that was given to the fit.
+            On the scale of the fit.
         groups : labels of shape (n,), or several columns
-            As in the fit; any other group is an error.
+            As in the fit; any other group raises an error.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class _FixedDecisions(ABC):
         key: str | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> npt.NDArray[np.int8]:
-        """0/1 decisions. Nothing is drawn: `ids`, `key` and `random_state` are there because a `Rule` has them.
+        """Return 0/1 decisions. Nothing is drawn; `ids`, `key` and `random_state` are accepted as in `Rule`.
 
         Examples
         --------
@@ -119,14 +119,14 @@ class _FixedDecisions(ABC):
         >>> shift.decide([0.4, 0.4], ["A", "B"])
         array([1, 0], dtype=int8)
         """
-        # Chances of 0 and 1 need no draw, so that any seed will do; what a `Rule` refuses is refused.
+        # Probabilities 0 and 1 need no draw, so any seed will do; `Rule` still checks the arguments.
         seed = 0 if ids is None and key is None and random_state is None else random_state
         return self._rule().decide(scores, self._codes(groups), ids=ids, key=key, random_state=seed)
 
 
 @dataclass(frozen=True, repr=False)
 class ShiftInference(_FixedDecisions):
-    """Labels made independent of the group by weights; made by `fit_shift_inference`.
+    """Decisions by shift inference, as returned by `fit_shift_inference`.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class ShiftInference(_FixedDecisions):
     weights_no, weights_yes : tuple of float
         w(0, s) and w(1, s) of each group.
     cutoffs : tuple of float
-        The probability from which on each group gets a yes.
+        Cutoff of each group, as a probability; people at or above it are selected.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class ShiftInference(_FixedDecisions):
         return [scale.lowest + cut * (scale.highest - scale.lowest) for cut in self.cutoffs]
 
     def table(self) -> Table:
-        """One row per group: rows, weights of no and yes, and the cutoff they amount to, as a probability.
+        """Return one row per group: rows, weights of both labels, and the resulting cutoff as a probability.
 
         Examples
         --------
@@ -178,24 +178,24 @@ class ShiftInference(_FixedDecisions):
 
     def __repr__(self) -> str:
         groups = f"{len(self.groups):,} group{'s' if len(self.groups) > 1 else ''}"
-        return f"shift inference for {groups}: yes from the group's cutoff on\n\n{self.table()}"
+        return f"shift inference for {groups}: yes at the group's cutoff or above\n\n{self.table()}"
 
 
 def fit_shift_inference(
     labels: Any, groups: Any, *, sample_weight: Any = None, scale: str = "probability"
 ) -> ShiftInference:
-    """Weigh labels so that they are independent of the group; no scores are needed.
+    """Weight labels so that they are independent of the group; no scores are needed.
 
     Parameters
     ----------
     labels : 0 or 1 of shape (n,)
         Labels of the rows that the classifier was trained on.
     groups : labels of shape (n,), or several columns
-        Their groups. Each needs rows of both labels: otherwise P(y, s) = 0, and there is no weight.
+        Their groups. Each needs rows of both labels, because the weight is undefined if P(y, s) = 0.
     sample_weight : numbers of shape (n,), optional
         Weights of the rows.
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
-        What the scores will be; as probabilities they should be calibrated.
+        Scale of the scores that will be decided on. Their probabilities should be calibrated.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def fit_shift_inference(
     for label, share in enumerate((no, yes)):
         if not share.all():
             raise InputError(
-                "must have both 0 and 1 in each group, got no {label} in group {name!r}, so that P(y, s) = 0",
+                "must have both 0 and 1 in each group, got no {label} in group {name!r}",
                 argument="labels",
                 remedy="merge the group with another or leave it out",
                 label=label,
@@ -231,14 +231,14 @@ def fit_shift_inference(
         group_columns=codes.names,
         weights_no=tuple((n_no / (n_no + n_yes) * (no + yes) / no).tolist()),
         weights_yes=tuple((n_yes / (n_no + n_yes) * (no + yes) / yes).tolist()),
-        # From sums, not from shares: exactly ½ where the group's share of positives is everybody's.
+        # Sums instead of shares, to get exactly ½ if the group's share of positives is the overall one.
         cutoffs=tuple((yes * n_no / (yes * n_no + no * n_yes)).tolist()),
     )
 
 
 @dataclass(frozen=True, repr=False)
 class RejectOption(_FixedDecisions):
-    """Uncertain decisions turned in favor of one of two groups; made by `fit_reject_option`.
+    """Decisions by the reject option, as returned by `fit_reject_option`.
 
     Attributes
     ----------
@@ -251,15 +251,15 @@ class RejectOption(_FixedDecisions):
     group_columns : tuple of str, or None
         Names of the group columns, where they had any.
     cutoff : float
-        Where the classifier itself says yes, as a score.
+        Cutoff of the classifier's own decisions, as a score.
     disadvantaged : label
-        The group that gets a yes inside the zone.
+        The group that is selected inside the zone.
     theta : float
-        θ; the zone reaches θ/2 to either side of the cutoff, in units of probabilities.
+        θ; the zone extends θ/2 to either side of the cutoff, in units of probability.
     rate_before, rate_after : tuple of float
-        Selection rate of each group on the fit rows, by the classifier and with the zone.
+        Selection rate of each group on the fit rows, without and with the zone.
     validation_gap_before, validation_gap : float
-        Difference of the groups' selection rates on the validation rows.
+        Gap between the groups on the validation rows, without and with the zone.
 
     Examples
     --------
@@ -286,7 +286,7 @@ class RejectOption(_FixedDecisions):
 
     def _cuts(self) -> list[float]:
         low, high = self._zone
-        slack = _ROUNDING if self.theta else 0.0  # without a zone the classifier's own decisions stand
+        slack = _ROUNDING if self.theta else 0.0  # θ = 0 must keep the classifier's own decisions
         return [low - slack if group == self.disadvantaged else high + slack for group in self.groups]
 
     @property
@@ -296,7 +296,7 @@ class RejectOption(_FixedDecisions):
         return cut - half, cut + half
 
     def table(self) -> Table:
-        """One row per group: rows, the zone and the decision inside, selection rate on the fit rows.
+        """Return one row per group: rows, the zone, the decision inside it, and selection rates on the fit rows.
 
         Examples
         --------
@@ -341,13 +341,12 @@ def fit_reject_option(
     scores : numbers of shape (n,)
         Scores of the fit rows.
     groups : labels of shape (n,), or several columns
-        Their groups, two of them. If both have the same selection rate, the first label is taken for the
-        disadvantaged one.
+        Their groups, exactly two. If both have the same selection rate, the first one counts as disadvantaged.
     validation : tuple (scores, groups) or (scores, groups, sample_weight)
         Other rows, of both groups.
     cutoff : float, optional
-        Where the classifier itself says yes, `score >= cutoff`; 0.5, 50 percent, or 0 for signed scores and
-        logits.
+        Cutoff of the classifier's own decisions, `score >= cutoff`. By default 0.5, 50 percent, or 0 for signed
+        scores and logits.
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
         What the scores are.
     sample_weight : numbers of shape (n,), optional
@@ -366,19 +365,21 @@ def fit_reject_option(
     """
     check_option("scale", scale, SCALES)
     if not isinstance(validation, tuple) or len(validation) not in (2, 3):
-        raise InputError("must be a tuple (scores, groups) or with a third, weights", argument="validation")
+        raise InputError(
+            "must be a tuple (scores, groups) or (scores, groups, sample_weight)", argument="validation"
+        )
     codes = encode_groups(groups)
     check_length("groups", len(codes), len(as_scores(scores)))
     found, rows, sums = _by_group(codes, sample_weight, "scores")
     if len(found) != 2:
         raise InputError(
-            "must be two groups for the reject option, got {n}: {found}",
+            "must have two groups for the reject option, got {n}: {found}",
             argument="groups",
-            remedy="fairramp.fit_rule takes any number",
+            remedy="use fairramp.fit_rule for any number of groups",
             n=len(found),
             found=shown(list(found)),
         )
-    own = RejectOption(  # the classifier's own decisions; what is not known yet is filled in below
+    own = RejectOption(  # the classifier's own decisions; the other fields are filled in below
         groups=found,
         rows=rows,
         scale=scale,
@@ -420,7 +421,7 @@ def fit_reject_option(
 def _by_group(
     codes: Codes, sample_weight: Any, of: str
 ) -> tuple[tuple[Label, ...], tuple[int, ...], Callable[[Any], Any]]:
-    """Groups that have weight, how many rows with weight each has, and sums of weighted values over them."""
+    """Groups with weight, their numbers of rows with weight, and a function for weighted sums over them."""
     weights = np.ones(len(codes)) if sample_weight is None else as_weights(sample_weight, len(codes), of)
     weights = weights / weights.max()  # so that no product of sums overflows
     code = codes.block(0, len(codes))

@@ -159,16 +159,18 @@ def test_slider_shows_the_library_numbers(opened, adult, adult_report):
             row = dict(zip(headings, titles[i], strict=False))
             assert exact(row["threshold"]) == pytest.approx([rule.thresholds[i]], rel=1e-11)
             assert exact(row["rate after"]) == pytest.approx([found.after.rate[i]], rel=1e-11)
-            assert exact(row["turned to yes"]) == pytest.approx([found.changed_to_yes[i]], rel=1e-11, abs=1e-15)
-            assert exact(row["turned to no"]) == pytest.approx([found.changed_to_no[i]], rel=1e-11, abs=1e-15)
-            assert exact(row["right decisions"]) == pytest.approx([found.after.accuracy[i]], rel=1e-11)
-            limits = exact(titles[i][len(titles[i]) - 1 - headings[::-1].index("range")])
+            assert exact(row["newly selected"]) == pytest.approx([found.changed_to_yes[i]], rel=1e-11, abs=1e-15)
+            assert exact(row["no longer selected"]) == pytest.approx(
+                [found.changed_to_no[i]], rel=1e-11, abs=1e-15
+            )
+            assert exact(row["accuracy"]) == pytest.approx([found.after.accuracy[i]], rel=1e-11)
+            limits = exact(titles[i][len(titles[i]) - 1 - headings[::-1].index("95% CI")])
             assert limits == pytest.approx([found.after.lower[i], found.after.upper[i]], rel=1e-11)
-            assert page.cells()[i][headings.index("rate after")] == f"{100 * found.after.rate[i]:.1f}\u00a0%"
+            assert page.cells()[i][headings.index("rate after")] == f"{100 * found.after.rate[i]:.1f}%"
         gap = page.page.locator(".figures [data-say=gap]").get_attribute("title")
         assert float(gap) == pytest.approx(found.gap, rel=1e-11)
-        promised = page.page.locator("[data-say=promise]").get_attribute("title")
-        assert float(promised) == pytest.approx(rule.certificate().estimated, rel=1e-11)
+        estimated = page.page.locator("[data-say=guarantee]").get_attribute("title")
+        assert float(estimated) == pytest.approx(rule.certificate().estimated, rel=1e-11)
         accuracy = page.page.locator(".figures [data-say=accuracy]").get_attribute("title")
         assert float(accuracy) == pytest.approx(found.after.overall_accuracy, rel=1e-11)
 
@@ -199,7 +201,7 @@ def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     assert "not the reported rule" in page.text(".where")
     page.page.locator("#back").click()
     assert float(page.page.locator(".dial output").get_attribute("title")) == 0.02
-    assert "the reported rule itself" in page.text(".where")
+    assert "This is the reported rule." in page.text(".where")
 
 
 def test_charts_move_with_the_slider(opened, adult_report):
@@ -216,7 +218,7 @@ def test_charts_move_with_the_slider(opened, adult_report):
     second = drawn()
     assert all(first[name] != second[name] for name in first)
     rates = adult_report.content.outcomes[0].after.rate
-    assert f"{100 * rates[0]:.1f}\u00a0%" in page.page.locator("#chart-rates").text_content()
+    assert f"{100 * rates[0]:.1f}%" in page.page.locator("#chart-rates").text_content()
 
 
 @pytest.mark.parametrize("width", [380, 768, 1600])
@@ -285,7 +287,7 @@ def test_rule_that_changes_nothing(opened, made):
     page = opened(made(["a", "b"], equal=True))
     assert page.complaints == []
     assert "Nothing changes" in page.text(".verdict")
-    assert page.text(".figures [data-say=changed]") == "0.0\u00a0%"
+    assert page.text(".figures [data-say=changed]") == "0.0%"
 
 
 def test_printout_is_complete(opened, adult_report, tmp_path):
@@ -295,7 +297,15 @@ def test_printout_is_complete(opened, adult_report, tmp_path):
     assert not page.page.locator("#max-gap").is_visible()
     assert page.page.locator(".dial output").is_visible()
     assert page.text(".dial output") == "1.5\u00a0points"
-    for selector in ("#rule", ".verdict", ".promise", ".limits-of-this", ".sign", ".origin", "#chart-scores svg"):
+    for selector in (
+        "#rule",
+        ".verdict",
+        ".guarantee",
+        ".limits-of-this",
+        ".sign",
+        ".origin",
+        "#chart-scores svg",
+    ):
         assert page.page.locator(selector).is_visible()
     assert page.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.page.set_viewport_size({"width": 720, "height": 1000})  # A4 minus margins

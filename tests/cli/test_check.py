@@ -63,8 +63,8 @@ def test_output_and_exit_code_match_the_library(inside, by, code):
     assert content["verdict"] == found.verdict
     assert content["gap"] == pytest.approx(found.gap, abs=1e-12)  # rows are summed in another order
     assert content["limit"] == found.limit
-    assert [row["rate_then"] for row in content["groups"]] == list(rule.record.rates["selection"].after)
-    assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
+    assert [row["fit_rate"] for row in content["groups"]] == list(rule.record.rates["selection"].after)
+    assert [row["new_rate"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
     assert set(content["pair"]) == set(found.pair)
     assert content["left_out"] == []
 
@@ -86,7 +86,7 @@ def test_blank_cells_do_not_hide_drift(inside):
     found = rule.check(new, GROUPS)
     assert (found.has_drifted, found.left_out) == (True, (("", 40),))
     text = words(inside("check", "rule.json", "new.csv", code=1).stdout)
-    assert "Check FAILED: All groups: " in text
+    assert "Check failed: All groups: " in text
     assert "Without (blank) (40 fit rows): above the estimated limit of" in text
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=1).stdout)
     assert content["has_drifted"]
@@ -105,7 +105,7 @@ def test_named_columns_weights_and_several_files(inside):
     named = ("--score", "s", "--group", "g", "--weight", "w", "--confidence", "0.9", "--json")
     content = json.loads(inside("check", "rule.json", "new", *named).stdout)
     found = rule.check(SCORES, GROUPS, sample_weight=weights, confidence=0.9)
-    assert [row["rate_now"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
+    assert [row["new_rate"] for row in content["groups"]] == pytest.approx(list(found.rates), abs=1e-12)
     assert content["gap_interval"] == pytest.approx(list(found.gap_interval), abs=1e-9)
     assert content["limit"] == pytest.approx(found.limit)
     assert inside.error("check", "rule.json", "new") == inside.error("audit", "new", "--rule", "rule.json")
@@ -116,7 +116,7 @@ def test_unseen_groups_are_left_out_and_counted(inside):
     rule.save(inside.folder / "rule.json")
     save(inside, "new.csv", SCORES)
     done = inside("check", "rule.json", "new.csv", "--score", "p")
-    assert "40 rows left out: of groups that the fit did not see, or without weight." in done.stdout
+    assert "40 rows left out: groups not seen in the fit, or zero weight." in done.stdout
     assert " ".join(rule.check(SCORES[BIG], GROUPS[BIG]).sentences()) in words(done.stdout)
 
 
@@ -149,6 +149,6 @@ def test_uncheckable_input_fails(inside):
     assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")
     replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
     assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
-    assert inside.error("check", "none.json", "fit.csv").startswith("There is no rule none.json")
+    assert inside.error("check", "none.json", "fit.csv").startswith("The rule none.json does not exist")
     assert "--confidence" in inside.error("check", "rule.json", "fit.csv", "--confidence", "2")
     assert "the rule comes first" in inside.error("check", "fit.csv", "rule.json")

@@ -106,7 +106,7 @@ def test_apply_keeps_columns_and_order_and_adds_two(fitted):
 
 def test_apply_without_key_adds_only_the_probability(fitted):
     done = fitted("apply", "rule.json", "scores.csv", "-o", "out.csv")
-    assert "No decisions were drawn" in done.stdout
+    assert "No decisions were made" in done.stdout
     assert list(table(fitted.read("out.csv"))[0])[-2:] == ["y", "probability"]
     asked = fitted("apply", "rule.json", "scores.csv", "-o", "out2.csv", "--probability-only")
     assert "No decisions" not in asked.stdout
@@ -137,7 +137,7 @@ def test_frontier_writes_its_table(shell):
     shell.write("s.csv", rows())
     columns = ("s.csv", "--score", "p", "--group", "g", "--label", "y")
     text = shell("frontier", *columns, "--max-gap", "0", "--max-gap", "0.1", "-o", "f.csv").stdout
-    assert "in-sample" in text
+    assert "on the fit rows" in text
     assert [float(r["max_gap"]) for r in table(shell.read("f.csv"))] == [0, 0.1]
     content = json.loads(shell("frontier", *columns, "--validation", "s.csv", "--json", "-o", "f.json").stdout)
     assert not content["in_sample"]
@@ -164,7 +164,9 @@ def test_report_matches_the_library(fitted):
 
 def test_report_errors_take_one_line(fitted):
     assert ".html" in fitted.error("report", "rule.json", "scores.csv", "-o", "report.pdf")
-    assert "no rule" in fitted.error("report", "nothing.json", "scores.csv", "-o", "report.html")
+    assert "nothing.json does not exist" in fitted.error(
+        "report", "nothing.json", "scores.csv", "-o", "report.html"
+    )
     assert not (fitted.folder / "report.html").exists()
 
 
@@ -207,7 +209,7 @@ def test_demo_runs_and_protects_files(demo):
     assert shell.read("fairramp-demo/key.txt") == key
     (shell.folder / "mine").mkdir()
     shell.write("mine/scores.csv", "precious")
-    assert "files of yours" in shell.error("demo", "mine")
+    assert "contains other files" in shell.error("demo", "mine")
     assert shell.read("mine/scores.csv") == "precious"
 
 

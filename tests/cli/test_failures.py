@@ -75,7 +75,7 @@ def test_signals_clean_up(fitted, large, sent, code):
     process.send_signal(sent)
     _, error = process.communicate(timeout=30)
     assert process.returncode == code, error
-    assert error == b"fairramp: Stopped; nothing is half-written.\n"
+    assert error == b"fairramp: Stopped; no output is half-written.\n"
     assert fitted.files() == before
     assert fitted.read("o.csv") == OLD
 
@@ -93,7 +93,7 @@ def test_two_concurrent_runs_both_succeed(fitted, large):
 def test_large_files_keep_their_order(fitted, large):
     for name in ("o.parquet", "o.csv"):
         done = fitted("apply", "rule.json", large, "-o", name, "--random-seed", "1")
-        assert done.stdout.startswith("probability and decision added")  # no progress bar
+        assert done.stdout.startswith("Added probability and decision to 3,000,000 rows.")  # no progress bar
         assert done.stderr == ""
         with duckdb.connect() as connection:
             found = connection.sql(

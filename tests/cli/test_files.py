@@ -120,7 +120,7 @@ def test_folders_and_globs_are_one_table(shell):
         shell("apply", "r.json", data, "-o", out, "-q")
     assert shell.read("a.csv") == shell.read("b.csv")
     shell.write("parts/3.csv", "id,p,y,g\n1,0.5,1,a\n")
-    assert "other columns" in shell.error("audit", "parts", *COLUMNS)
+    assert "have different columns" in shell.error("audit", "parts", *COLUMNS)
     shell.write("parts/3.csv", "")
     assert "empty" in shell.error("audit", "parts", *COLUMNS)
     shutil.move(shell.folder / "parts/3.csv", shell.folder / "parts/3.jsonl")
@@ -296,7 +296,7 @@ def test_duplicate_names_and_names_that_differ_in_case(shell):
         ("id,p,g\n1,0.5,a\n".encode("utf-16"), "UTF-16"),
         (b"PK\x03\x04\x00\x00\x00", "is a spreadsheet"),
         (b"p,g\x00\x00\x00", "not a text file"),
-        ("id,p,g\n1,,a\n", "has nothing in row 1"),
+        ("id,p,g\n1,,a\n", "is empty in row 1"),
         ("id,p,g\n1,0.5,a\n2,NA,a\n", "has 'NA' in row 2"),
         ("id,p,g\n1,0.5,a\n2,inf,a\n", "'inf' in row 2"),
         ("id,p,g\n1,0.5,a\n2,high,a\n", "'high' in row 2"),
@@ -385,7 +385,7 @@ def test_labels_can_be_words_for_yes_and_no_only(shell):
     assert "0 or 1" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
     assert "0 or 1" in shell.error("fit", "bad.csv", *COLUMNS, "--label", "y", "-o", "r.json")
     shell.write("bad.csv", rows().replace(",1\n", ",maybe\n"))
-    assert "write 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
+    assert "use 1 for yes" in shell.error("audit", "bad.csv", *COLUMNS, "--label", "y")
 
 
 def test_json_dates_stay_text(shell):
@@ -410,9 +410,9 @@ def test_damaged_files_fail(shell):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("packed.csv.gz", gzip.compress(b"p,g\n0.5,a\n", mtime=0)[:10] + b"\xff" * 30, "not a sound gzip file"),
+        ("packed.csv.gz", gzip.compress(b"p,g\n0.5,a\n", mtime=0)[:10] + b"\xff" * 30, "not a valid gzip file"),
         ("long.csv", b"[" * 5000 + b",g\n0.5,a\n", "has no column 'p'"),
-        ("line.csv", b"id;p;g\n1;0,5;a\n" + b"[" * 5000 + b";b\n", "it has 2 cells, and the header has 3"),
+        ("line.csv", b"id;p;g\n1;0,5;a\n" + b"[" * 5000 + b";b\n", "it has 2 cells, but the header has 3"),
     ],
 )
 def test_damage_found_by_fuzzing_gives_a_short_line(shell, name, content, said):

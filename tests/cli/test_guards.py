@@ -94,7 +94,7 @@ def test_rule_stores_the_percent_scale(shell):
     shell.write("small.csv", "Nr;Score;Geschlecht\r\n1;0,60;w\r\n2;0,90;m\r\n")
     done = shell("apply", "rule.json", "small.csv", "-o", "small-out.csv")
     assert [line.split(";")[-1] for line in shell.read("small-out.csv").split()[1:]] == ["0,0", "0,0"]
-    assert "above 1 percent" in done.stderr
+    assert "above 1%" in done.stderr
     shell("audit", "s.csv", "--rule", "rule.json", "-q")
 
 
@@ -117,9 +117,9 @@ def test_cutoff_and_ramp_width_are_in_percent(shell):
 
 def test_blank_score_does_not_hide_the_decimal_comma(shell):
     shell.write("s.csv", export(blank=150))
-    assert "has nothing in row 151" in shell.error("audit", "s.csv", *EXPORT)
+    assert "is empty in row 151" in shell.error("audit", "s.csv", *EXPORT)
     shell.write("mixed.csv", export().replace(",1", ".1", 1))
-    assert "with a comma" in shell.error("audit", "mixed.csv", *EXPORT)
+    assert "have a decimal comma" in shell.error("audit", "mixed.csv", *EXPORT)
 
 
 @pytest.mark.parametrize("words", [("Ja", "nein"), ("YES", "no"), ("WAHR", "FALSCH"), ("True", "false")])
@@ -147,7 +147,7 @@ def test_positive_names_any_label(shell):
     assert "'abgelehnt'" in shell.error("audit", "s.csv", *EXPORT, *label, "--positive", "ja")
     assert "--label" in shell.error("audit", "s.csv", *EXPORT, "--positive", "ja")
     shell.write("blank.csv", shell.read("s.csv").replace(";bewilligt\r", ";\r", 1))
-    assert "nothing in row" in shell.error("audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt")
+    assert "is empty in row" in shell.error("audit", "blank.csv", *EXPORT, *label, "--positive", "bewilligt")
 
 
 def test_typed_formats_hold_numbers(shell):
@@ -189,7 +189,7 @@ def test_scores_that_contradict_the_labels_warn(shell):
         assert "warning" not in shell(command[0], "risk.csv", *columns, "--positive", "0").stderr
         assert "warning" not in shell(command[0], "s.csv", *columns).stderr
     assert "If a high score is bad" in shell("fit", "--help").stdout
-    assert "a higher score means yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+    assert "Higher scores mean yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
 
 
 def test_gate_claims_no_more_than_the_data_show(inside):
@@ -292,11 +292,11 @@ def test_small_groups_warn(inside):
             "-o has no value|--output is missing",
         ),  # second message: the oldest supported cyclopts
         (("audit", "scores.csv", "--score", "my", "score", "--group", "g"), "in quotes"),
-        (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "write 0.02"),
+        (("audit", "scores.csv", *COLUMNS, "--fail-above", "0,02"), "use a decimal point: 0.02"),
         (("audit", "scores.csv", "--score", "p", "--group", "g,y"), "--group g --group y"),
         (("apply", "scores.csv", "rule.json", "-o", "o.csv"), "fairramp apply RULE DATA"),
         (("audit", "book.xlsx", *COLUMNS), "save it as CSV"),
-        (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, and the header has 3"),
+        (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, but the header has 3"),
         (
             ("fit", "scores.csv", *COLUMNS, "--strata", "y", "--target-rate", "0.3", "-o", "r.json"),
             "With --strata each",
@@ -398,9 +398,9 @@ def test_scores_on_another_scale_get_a_conversion_hint(shell, fitted_on, given, 
 
 
 def test_commands_with_a_rule_take_its_scale(inside):
-    for command in ("apply", "report"):
+    for command in ("apply", "check", "monitor", "report"):
         told = " ".join(inside(command, "--help").stdout.replace("│", " ").split())
-        assert "as in the fit of the rule" in told
+        assert "the rule stores the scale of its scores" in told
         assert "the default" not in told
 
 
@@ -410,7 +410,7 @@ def test_missing_scores_are_counted(shell):
         lines[at] = re.sub(r"^(\d+),[^,]*", rf"\1,{cell}", lines[at])
     shell.write("s.csv", "\n".join(lines) + "\n")
     said = shell.error("audit", "s.csv", *COLUMNS)
-    assert "has nothing in 3 rows, the first is row 66 (the header not counted);" in said
+    assert "has no number in 3 rows, first in row 66 (not counting the header); every row needs a score:" in said
     assert "fill them in or drop the rows" in said
 
 
@@ -433,7 +433,7 @@ def test_columns_that_are_not_groups_fail_or_warn(shell):
     shell.write("s.csv", rows())
     for command in (("audit",), ("fit", "-o", "r.json")):
         said = shell.error(command[0], "s.csv", "--score", "p", "--group", "p", *command[1:])
-        assert said == "--group 'p' is the column of the scores; name one that holds groups."
+        assert said == "--group 'p' is the score column; pass a column with groups."
         doubted = shell(command[0], "s.csv", "--score", "p", "--group", "id", *command[1:]).stderr
         assert "400 groups in 400 rows: is this a group column?" in doubted
         assert "00000 (1 row), 00001 (1 row)" in doubted
@@ -446,7 +446,7 @@ def test_fit_names_the_rule_it_replaced(shell):
     assert shell(*fit).stderr == ""
     earlier = fairramp.Rule.load(shell.folder / "r.json").fingerprint
     assert shell(*fit).stderr == ""
-    said = f"r.json replaced an earlier rule, fingerprint {earlier}\n"
+    said = f"Replaced an earlier rule in r.json, fingerprint {earlier}\n"
     assert shell(*fit, "--max-gap", "0.1").stderr == said
     assert shell(*fit, "-q").stderr == ""
 
@@ -471,17 +471,29 @@ def test_shortened_tables_say_how_to_see_all(shell):
         ),
         (("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "2%"), "2% is not a number; write 0.02."),
         (("audit", "scores.csv", *COLUMNS, "--fail-above", "5"), "5 percentage points are 0.05"),
-        (("show", "scores.csv"), "not a rule; name a file that fairramp fit has written."),
+        (("show", "scores.csv"), "not a rule; pass a file written by fairramp fit."),
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
         (
             ("show", "empty.json"),
             "cut short, as by an interrupted copy: not valid JSON, for it is empty; copy it again",
         ),
+        (
+            ("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "x"),
+            "--max-gap must be a number, got 'x'.",
+        ),
+        (
+            ("apply", "rule.json", "scores.csv", "-o", "o.csv", "--random-seed", "x"),
+            "--random-seed must be an integer, got 'x'.",
+        ),
+        (
+            ("apply", "rule.json", "scores.csv", "-o", "o.csv", "--random-seed=-1"),
+            "--random-seed must be an integer of at least 0, got -1.",
+        ),
         (("nonsense", "--help"), "See: fairramp --help"),
         (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),
         (
             ("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--id", "id", "--key-table", "key.txt"),
-            "name a table there, with one row that holds the key.",
+            "pass the name of a one-row table there that holds the key.",
         ),
     ],
 )

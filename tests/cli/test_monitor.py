@@ -68,7 +68,7 @@ def test_repeated_rows_are_not_counted_twice(inside):
     scores, groups = batch(inside, 0)
     inside(*MONITOR)
     before = (inside.folder / "state.json").read_bytes()
-    again = "warning: these rows are already in state.json and are not counted again.\n"
+    again = "warning: these rows are already in state.json and were not counted again.\n"
     assert inside(*MONITOR).stderr == again
     lines = [f"{p},{g}" for p, g in zip(scores[::-1], groups[::-1], strict=True)]  # in another order
     inside.write("new.csv", "\n".join(["p,unit", *lines]) + "\n")
@@ -81,7 +81,9 @@ def test_repeated_rows_are_not_counted_twice(inside):
     content = json.loads(inside(*MONITOR, "--batch", "tuesday", "--json").stdout)  # the same job run again
     assert (content["looks"], content["added"]) == (2, False)
     batch(inside, 2)
-    assert "A batch named 'tuesday' with other rows is already" in inside.error(*MONITOR, "--batch", "tuesday")
+    assert "already has a batch named 'tuesday' with different rows" in inside.error(
+        *MONITOR, "--batch", "tuesday"
+    )
 
 
 def test_repeated_batch_keeps_the_exit_code_of_the_alarm(inside):
@@ -110,4 +112,4 @@ def test_unseen_groups_are_left_out_and_counted(inside):
         file.write("0.5,others\n" * 40)
     done = inside(*MONITOR)
     assert done.stdout.startswith("300 rows in state.json so far, by unit\n")
-    assert "40 rows left out: of groups that the fit did not see." in done.stdout
+    assert "40 rows left out: groups not seen in the fit." in done.stdout

@@ -78,7 +78,7 @@ def test_small_groups_are_named_with_the_limit_for_the_rest(inside):
 def test_certificate_above_max_gap_says_what_helps(inside, max_gap, helps):
     rule = saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=max_gap))
     assert (0 < max_gap < rule.certificate().estimated) == helps
-    text = "The estimated limit is above the --max-gap of 0.02, which holds on the fit rows alone. To keep it in"
+    text = "The estimated limit is above the 2.0 points of --max-gap, which applies only to the fit rows."
     assert (text in said(inside)) == helps
     assert ("fit with --confidence 0.95; fairramp rows-needed shows how many" in said(inside)) == helps
 
@@ -88,7 +88,7 @@ def test_gap_limit_for_the_population_is_shown(inside):
         inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000), max_gap=0.05, confidence=0.9, target_rate=0.3)
     )
     text = said(inside)
-    assert "at most 5 points with 90% confidence (estimated limit)" in text
+    assert "at most 5.0 points with 90% confidence (estimated limit)" in text
     assert "which holds on the fit rows alone" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert content["asked"] == {"max_gap": 0.05, "confidence": 0.9, "limit": "estimated"}
@@ -99,9 +99,9 @@ def test_missing_record_is_reported(inside):
     rule = quiet_fit(SCORES, np.repeat(["a", "b"], 3000))
     saved(inside, replace(rule, record=None, columns=Columns(groups=("unit",))))
     text = said(inside)
-    assert "score name of the column not known" in text
+    assert "score column name unknown" in text
     assert "groups column unit;" in text
-    assert "fitted not known: there is no record of the fit" in text
+    assert "fitted unknown, because the rule has no record of its fit" in text
     assert "exported without its record has no fit rows on record, so nothing certifies it." in text
     assert "confidence" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
@@ -115,7 +115,7 @@ def test_cross_fitted_scores_and_one_group_are_not_certified(inside):
     assert "on cross-fitted scores" in said(inside)
     assert "No certificate: " in said(inside)
     saved(inside, quiet_fit(SCORES, np.repeat(["a"], 6000)))
-    assert said(inside).endswith("There is one single group, so there is no gap to bound.")
+    assert said(inside).endswith("There is only one group, so there is no gap to limit.")
 
 
 @pytest.mark.parametrize("n", [17, 18, 200])
@@ -153,7 +153,7 @@ def test_every_kind_of_rule_fits_80_columns(inside, options):
     assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
         assert content["pooled"]["threshold"] == rule.threshold_of(rule.pooled)
-        assert f"one that the fit did not see gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
+        assert f"a group not seen in the fit gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
             inside
         )
 
@@ -172,7 +172,7 @@ def test_names_with_newlines_stay_on_one_line(inside):
 
 
 def test_bad_arguments_fail(inside):
-    assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
+    assert inside.error("show", "none.json") == "The rule none.json does not exist; create it with fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
     assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
     assert inside("show", "rule.json", "--quiet").stdout == ""

@@ -249,7 +249,7 @@ def test_several_columns_are_intersections(small):
         np.testing.assert_array_equal(
             model._pmf_predict(X, sensitive_features=form), expected._pmf_predict(X, sensitive_features=table)
         )
-    with pytest.raises(InputError, match="rows of different length"):
+    with pytest.raises(InputError, match="rows of different lengths"):
         fit(small, groups=[["a", "b"], ["a"]] * 300)
 
 
@@ -399,15 +399,18 @@ def test_only_a_fixed_random_state_repeats(small):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"constraints": "equalized_odds"}, "error rates.*keep `fairlearn.postprocessing.ThresholdOptimizer`"),
-        ({"constraints": "true_positive_rate_parity"}, "error rates.*keep `fairlearn"),
-        ({"constraints": "false_negative_rate_parity"}, "error rates.*keep `fairlearn"),
+        (
+            {"constraints": "equalized_odds"},
+            "error rates.*keep using `fairlearn.postprocessing.ThresholdOptimizer`",
+        ),
+        ({"constraints": "true_positive_rate_parity"}, "error rates.*keep using `fairlearn"),
+        ({"constraints": "false_negative_rate_parity"}, "error rates.*keep using `fairlearn"),
         ({"constraints": "parity"}, "`constraints` must be one of 'demographic_parity'"),
-        ({"objective": "balanced_accuracy_score"}, "keep `fairlearn.*target_rate"),
-        ({"objective": "selection_rate"}, "everybody is selected.*keep `fairlearn"),
-        ({"objective": "true_negative_rate"}, "nobody is selected.*keep `fairlearn"),
+        ({"objective": "balanced_accuracy_score"}, "keep using `fairlearn.*target_rate"),
+        ({"objective": "selection_rate"}, "everybody is selected.*keep using `fairlearn"),
+        ({"objective": "true_negative_rate"}, "nobody is selected.*keep using `fairlearn"),
         ({"objective": "f1"}, "`objective` must be 'accuracy_score'"),
-        ({"flip": True}, "`flip=True` is not offered.*keep `fairlearn"),
+        ({"flip": True}, "`flip=True` is not supported.*keep using `fairlearn"),
         ({"predict_method": "score"}, "`predict_method` must be one of"),
         ({"tol": 1.5}, r"`tol` must be a number in \[0, 1\], got 1.5"),
         ({"estimator": None}, "`estimator` is missing"),
@@ -436,7 +439,7 @@ def test_every_fairlearn_constraint_and_objective_is_supported_or_raises():
                 model._check_settings()
                 taken += 1
                 continue
-            with pytest.raises(InputError, match="keep `fairlearn"):
+            with pytest.raises(InputError, match="keep using `fairlearn"):
                 model._check_settings()
         assert taken == {"constraints": 2, "objective": 1}[option]
 

@@ -62,7 +62,7 @@ def orders(draw):
 
 
 REFUSALS = re.compile(
-    "contains the character NUL|valid Unicode|cuts names off after 63|takes for a variable|BigQuery takes none"
+    "contains a NUL character|valid Unicode|truncates names to 63|reads as a variable|BigQuery does not allow"
 )
 
 
@@ -252,29 +252,29 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
             "'Fair_Probability' already",
         ),
         (RULE, "duckdb", {"table": "t", "id": "DECISION", "key_table": "k"}, "a column 'DECISION' already"),
-        (RULE, "duckdb", {"score": "a\0"}, "contains the character NUL"),
-        (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL cuts names off after 63"),
-        (RULE, "spark", {"score": "${x}"}, "which Spark takes for a variable"),
-        (RULE, "bigquery", {"score": "a`"}, "BigQuery takes none"),
+        (RULE, "duckdb", {"score": "a\0"}, "contains a NUL character"),
+        (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL truncates names to 63"),
+        (RULE, "spark", {"score": "${x}"}, "which Spark reads as a variable"),
+        (RULE, "bigquery", {"score": "a`"}, "which BigQuery does not allow"),
         (
             Rule(("a", 1), (Ramp.centered(0.5, 0.1),) * 2),
             "duckdb",
             {},
-            "Groups of column 'g' are of several types",
+            "Group labels in column 'g' have several types",
         ),
-        (Rule((2**63,), (Ramp.centered(0.5, 0.1),)), "duckdb", {}, "does not fit into 64 bits"),
+        (Rule((2**63,), (Ramp.centered(0.5, 0.1),)), "duckdb", {}, "does not fit into a 64-bit integer"),
         (
             Rule((("n", "a"), ("n", "b")), (Ramp.centered(0.5, 0.1),) * 2, target_rate=None, stratified=True),
             "duckdb",
             {},
             "Pass `strata`: the rule equalizes within strata and does not know their columns",
         ),
-        (Rule(("\0",), (Ramp.centered(0.5, 0.1),)), "sqlite", {}, "The group '.x00' contains the character NUL"),
+        (Rule(("\0",), (Ramp.centered(0.5, 0.1),)), "sqlite", {}, "The group '.x00' contains a NUL character"),
         (
             Rule(tuple(range(300)), (Ramp.centered(0.5, 0.1),) * 300),
             "duckdb",
             {},
-            "up to 256, and the rule has 300",
+            "at most 256 groups, and the rule has 300",
         ),
     ],
 )

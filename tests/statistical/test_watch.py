@@ -108,7 +108,7 @@ CHECKED = [(1000, 1000), (1800, 200), (200, 200), (10_000, 1000), (1000,) * 5, (
 def test_check_has_the_stated_false_alarm_rate_and_power(sizes, rate):
     """Fit and check equally many rows, then let the smallest group drift to the rates said to be detectable."""
     rng, n, smallest = np.random.default_rng(2), 400, int(np.argmin(sizes))
-    alarms, found = 0, {"found_below": 0, "found_above": 0}
+    alarms, found = 0, {"detectable_below": 0, "detectable_above": 0}
     for _ in range(n):
         rule = quiet_fit(*rows_of(rng, sizes), target_rate=rate)
         check = rule.check(*rows_of(rng, sizes))

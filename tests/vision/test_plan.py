@@ -221,7 +221,7 @@ def test_differences_are_paired_by_task_fraction_and_seed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ends", "verdict"), [((0.1, 0.3), "holds"), ((-0.3, -0.1), "does not hold"), ((-0.1, 0.3), "cannot be told")]
+    ("ends", "verdict"), [((0.1, 0.3), "holds"), ((-0.3, -0.1), "does not hold"), ((-0.1, 0.3), "undecided")]
 )
 def test_claim_holds_if_its_interval_is_above_0(ends, verdict):
     assert claims.verdict(aggregate.Interval(sum(ends) / 2, *ends, 5)) == verdict
@@ -261,7 +261,7 @@ def test_page_is_written_from_a_store_with_its_disclosures(tmp_path):
     ]
     store = filled(tmp_path / "r.jsonl", runs, results)
     text = page.write(store, tmp_path).read_text()
-    for needed in ("endorsement", "Attribute noise", "768", "never published", "cannot be told", "6,000"):
+    for needed in ("endorsement", "Attribute noise", "768", "never published", "undecided", "6,000"):
         assert needed in text
     for name in ("densities", "size", "ranks", "fractions", "pretraining-fraction"):
         assert f"reproduction-vision/{name}.svg" in text

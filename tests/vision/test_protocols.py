@@ -89,7 +89,7 @@ def test_interrupted_and_resumed_runs_give_the_same_store(folders, tmp_path, cap
     assert re.search(r"skipped: MN/I: there is no file mobilenet_1_0_224_tf_no_top\.h5", said)
     assert "skipped: L-R50x1/1: its weights were never published" in said
     assert "celeba: 240 images, 1 missing" in said
-    assert "celeba: 2 images cannot be read and are left out: 000005.jpg, 000009.jpg" in said
+    assert "celeba: 2 images cannot be read and are excluded: 000005.jpg, 000009.jpg" in said
     assert (tmp_path / "cache/unreadable-celeba.txt").read_text() == "000005.jpg\n000009.jpg\n"
 
     for entry in Store(path).entries():
@@ -227,5 +227,5 @@ def test_figure_2_has_a_ramp_of_gamma_0_1_at_the_base_rate(folders, tmp_path):
     found = runner.work(job)["densities"]
     assert found["ramp_width"] == 0.05
     assert {sex: sum(bars) for sex, bars in found["bars"].items()} == runner.work(job)["rows"]["test"]
-    for chances in found["hardt"].values():
-        assert 0 <= chances[0] <= chances[1] <= 1
+    for probabilities in found["hardt"].values():
+        assert 0 <= probabilities[0] <= probabilities[1] <= 1

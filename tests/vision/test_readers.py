@@ -66,8 +66,8 @@ def test_missing_list_raises_and_is_named(tmp_path, name):
         ("list_attr_celeba.txt", "60\n", "61\n", "must have 61 rows, got 60"),
         ("list_attr_celeba.txt", "Young", "Old", "no attribute 'Young'"),
         ("list_attr_celeba.txt", "60\n", "sixty\n", "must begin with the number of images"),
-        ("list_eval_partition.txt", "000007.jpg 1", "000007.jpg 4", "0, 1 or 2 in each line, got '000007.jpg 4'"),
-        ("list_eval_partition.txt", "000007.jpg 1\n", "", "says nothing of image '000007.jpg'"),
+        ("list_eval_partition.txt", "000007.jpg 1", "000007.jpg 4", "an image and 0, 1 or 2, got '000007.jpg 4'"),
+        ("list_eval_partition.txt", "000007.jpg 1\n", "", "has no image '000007.jpg'"),
     ],
 )
 def test_damaged_list_raises_and_is_named(tmp_path, name, old, new, message):
@@ -139,7 +139,7 @@ def test_missing_or_damaged_archive_raises(tmp_path):
     with pytest.raises(InputError, match=re.escape(f"no file `{tmp_path / 'images.tar'}`")):
         celeba.read_subset(tmp_path)
     (tmp_path / "images.tar").write_bytes(b"nothing of a tar" * 100)
-    with pytest.raises(InputError, match=r"images\.tar` is damaged or no tar archive"):
+    with pytest.raises(InputError, match=r"images\.tar` is damaged or not a tar archive"):
         celeba.read_subset(tmp_path)
     with tarfile.open(tmp_path / "images.tar", "w"):
         pass

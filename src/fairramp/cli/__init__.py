@@ -1,6 +1,7 @@
-"""The command line: a file of scores in, a file of decisions out; parse, call the library, print.
+"""The command line: turns a file of scores into a file of decisions.
 
-No mathematics lives here. Nothing heavy is imported before it is needed: `fairramp --help` has to feel instant.
+Commands parse arguments, call the library and print; the mathematics is in the library. Heavy packages are
+imported only when needed, to keep `fairramp --help` instant.
 """
 
 import sys
@@ -10,7 +11,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     missing = [name for name in ("cyclopts", "duckdb", "rich") if find_spec(name) is None]
     if missing:
         from fairramp.errors import installing

@@ -1,4 +1,4 @@
-"""`python -m fairramp.cli` is the same as `fairramp`."""
+"""Run `fairramp` as `python -m fairramp.cli`."""
 
 from fairramp.cli import main
 

@@ -1,4 +1,4 @@
-"""The commands, in the order in which help lists them, and the names of their options."""
+"""The commands, in the order the help lists them, and the names of their options."""
 
 import inspect
 from collections.abc import Callable
@@ -24,9 +24,9 @@ from fairramp.cli.commands import (
 
 app = App(
     name="fairramp",
-    help="Equal selection rates between groups, from any classifier's scores.\n\n"
-    "Four commands from a file of scores to a file of decisions: audit, fit, keygen, apply. "
-    "Each explains itself: fairramp fit --help",
+    help="Equalize selection rates between groups, given any classifier's scores.\n\n"
+    "To turn a file of scores into a file of decisions, run audit, fit, keygen and apply.\n\n"
+    "Each command has its own help, for example: fairramp fit --help",
     version=__version__,
     help_format="plaintext",
     version_flags=["--version"],
@@ -46,10 +46,12 @@ _COMMANDS: list[Callable[..., Any]] = [
     export.export,
 ]
 for _place, _command in enumerate(_COMMANDS):
-    app.command(_command, sort_key=_place)
+    # Plain-text help keeps line ends, which would break paragraphs in mid-sentence.
+    _paragraphs = inspect.cleandoc(_command.__doc__ or "").split("\n\n")
+    app.command(_command, sort_key=_place, help="\n\n".join(" ".join(part.split()) for part in _paragraphs))
 
-#: Arguments of the library that have another name here; all others are called as there.
-_OTHERWISE = {
+#: Library arguments whose options have a different name.
+_RENAMED = {
     "scores": "score",
     "groups": "group",
     "labels": "label",
@@ -61,12 +63,12 @@ _OTHERWISE = {
 
 
 def spelled(name: str, value: str = "") -> str:
-    """An argument of the library as it is typed; one that no command has stays as Python has it.
+    """Return the option for a library argument, or the argument in backticks if no command has it.
 
     >>> spelled("labels"), spelled("target_rate", "accuracy"), spelled("solver", "sgd")
     ('--label', '--target-rate accuracy', "`solver='sgd'`")
     """
-    option = _OTHERWISE.get(name, name)
+    option = _RENAMED.get(name, name)
     parameters = [p for command in _COMMANDS for p in inspect.signature(command).parameters.values()]
     if option in {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}:
         return f"--{option.replace('_', '-')} {value}".rstrip()

@@ -1,4 +1,4 @@
-"""What commands do alike: find rule, columns, rows and key; prepare, fit and decide the rows where they are."""
+"""Steps shared by the commands: find the rule, columns, rows and key; prepare, fit and decide rows in DuckDB."""
 
 import contextlib
 import hashlib
@@ -19,7 +19,7 @@ from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError, RuleFormatError
 from fairramp.rule.rule import Rule
 
-#: Whether a text is a whole number as Python writes it.
+#: Matches integers as Python writes them.
 is_whole = re.compile("0|-?[1-9][0-9]*").fullmatch
 
 
@@ -27,7 +27,7 @@ is_whole = re.compile("0|-?[1-9][0-9]*").fullmatch
 
 
 def width_of(ramp_width: float | None, scale: str | None) -> float:
-    """A ramp width as the library has it: for percentages, points are hundredths of a probability."""
+    """Return a ramp width in the units of the library, where 1 percent is 0.01."""
     return 0.01 if ramp_width is None else ramp_width / SCALES[scale or "probability"].shown_per_unit
 
 
@@ -36,15 +36,15 @@ def _plain_delimiter(delimiter: str | None) -> str | None:
 
 
 def output_delimiter(job: Job, delimiter: str | None, decimal: str | None) -> str:
-    """Of CSV outputs: as in DATA if that is CSV, or else as asked for."""
+    """Return the delimiter of CSV outputs: that of DATA if it is CSV, else the requested one."""
     if job.source.format == "csv" and job.source.delimiter != "\t":
         return job.source.delimiter
-    asked = None if job.source.format == "csv" else _plain_delimiter(delimiter)
-    return asked or (";" if decimal == "," or job.score.comma else ",")
+    requested = None if job.source.format == "csv" else _plain_delimiter(delimiter)
+    return requested or (";" if decimal == "," or job.score.comma else ",")
 
 
 def load_rule(path: str, command: str | None = None) -> Rule:
-    """A rule from its file; `command` is one that takes data behind it."""
+    """Load a rule; `command` is the command if it takes DATA after the rule."""
     try:
         return Rule.load(path)
     except RuleFormatError:
@@ -54,10 +54,10 @@ def load_rule(path: str, command: str | None = None) -> Rule:
         raise FairrampError(
             "{path} is not a rule; {usage}",
             path=path,
-            usage=first if command else "name a file that fairramp fit has written",
+            usage=first if command else "pass a file written by fairramp fit",
         ) from None
     except FileNotFoundError:
-        raise FairrampError("There is no rule {path}; make one with: fairramp fit", path=path) from None
+        raise FairrampError("The rule {path} does not exist; create it with fairramp fit", path=path) from None
     except OSError as error:
         raise FairrampError("Cannot read the rule {path}: {why}", path=path, why=error.strerror) from None
 
@@ -69,12 +69,12 @@ def columns_of(
     strata: Sequence[str] | None = None,
     id: str | None = None,
 ) -> Columns:
-    """The columns to use: as named, or else as the rule remembers them."""
+    """Return the columns to use: those given, or else those stored in the rule."""
     known = rule.columns if rule else Columns()
     score, group = score or known.score, group or known.groups
     refuse_if(
         not score or not group,
-        "--{role} is missing: name the column that holds the {role}s",
+        "--{role} is missing: pass the column with the {role}s",
         role="group" if score else "score",
     )
     read = rule.reading if rule else Columns().given
@@ -96,7 +96,7 @@ def opened(
     weight: str | None = None,
     may_be_empty: bool = False,
 ) -> Iterator[Job]:
-    """DATA, read through once and found sound."""
+    """Open DATA and validate it in one pass."""
     delimiter = _plain_delimiter(delimiter)
     refuse_if(
         delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'),
@@ -107,8 +107,8 @@ def opened(
     own = rule.scale if rule else scale or "probability"
     refuse(
         {
-            "--scale {given} does not fit the rule, which was fitted on the scale {fitted!r}; leave it out and "
-            "{conversion}, or fit again with --scale {given}": scale not in (None, own),
+            "--scale {given} differs from the rule's scale, {fitted!r}; leave it out and {conversion}, or fit "
+            "again with --scale {given}": scale not in (None, own),
             "--positive needs --label, the column with the true outcomes": positive is not None and label is None,
         },
         given=scale,
@@ -117,14 +117,13 @@ def opened(
     )
     numbers = {"--label": label, "--weight": weight}
     with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
-        with screen.progress(connection, "Looking at the rows"):
+        with screen.progress(connection, "Checking the rows"):
             job = prepare(source, columns, numbers, scale=own, decimal=decimal, positive=positive, rule=rule)
         screen.warn(
-            f"no score of {job.source.shown} is above 1 percent; are they probabilities, where 0.6 means 60 "
-            "percent?",
+            f"no score in {job.source.shown} is above 1%; are these probabilities, where 0.6 means 60%?",
             when=own == "percent" and job.rows and job.score.highest <= 1,
         )
-        refuse_if(not job.rows and not may_be_empty, "{where} has a header and no rows", where=source.shown)
+        refuse_if(not job.rows and not may_be_empty, "{where} has a header but no rows", where=source.shown)
         yield job
 
 
@@ -136,7 +135,7 @@ def read(
     ordered: bool = False,
     **how: Any,
 ) -> tuple[Job, dict[str, Any]]:
-    """DATA, opened and checked, and its rows in memory, as `Job.arrays` has them."""
+    """Open and check DATA, and read its rows into memory as `Job.arrays` returns them."""
     with opened(screen, data, columns, **how) as job:
         for check in checks:
             check(job)
@@ -147,26 +146,26 @@ def read(
 def drawing(
     screen: Screen, id: str | None, key_file: str | None, seed: int | None, probability_only: bool
 ) -> tuple[str | None, bool]:
-    """The key to draw with, if decisions are wanted, and whether rows are drawn by number."""
+    """Return the key for random draws, if decisions are requested, and whether rows are drawn by number."""
     seeded, keyed = seed is not None, key_file is not None
     refuse(
         {
-            "--probability-only draws nothing; leave out --key-file and --random-seed": probability_only
+            "--probability-only makes no decisions; leave out --key-file and --random-seed": probability_only
             and (seeded or keyed),
             "Pass either --id and --key-file, or --random-seed, not both": seeded and (id is not None or keyed),
-            "--key-file needs --id, the column that says who each row is": keyed and id is None,
+            "--key-file needs --id, the column that identifies each person": keyed and id is None,
         }
     )
     if seed is not None:
-        refuse_if(seed < 0, "must be a whole number from 0 on", argument="random_seed", got=seed)
-        # A key for people without ids, whose rows are drawn by their number.
+        refuse_if(seed < 0, "must be an integer of at least 0", argument="random_seed", got=seed)
+        # Without ids, rows are drawn by their number.
         return hashlib.sha256(f"fairramp random seed {seed}".encode()).hexdigest(), True
     if id is None or probability_only:
         return None, False
     key, warning = read_key(key_file)
     refuse_if(
         key is None,
-        "--id needs the secret key: pass --key-file FILE (fairramp keygen makes one) or set {variable}",
+        "--id needs a secret key: pass --key-file FILE (create one with fairramp keygen) or set {variable}",
         variable=ENVIRONMENT,
     )
     screen.warn(f"{warning}", when=warning)
@@ -174,7 +173,7 @@ def drawing(
 
 
 def named(columns: Columns) -> dict[str, Any]:
-    """The names of the columns, for JSON."""
+    """Return the names of the columns, for JSON."""
     return {
         "score_column": columns.score,
         "group_columns": columns.groups,
@@ -195,13 +194,12 @@ def prepare(
     positive: str | None = None,
     rule: Rule | None = None,
 ) -> Job:
-    """Look at all rows once and refuse what cannot be decided, in one sentence."""
+    """Scan all rows once and reject those that cannot be decided."""
     refuse(
         {
-            "A column is named twice by --group or --strata; name each once": len(set(columns.grouped))
+            "A column is named twice in --group or --strata; name each column once": len(set(columns.grouped))
             < len(columns.grouped),
-            "{option} {name!r} is the column of the scores; name one that holds groups": columns.score
-            in columns.grouped,
+            "{option} {name!r} is the score column; pass a column with groups": columns.score in columns.grouped,
         },
         option="--group" if columns.score in (columns.groups or ()) else "--strata",
         name=columns.score,
@@ -214,7 +212,7 @@ def prepare(
 
 
 def conversion(found: str, wanted: str) -> str:
-    """How scores become those of a rule on another scale."""
+    """Say how to convert scores to the scale of a rule."""
     return {
         ("percent", "probability"): "divide the scores by 100",
         ("probability", "percent"): "multiply the scores by 100",
@@ -224,25 +222,25 @@ def conversion(found: str, wanted: str) -> str:
 
 
 def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
-    """Refuse scores on another scale than they are said to be, or than the rule's, and name the likely one."""
+    """Reject scores outside the stated scale, or the rule's, and suggest the likely one."""
     low, high = job.score.lowest, job.score.highest
     bottom, top = SCALES[scale].score_range
     if low >= bottom and high <= top:
         return
     scales = {
-        ("percent", "percent"): low >= 0 and high <= 100,
-        ("signed", "signed scores from −1 to 1"): low >= -1 and high <= 1,
+        ("percent", "percentages"): low >= 0 and high <= 100,
+        ("signed", "signed scores from -1 to 1"): low >= -1 and high <= 1,
         ("logit", "logits"): True,
     }
     likely, looks = next(scale for scale, fits in scales.items() if fits)
     advice = {
-        f"if that is {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}": fitted,
-        f"if that is {looks}, pass --scale {likely}": likely == "logit" or scale == "signed",
-        f"that looks like {looks}: pass --scale {likely}": True,
+        f"if these are {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}": fitted,
+        f"if these are {looks}, pass --scale {likely}": likely == "logit" or scale == "signed",
+        f"these look like {looks}: pass --scale {likely}": True,
     }
     raise FairrampError(
-        "--score {name!r} of {where} goes from {low:g} to {high:g}, but scores of {whose} {scale_!r} lie from "
-        "{bottom:g} to {top:g}; {advice}",
+        "--score {name!r} in {where} ranges from {low:g} to {high:g}, but {whose} {scale_!r} is {bottom:g} to "
+        "{top:g}; {advice}",
         name=job.score.name,
         where=job.source.shown,
         low=low,
@@ -256,23 +254,23 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
 
 
 def _adapted(job: Job, rule: Rule) -> Job:
-    """Groups in the types of the rule: 1 is text in CSV and a number in Parquet, and it is the same group."""
+    """Convert groups to the types of the rule: the text 1 in CSV is the same group as the number 1 in Parquet."""
     values = map(list, zip(*job.cells, strict=True))
-    pairs = list(zip(values, job.columns.labels(rule.groups), strict=False))  # no rows, no values
+    pairs = list(zip(values, job.columns.labels(rule.groups), strict=False))  # without rows there are no values
     typed = [_as_known(key, cells, known) for key, (cells, (_, known)) in zip(job.keys, pairs, strict=False)]
     for (_, cells), (_, (name, known)) in zip(typed, pairs, strict=True):
         kinds, types = _types(known), _types(cells)
-        # Or else all would be unseen, and pooled without a word.
+        # Otherwise every group would be unseen, and perhaps pooled silently.
         refuse_if(
             kinds and types and not kinds & types,
-            "{name!r} of {where} holds values like {here!r}, and the rule knows values like {there!r}; is it "
-            "the same column?",
+            "{name!r} in {where} has values like {here!r}, but the rule has values like {there!r}; is it the "
+            "same column?",
             name=name,
             where=job.source.shown,
             here=next((value for value in cells if value is not None), None),
             there=next((value for value in known if value is not None), None),
         )
-    # Codes were given to the values as they stand in the file: only their names change.
+    # Codes belong to the values as stored in the file, so only the labels change.
     named = tuple(zip(*(cells for _, cells in typed), strict=True))
     return replace(job, cells=named, typed_keys=tuple(key for key, _ in typed)) if typed else job
 
@@ -282,7 +280,7 @@ def _types(values: list[Any]) -> set[type]:
 
 
 def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[Any]]:
-    """A column's SQL and its values, in the one type of the values that a rule knows."""
+    """Return a column's SQL and its values, converted to the type of the rule's values."""
     if None in known and "" not in known and "" in values:
         key = f"nullif({key}, '')"
         values = [None if value == "" else value for value in values]
@@ -297,7 +295,7 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
         if kinds == {kind} and types == {str} and all(v is None or reads(v) for v in values):
             key = f"CAST({key} AS {sql})"
             values = [v if v is None else read(v) for v in values]
-    if "" in known and None not in known:  # an empty cell is how CSV writes a missing value
+    if "" in known and None not in known:  # CSV writes a missing value as an empty cell
         key = f"coalesce(CAST({key} AS VARCHAR), '')"
         values = ["" if value is None else value for value in values]
     return key, values
@@ -307,13 +305,13 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
 
 
 def fit(job: Job, **settings: Any) -> Rule:
-    """Fit a rule to a job's rows; it remembers what the file calls its columns."""
+    """Fit a rule to the rows of a job, with the column names of the file."""
     inner = job.inner
-    if settings["target_rate"] in ("accuracy", "base_rate"):  # needs labels, and those need all rows at once
+    if settings["target_rate"] in ("accuracy", "base_rate"):  # uses labels, which needs all rows in memory
         rule = fairramp.fit_rule(**job.arrays(), **settings)
     else:
         rows = job.relation()
-        if job.source.format != "parquet":  # there are many passes, and text is parsed once
+        if job.source.format != "parquet":  # parse text once, not in every pass
             rows.create("kept")
             rows = job.source.connection.table("kept")
         rule = fairramp.fit_frame(
@@ -329,9 +327,9 @@ def fit(job: Job, **settings: Any) -> Rule:
 
 
 def _applied(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = False) -> None:
-    """The view `applied`: rows with `probability` and, with a key, `decision` behind all other columns.
+    """Create the view `applied`: all columns, then `probability` and, with a key, `decision`.
 
-    The columns of the file are c0, c1, …; with `seeded`, rows are drawn by their number instead of by id.
+    The columns of the file are c0, c1, …; with `seeded`, rows are drawn by row number instead of by id.
     """
     relation, inner = job.relation(extra=True), job.inner
     if seeded:
@@ -351,7 +349,7 @@ def _applied(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = Fal
 
 
 def decide_all(job: Job, rule: Rule, key: str | None, *, seeded: bool) -> list[dict[str, Any]]:
-    """Apply the rule, as the view `applied`, and count what it does to each group."""
+    """Apply the rule, as the view `applied`, and count its decisions in each group."""
     _applied(job, rule, key, seeded=seeded)
     keys = job.inner.grouped
     rows = job.source.connection.execute(
@@ -372,7 +370,7 @@ def decide_all(job: Job, rule: Rule, key: str | None, *, seeded: bool) -> list[d
 
 
 def decided_table(rule: Rule, found: list[dict[str, Any]], *, decided: bool) -> fairramp.Table:
-    """What `decide_all` counted, one row per group."""
+    """Return the counts of `decide_all` as a table with one row per group."""
     columns = cell_columns([row["group"] for row in found], stratified=rule.stratified)
     headings = {"stratum": rule.columns.strata, "group": rule.columns.groups}
     named = {name: " / ".join(headings[name] or [name]) for name in columns}
@@ -389,14 +387,14 @@ def _with_comma(column: str) -> str:
 
 
 def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -> str:
-    """What the output holds, as SQL over the view `applied`; with `comma` in decimals of text where asked for."""
+    """Return SQL for the output, over the view `applied`; `comma` writes decimal commas in text formats."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
     probability = "probability"
     from_text, to_text = job.source.format == "csv", (format_of(target) or "csv") in ("csv", "tsv")
     if from_text and to_text:
-        columns = [f"nullif({column}, '')" for column in columns]  # an empty cell stays empty, without quotes
+        columns = [f"nullif({column}, '')" for column in columns]  # keeps empty cells empty, without quotes
     elif from_text:
-        columns[int(job.score.column[1:])] = "score"  # formats that know numbers get one
+        columns[int(job.score.column[1:])] = "score"  # typed formats get a number
     elif to_text and comma:
         types = zip(columns, job.source.types, strict=True)
         columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]
@@ -406,7 +404,7 @@ def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -
 
 
 def accuracy(job: Job, rule: Rule) -> tuple[float, float]:
-    """Share of right decisions before and after the rule, in expectation, measured where the rows are."""
+    """Compute the accuracy before and after the rule, in expectation, within DuckDB."""
     _applied(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
     own = f"CAST(score >= {rule.cutoff!r} AS DOUBLE)"

@@ -1,63 +1,72 @@
-"""Options that several commands have, each explained once."""
+"""Options shared by several commands."""
 
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 Data = Annotated[
-    str, Parameter(help="CSV, TSV, JSON lines or Parquet: a file, a folder, a quoted glob, or - for stdin.")
+    str,
+    Parameter(
+        help="Rows in CSV, TSV, JSON Lines or Parquet: a file, a folder, a glob in quotes, or - for stdin."
+    ),
 ]
-RuleFile = Annotated[str, Parameter(help="A rule that fit has written.")]
+RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
-_SCORE = Parameter(help="Column with the classifier's scores; a higher one means yes.")
-_GROUP = Parameter(help="Column with the group; once for each column of an intersection.")
-Score = Annotated[str | None, _SCORE]
-Group = Annotated[Names, _GROUP]
-NeededScore = Annotated[str, _SCORE]
-NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative=""), _GROUP]
-Label = Annotated[
-    str | None, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
-]
+_SCORE = "Column with the classifier's scores; higher scores mean yes"
+_GROUP = "Column with the group; repeat to compare combinations of several columns"
+_AS_IN_RULE = " (by default, as in the rule)."
+Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
+Group = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE)]
+NeededScore = Annotated[str, Parameter(help=f"{_SCORE}.")]
+NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative="", help=f"{_GROUP}.")]
+LABEL = "Column with the true outcomes (0 or 1, yes or no); yes must be the favorable outcome."
+Label = Annotated[str | None, Parameter(help=LABEL)]
 Positive = Annotated[
-    str | None, Parameter(help="The label that means yes, if it is not 1, true or yes; all others mean no.")
+    str | None,
+    Parameter(help="Label that means yes, if it is not 1, true or yes; all other labels then mean no."),
 ]
-Weight = Annotated[str | None, Parameter(help="Column with the weights of the rows.")]
-Strata = Annotated[Names, Parameter(help="Column within whose values groups are compared; may be repeated.")]
+Weight = Annotated[str | None, Parameter(help="Column with row weights.")]
+Strata = Annotated[
+    Names, Parameter(help="Compare groups only within each value of this column; may be repeated.")
+]
+SCALE = (
+    "Scale of the scores: probability (0 to 1, the default), percent (0 to 100), signed (-1 to 1) or logit "
+    "(any number)"
+)
 _Scale = Literal["probability", "percent", "signed", "logit"] | None
-Scale = Annotated[
-    _Scale, Parameter(help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number.")
-]
+Scale = Annotated[_Scale, Parameter(help=f"{SCALE}.", show_choices=False)]
 RuleScale = Annotated[
-    _Scale,
-    Parameter(help="What the scores are: as in the fit of the rule, which takes no other; need not be given."),
+    _Scale, Parameter(help="Not needed: the rule stores the scale of its scores and rejects any other.")
 ]
 Cutoff = Annotated[
     float | None,
-    Parameter(help="The classifier itself says yes from this score on; 0.5, 50 percent, or 0 unless given."),
+    Parameter(
+        help="The classifier itself says yes at this score or above; default 0.5 (50 for percent, 0 for signed "
+        "and logit)."
+    ),
 ]
 RampWidth = Annotated[
     float | None,
     Parameter(
-        help="Width of the zone in which decisions are drawn, in units of the scores; 0.01, or 1 percent, unless "
-        "given."
+        help="Width of the score range in which decisions are made at random; default 0.01 (1 for percent; for "
+        "logit, a width in probability)."
     ),
 ]
-Confidence = Annotated[float, Parameter(help="Of all limits and of the certificate.")]
+Confidence = Annotated[float, Parameter(help="Confidence level of all intervals and limits.")]
 Delimiter = Annotated[
-    str | None, Parameter(help="What separates the cells of CSV; found by itself if DATA is CSV.")
+    str | None, Parameter(help="Delimiter of CSV files, one character or the word tab; detected if DATA is CSV.")
 ]
 Decimal = Annotated[
-    Literal[".", ","] | None, Parameter(help="Decimal mark of CSV; found by itself if DATA is CSV.")
+    Literal[".", ","] | None,
+    Parameter(help='Decimal mark of CSV files, "." or ","; detected if DATA is CSV.', show_choices=False),
 ]
 Json = Annotated[bool, Parameter(help="Print one JSON object instead of text.", negative="", show_default=False)]
 Quiet = Annotated[
     bool,
-    Parameter(
-        help="Say nothing but warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False
-    ),
+    Parameter(help="Print only warnings and errors.", negative="", name=["--quiet", "-q"], show_default=False),
 ]
 All = Annotated[
     bool,
-    Parameter(name="--all", help="Show all groups, also if they are many.", negative="", show_default=False),
+    Parameter(name="--all", help="Show all groups, however many there are.", negative="", show_default=False),
 ]
 OUTPUT = ["--output", "-o"]

@@ -1,8 +1,8 @@
-"""Files out: larger than memory, whole or not at all.
+"""Output files: larger than memory if need be, and written whole or not at all.
 
-An output is written to a hidden file in the same folder, flushed to the disk and renamed: whoever looks sees
-the old file or the new one, whatever happens in between. What cannot be replaced (stdout, a device, a pipe) is
-written to when all is there.
+An output is written to a hidden file in the same folder, flushed to disk and renamed, so other programs see
+either the old file or the new one. Outputs that cannot be replaced (stdout, a device, a pipe) are written once
+the content is complete.
 """
 
 import contextlib
@@ -30,9 +30,9 @@ from fairramp.errors import FairrampError
 from fairramp.rule.file import FORMAT
 from fairramp.rule.rule import Rule
 
-#: Pictures that a frontier can be written as.
+#: Endings of pictures that a frontier can be written as.
 PICTURES = (".svg", ".png", ".html")
-#: Endings that tables may have.
+#: Endings of tables.
 _WRITABLE = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 _UNWRITABLE = "Cannot write {path}: {why}"
 
@@ -45,9 +45,9 @@ def check_output(
     table: bool = False,
     pictures: bool = False,
 ) -> None:
-    """Refuse an output that cannot be written, or that is one of the inputs; before the work, not after it.
+    """Reject an output that cannot be written or is one of the inputs, before any work is done.
 
-    A table must have an ending that says its format; so may pictures, if they are allowed.
+    The ending of a `table` must name its format; with `pictures`, it may also be that of a picture.
     """
     if is_stream(output):
         return
@@ -74,23 +74,23 @@ def check_output(
         refuse_if(
             os.path.realpath(file) == os.path.realpath(output)
             or (os.path.exists(output) and os.path.exists(file) and os.path.samefile(output, file)),
-            "-o {output} would overwrite {what}; name another file",
+            "-o {output} would overwrite {what}; choose another file",
             output=output,
             what=what,
         )
 
 
 def keep_others(path: str) -> Rule | None:
-    """Refuse to write a rule over what is none, such as data or a key; the rule that the file holds, if any."""
+    """Reject overwriting a file that is not a rule, such as data or a key; return the rule it holds, if any."""
     if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
         return None
     content = None
     with contextlib.suppress(OSError, ValueError):
         content = json.loads(Path(path).read_bytes())
-    # A rule of another version is one, too.
+    # Rules of other versions may be overwritten, too.
     refuse_if(
         not isinstance(content, dict) or content.get("format") != FORMAT,
-        "{path} exists and is not a rule, so it is not overwritten; name another file or delete it",
+        "{path} exists and is not a rule, so it is not overwritten; choose another file or delete it",
         path=path,
     )
     with contextlib.suppress(OSError, FairrampError):
@@ -100,7 +100,7 @@ def keep_others(path: str) -> Rule | None:
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[str]:
-    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+    """Yield a hidden file that replaces `path` on success and is deleted otherwise."""
     try:
         with files.replacing(Path(path).resolve()) as temporary:
             yield str(temporary)
@@ -118,16 +118,22 @@ def write(
     mark: str = "",
     empty: bool = False,
 ) -> None:
-    """Write a query's rows, in their order, in the format that the name of the output says.
+    """Write the rows of a query, in order, in the format that the ending of `path` names.
 
     Parameters
     ----------
+    connection : duckdb.DuckDBPyConnection
+        Where the query runs.
     query : str
-        Its columns are called in the file as `names` says.
+        SQL.
+    names : sequence of str
+        Column names in the file.
+    path : str
+        The output.
     delimiter, mark : str
-        Of CSV; a byte-order mark stands before the header.
+        Delimiter of CSV, and a byte-order mark before its header (or nothing).
     empty : bool
-        Whether it has no rows; CSV is then only a header.
+        Whether the query has no rows; CSV is then only a header.
     """
     special, packed = is_stream(path), path.lower().endswith(".gz")
     kind = format_of(path) or "csv" if special else _format(path)
@@ -168,7 +174,7 @@ def write(
 
 
 def write_text(path: str | None, text: str, what: str) -> None:
-    """Write text whole to a file, or straight to stdout, a device or a pipe."""
+    """Write text to a file, whole or not at all, or to stdout, a device or a pipe."""
     if path is None or path == STDOUT:
         sys.stdout.write(text)
     else:
@@ -177,7 +183,7 @@ def write_text(path: str | None, text: str, what: str) -> None:
 
 def _header(names: Sequence[str], delimiter: str) -> str:
     text = io.StringIO()
-    # Only characters of its own line end does Python's writer quote; both may stand in a name.
+    # Python's writer quotes only the characters of its own line terminator, and names may contain both.
     csv.writer(text, delimiter=delimiter, lineterminator="\r\n").writerow(names)
     return text.getvalue().removesuffix("\r\n") + "\n"
 
@@ -190,18 +196,20 @@ def _reason(error: Exception) -> str:
 
 
 def is_stream(path: str) -> bool:
-    """Whether an output is stdout, a device or a pipe, which cannot be replaced."""
+    """Whether an output is stdout, a device or a pipe, none of which can be replaced."""
     return path == STDOUT or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path))
 
 
 def _format(path: str) -> str:
-    """The format to write, or a clear refusal."""
+    """Return the format to write, or raise an error."""
     refuse(
         {
-            "Cannot tell the format of {path}: end its name in .csv, .tsv, .jsonl or .parquet": not path.lower()
+            "Unknown format of {path}: use a name that ends in .csv, .tsv, .jsonl or .parquet": not path.lower()
             .removesuffix(".gz")
             .endswith(_WRITABLE),
-            "Cannot write {path}: Parquet is packed already; drop the .gz": path.lower().endswith(".parquet.gz"),
+            "Cannot write {path}: Parquet is already compressed; drop the .gz": path.lower().endswith(
+                ".parquet.gz"
+            ),
         },
         path=path,
     )
@@ -220,7 +228,7 @@ def write_picture(chart: Any, path: str) -> None:
 
 
 def write_table(table: Table, path: str) -> None:
-    """A small table of numbers as a file, in the same way as the large ones."""
+    """Write a small table of numbers the same way as large ones."""
     rows = (", ".join(f"CAST('{value!r}' AS DOUBLE)" for value in row.values()) for row in table.rows())
     with connect() as connection:
         write(connection, f"SELECT * FROM (VALUES ({'), ('.join(rows)}))", table.columns, path)

@@ -1,6 +1,6 @@
-"""From arguments to an exit code.
+"""Run a command and translate what happens into an exit code.
 
-0 fine    1 a gate or a check failed    2 the user can mend it    3 a gate could not be decided
+0 done    1 a gate or a check failed    2 an error the user can fix    3 a gate could not be decided
 70 a bug    130, 143, 141 stopped
 """
 
@@ -22,30 +22,30 @@ from fairramp.cli.render import STDIN, STDOUT, for_stderr
 from fairramp.cli.secret import redacted
 from fairramp.errors import FairrampError, FairrampWarning
 
-_ISSUES = "please report it with the output of: fairramp --version; FAIRRAMP_DEBUG=1 shows more"
-_HALF = "Stopped; nothing is half-written."
-#: What a lone - means behind these options; anywhere else it is stdin.
+_ISSUES = "please report it, with the output of fairramp --version; FAIRRAMP_DEBUG=1 shows where it happened"
+_HALF = "Stopped; no output is half-written."
+#: The meaning of a lone - after these options; anywhere else it is stdin.
 _DASHES = {"-o": STDOUT, "--output": STDOUT, "--delimiter": "-", "--decimal": "-"}
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command."""
+    """Run one command and return its exit code."""
     debug = "--debug" in arguments or bool(os.environ.get("FAIRRAMP_DEBUG"))
     pairs = pairwise(["", *(a for a in arguments if a != "--debug")])
-    # A lone - is no value for the parser.
+    # The parser does not accept a lone - as a value.
     arguments = [_DASHES.get(before, STDIN) if word == "-" else word for before, word in pairs]
     warnings.showwarning = _show_warning
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-    with contextlib.suppress(ValueError, OSError):  # only in the main thread
+    with contextlib.suppress(ValueError, OSError):  # fails outside the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stopped)
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read our output has left. Python must not try to flush it once more.
+        # The reader of our output is gone; keep Python from flushing again on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except _Stopped:
@@ -67,47 +67,51 @@ def _dispatch(arguments: Sequence[str]) -> int:
     except CycloptsError as error:
         command = next((f" {a}" for a in arguments if a in app and not a.startswith("-")), "")
         return _fail(f"{_usage(error, arguments)} See: fairramp{command} --help", 2)
-    # A command answers with its exit code, or with what runs other commands, as the demo does.
+    # A command returns its exit code, or a function that runs other commands (the demo).
     return result(run) if callable(result) else result or 0
 
 
 def _usage(error: Any, arguments: Sequence[str]) -> str:
-    """What is wrong with the arguments, and what was probably meant."""
+    """Say what is wrong with the arguments, and what was probably meant."""
     match error:
         case UnusedCliTokensError(unused_tokens=left):
             words = " ".join(left or [])
-            return f"{words!r} is one word too many; put names with spaces in quotes, like 'my score'."
+            return f"Unexpected argument {words!r}; put names with spaces in quotes, like 'my score'."
         case MissingArgumentError(argument=object(name=name, names=names)):
             typed = next((a for a in reversed(arguments) if a in names), None)
             return f"{typed} has no value." if typed else f"{name} is missing."
         case CoercionError(token=object(keyword=name, value=value)) if error.target_type is float:
             if comma := re.fullmatch(r"(-?\d*),(\d+)", value):
-                return f"{name} {value} is not a number; write {comma[1] or 0}.{comma[2]} with a point."
+                return f"{name} {value} is not a number; use a decimal point: {comma[1] or 0}.{comma[2]}."
             if percent := re.fullmatch(r"(-?[\d.]+) ?%", value):
                 return f"{name} {percent[1]}% is not a number; write {float(percent[1]) / 100:.12g}."
+            return f"{name} must be a number, got {value!r}."
+        case CoercionError(token=object(keyword=name, value=value)) if error.target_type is int:
+            return f"{name} must be an integer, got {value!r}."
     return " ".join(str(error).split())
 
 
 def _explain(error: Exception) -> int:
-    """One sentence and an exit code for whatever went wrong."""
+    """Print one sentence about an error and return the exit code."""
     match error:
         case FairrampError():
             return _fail(_told(error), 2)
         case OSError(filename=name, strerror=why):
             return _fail(f"Cannot use {name or 'the output'}: {why or error}.", 2)
         case MemoryError():
-            return _fail("Out of memory: the rows that this command reads do not fit; pass fewer.", 2)
+            return _fail("Out of memory: the rows do not fit; pass fewer rows.", 2)
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
         from fairramp.cli.tables import first_sentence
 
         why, kind = first_sentence(error), type(error).__name__
-        unread = ("InvalidInputException", "IOException", "ConversionException", "Error")  # the last of Thrift
+        # "Error" is what Thrift raises.
+        unread = ("InvalidInputException", "IOException", "ConversionException", "Error")
         known = dict.fromkeys(unread, f"The data cannot be read: {why}") | {
-            "OutOfMemoryException": "Out of memory; allow more with FAIRRAMP_MEMORY=4GB, or free space for "
-            "temporary files.",
-            # What DuckDB makes of some damaged Parquet files.
+            "OutOfMemoryException": "Out of memory; raise the limit, for example FAIRRAMP_MEMORY=4GB, or "
+            "free disk space for temporary files.",
+            # DuckDB raises this for some damaged Parquet files.
             "InternalException": f"The data cannot be read, probably because a file is damaged: {why} "
-            "Write the file again, or as CSV.",
+            "Write the file again, or save it as CSV.",
         }
         if kind in known:
             return _fail(known[kind], 2)
@@ -115,7 +119,7 @@ def _explain(error: Exception) -> int:
 
 
 def _told(message: Any) -> str:
-    """A sentence with Python's arguments as the options they are here."""
+    """Return a message with options in place of Python arguments."""
     return message.told(spelled) if isinstance(message, FairrampError | FairrampWarning) else str(message)
 
 
@@ -130,9 +134,9 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 class _Stopped(BaseException):
-    """Ctrl-C or a request to end: clean up on the way out."""
+    """Raised on SIGINT and SIGTERM, to clean up on the way out."""
 
-    #: The signal; kept here, because DuckDB swallows the exception and raises one of its own.
+    #: The signal number; kept on the class because DuckDB replaces the exception with its own.
     last = signal.SIGINT.value
 
 

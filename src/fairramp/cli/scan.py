@@ -1,8 +1,8 @@
-"""The columns that play a part: checked in one pass over the rows, in one clear sentence if they cannot serve.
+"""Validate the columns a command uses, in one pass over the rows.
 
-Numbers that came as text are read with a decimal point, or with a decimal comma if that reads all of them. Groups
-are text, whole numbers or booleans; a missing value of Parquet or JSON is a group of its own, and so is an
-empty cell of CSV.
+Numbers stored as text are read with a decimal point, or with a decimal comma if that reads more of them. Groups
+are text, integers or booleans; missing values in Parquet and JSON form a group of their own, and so do empty
+cells in CSV.
 """
 
 import secrets
@@ -22,12 +22,12 @@ from fairramp.data.groups import Codes
 from fairramp.errors import FairrampError
 
 _TEXT = "VARCHAR"
-#: Words for yes and no in columns of labels, whatever their case.
+#: Words for yes and no in label columns, in lowercase.
 _YES = ("true", "yes", "y", "ja", "j", "wahr", "t", "oui", "vrai", "si", "sí")
 _NO = ("false", "no", "n", "nein", "falsch", "f", "non", "faux")
-#: What programs write for a number that is not there.
+#: Words that programs write for a missing number.
 _MISSING = ("na", "nan", "null", "none")
-#: More groups than anyone can look at: an id column taken for a group.
+#: Above this, the group column is probably an id column.
 _MAX_GROUPS = 100_000
 
 
@@ -40,13 +40,13 @@ class Number:
     option : str
         The option that named it, for messages.
     name, column : str
-        What the user and what the query call it.
+        Its name in the file and in the query.
     expression : str
-        SQL that makes it a double; NULL where it is none.
+        SQL that converts it to a double; NULL if that fails.
     comma : bool
-        Whether its decimals are written with a comma.
+        Whether it is written with decimal commas.
     lowest, highest : float
-        Over all rows; None if there are none.
+        Range over all rows; None without rows.
     """
 
     option: str
@@ -60,28 +60,28 @@ class Number:
 
 @dataclass(frozen=True)
 class Job:
-    """Rows that were looked at once and found sound.
+    """A table whose rows have been validated.
 
     Attributes
     ----------
     source : Source
-        Where the rows are.
+        The opened table.
     columns : Columns
-        The columns that play a part, by the names people gave them.
+        The columns in use, by their names in the file.
     table : str
-        A temporary table with the distinct values of strata and group columns, k0, k1, …, and their `code`.
+        Temporary table with the distinct values of strata and group columns, k0, k1, …, and their `code`.
     rows : int
-        How many.
+        Number of rows.
     numbers : dict of str to Number
-        By option.
+        Number columns by option.
     cells : tuple of tuple
         Distinct values of strata and group columns, by code.
     counts : tuple of int
-        Rows of each.
+        Number of rows of each.
     keys : tuple of str
         SQL of these columns.
     typed_keys : tuple of str
-        The same, in the types of a rule's labels if there is a rule.
+        The same in the types of the rule's labels, if there is a rule.
     """
 
     source: Source
@@ -101,20 +101,20 @@ class Job:
 
     @property
     def inner(self) -> Columns:
-        """The names of the columns of `relation`."""
+        """The column names of `relation`."""
         n, names = len(self.columns.strata or ()), tuple(f"g{i}" for i in range(len(self.keys)))
         return Columns("score", names[n:], names[:n] or None, "id")
 
     @property
     def groups(self) -> list[tuple[Label, int]]:
-        """The groups, or cells, in order, and the rows of each."""
+        """The groups (or cells) in order, with their numbers of rows."""
         labels = (label_of(parts, len(self.columns.strata or ())) for parts in self.cells)
         return sorted(zip(labels, self.counts, strict=True), key=lambda pair: label_key(pair[0]))
 
     def relation(self, *, extra: bool = False) -> duckdb.DuckDBPyRelation:
-        """The columns that play a part, under names of our own: score, label, weight, g0, g1, …, id.
+        """Return the columns in use under internal names: score, label, weight, g0, g1, …, id.
 
-        With `extra`, all columns of the file stand before them.
+        With `extra`, all columns of the file come first.
         """
         parts = [f"c{i}" for i in range(len(self.source.names))] if extra else []
         parts += [f"({number.expression}) AS {option[2:]}" for option, number in self.numbers.items()]
@@ -124,9 +124,9 @@ class Job:
         return self.source.connection.sql(f"SELECT {', '.join(parts)} FROM ({self.source.query})")
 
     def arrays(self, *, ordered: bool = False) -> dict[str, Any]:
-        """Arguments for the functions that work in memory: scores, groups, labels, sample_weight, strata.
+        """Return arguments for in-memory functions: scores, groups, labels, sample_weight, strata.
 
-        Ordered, the same file gives the same bytes whatever order the threads read it in.
+        `ordered` sorts the rows, so the result does not depend on the order in which threads read them.
         """
         expressions = [number.expression for number in self.numbers.values()]
         inner = [f"{key} AS k{i}" for i, key in enumerate(self.keys)]
@@ -151,7 +151,7 @@ class Job:
 
 
 def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
-    """Codes of some of the columns, from codes of all of them."""
+    """Return the codes of some columns, given the codes of all of them."""
     labels = list(map(label_of, parts))
     ordered = dict(sorted({label_key(label): label for label in labels}.items()))
     place = {key: i for i, key in enumerate(ordered)}
@@ -168,14 +168,18 @@ def scan(
     percent: bool = False,
     positive: str | None = None,
 ) -> Job:
-    """Look at every row once: numbers must be numbers, and everybody must have an id.
+    """Check in one pass that all numbers are numbers and that every row has an id.
 
     Parameters
     ----------
+    source : Source
+        The opened table.
     columns : Columns
-        Whose groups and strata are coded, and whose ids are looked for.
+        Columns with groups and strata, which are coded, and with ids, which must not be missing.
     numbers : dict
         Column names by option, such as ``{"--score": "p"}``.
+    decimal : str, optional
+        Decimal mark; detected if None.
     percent : bool
         Whether scores may end in a percent sign.
     positive : str, optional
@@ -209,7 +213,7 @@ def scan(
     cells = source.connection.execute(f"SELECT {by}, n FROM {table} ORDER BY code").fetchall()
     refuse_if(
         len(cells) > _MAX_GROUPS,
-        "{names} of {where} makes more than {most:,} groups; is it an id?",
+        "{names} in {where} has more than {most:,} groups; is it an id column?",
         names=" and ".join(map(repr, columns.grouped)),
         where=source.shown,
         most=_MAX_GROUPS,
@@ -218,8 +222,8 @@ def scan(
     ((nobody, *stats),) = source.connection.execute(f"SELECT {', '.join(totals)} FROM {table}").fetchall()
     if nobody:
         raise FairrampError(
-            "{n:,} row{have} no id in {id!r} of {where}, the first is {place}",
-            remedy="give every row an id of its own",
+            "{n:,} row{have} no id in {id!r} of {where}, first in {place}",
+            remedy="give every row an id",
             n=nobody,
             have=" has" if nobody == 1 else "s have",
             id=columns.id,
@@ -229,7 +233,7 @@ def scan(
     resolved = {}
     for i, (option, column) in enumerate(found.items()):
         dot, comma = stats[6 * i : 6 * i + 3], stats[6 * i + 3 : 6 * i + 6]
-        # A blank cell is no number either way, and decides nothing.
+        # Blank cells fail both readings, so they do not affect the choice.
         use = 1 if (comma[0] or 0) < (dot[0] or 0) else 0
         wrong, lowest, highest = (dot, comma)[use]
         written = use == 1 or (decimal == "," and source.type_of(column) == _TEXT)
@@ -239,8 +243,8 @@ def scan(
         if option == "--label" and positive is not None and highest == 0:
             there = source.ask(f"DISTINCT CAST({column} AS VARCHAR)", "ORDER BY 1 LIMIT 6")
             raise FairrampError(
-                "--positive {positive!r} stands in no row of --label {name!r} of {where}, which has {values}"
-                "{more}",
+                "--positive {positive!r} does not occur in --label {name!r} of {where}, which has the values "
+                "{values}{more}",
                 positive=positive,
                 name=number.name,
                 where=source.shown,
@@ -255,7 +259,7 @@ def scan(
 def _readings(
     source: Source, column: str, option: str, percent: bool, decimal: str | None, positive: str | None
 ) -> tuple[str, str]:
-    """A column as doubles, with a decimal point and with a decimal comma."""
+    """Return SQL that reads a column as doubles with a decimal point, and with a decimal comma."""
     kind = source.type_of(column)
     if option == "--label" and positive is not None:
         text = f"lower(trim(CAST({column} AS VARCHAR)))"
@@ -266,7 +270,7 @@ def _readings(
         refuse_if(
             not kind.startswith(("DECIMAL", "BOOLEAN"))
             and not kind.endswith(("INT", "INTEGER", "FLOAT", "DOUBLE")),
-            "{option} {name!r} of {where} holds {kind}, not numbers",
+            "{option} {name!r} in {where} must hold numbers, got {kind}",
             option=option,
             name=source.names[int(column[1:])],
             where=source.shown,
@@ -294,29 +298,31 @@ def _refuse_number(source: Source, number: Number) -> None:
         blank = f"lower(trim(CAST({number.column} AS VARCHAR))) IN ('', {', '.join(map(literal, _MISSING))})"
         ((n,),) = source.ask("count(*)", f"WHERE {number.column} IS NULL OR {blank}")
         raise FairrampError(
-            "{option} {name!r} of {where} has {many} {place}; every row needs a number: {remedy_}",
-            many=f"{'no number' if text else 'nothing'} in {n:,} rows, the first is"
+            "{option} {name!r} in {where} {many} {place}; every row needs a {what}: {remedy_}",
+            many=f"has no number in {n:,} rows, first in"
             if n > 1
-            else f"{repr(value) if text else 'nothing'} in",
+            else f"{f'has {value!r}' if text else 'is empty'} in",
+            what=number.option[2:],
             remedy_="fill it in or drop the row" if n == 1 else "fill them in or drop the rows",
             **told,
         )
     refuse_if(
         text.endswith("%") and number.option == "--score",
-        "{option} {name!r} of {where} is in percent ({text!r} in {place}); pass --scale percent",
+        "{option} {name!r} in {where} is in percent ({text!r} in {place}); pass --scale percent",
         text=text,
         **told,
     )
     remedies = {
-        "write decimals one way, and no mark between thousands": "," in text and "." in text,
-        "write 1 for yes and 0 for no, or pass --positive VALUE, the one that means yes": number.option
+        "use one decimal mark and no thousands separator": "," in text and "." in text,
+        "use 1 for yes and 0 for no, or pass --positive with the label that means yes": number.option
         == "--label",
-        "decimals are written with a comma in other rows: write them one way": number.comma and "." in text,
-        "write all decimals one way, or pass --decimal , if it is a comma": "," in text,
-        "write it as a number": True,
+        "other rows have a decimal comma; use one decimal mark in all rows": number.comma and "." in text,
+        "use one decimal mark in all rows, or pass --decimal , if it is a comma": "," in text,
+        "correct it, or choose another column": True,
     }
     raise FairrampError(
-        "{option} {name!r} of {where} has {text!r} in {place}, which is not a number",
+        "{option} {name!r} in {where} has {text!r} in {place}, which is {wrong}",
+        wrong="neither yes nor no" if number.option == "--label" else "not a number",
         remedy=next(remedy for remedy, helps in remedies.items() if helps),
         text=text[:40],
         **told,
@@ -324,19 +330,19 @@ def _refuse_number(source: Source, number: Number) -> None:
 
 
 def _first(source: Source, condition: str, column: str = "NULL") -> tuple[str, Any]:
-    """How messages name the first row where a condition holds, counted from 1, and what stands there.
+    """Describe the first row where a condition holds, counted from 1, and return the value there.
 
-    Lines of a CSV file are one more, where no cell has a line end.
+    The line number in a CSV file is one higher, unless a cell contains a line end.
     """
     ((row, value),) = source.connection.execute(
         f"SELECT position, {column} FROM (SELECT *, row_number() OVER () AS position FROM ({source.query})) "
         f"WHERE {condition} ORDER BY position LIMIT 1"
     ).fetchall()
-    return f"row {row:,}{' (the header not counted)' if source.format == 'csv' else ''}", value
+    return f"row {row:,}{' (not counting the header)' if source.format == 'csv' else ''}", value
 
 
 def _label_sql(source: Source, column: str, name: str) -> str:
-    """A group column as text, whole numbers or booleans."""
+    """Return SQL that reads a group column as text, integers or booleans."""
     kind = source.type_of(column)
     if kind in (_TEXT, "BOOLEAN", "BIGINT", "HUGEINT", "UHUGEINT", "UBIGINT"):
         return column
@@ -344,11 +350,11 @@ def _label_sql(source: Source, column: str, name: str) -> str:
         return f"CAST({column} AS BIGINT)"
     if kind not in ("DOUBLE", "FLOAT") and not kind.startswith("DECIMAL"):
         return f"CAST({column} AS VARCHAR)"
-    # Whole numbers with gaps are often stored as floats, the gaps as NaN.
+    # Integers with missing values are often stored as floats with NaN.
     known = column if kind.startswith("DECIMAL") else f"CASE WHEN NOT isnan({column}) THEN {column} END"
     refuse_if(
         source.ask("1", f"WHERE ({known}) <> floor({known}) OR isinf({known}) LIMIT 1"),
-        "--group {name!r} of {where} holds numbers with decimals; groups are text or whole numbers",
+        "--group {name!r} in {where} has numbers with decimals; groups must be text or integers",
         name=name,
         where=source.shown,
     )
@@ -356,15 +362,15 @@ def _label_sql(source: Source, column: str, name: str) -> str:
 
 
 def _no_id(source: Source, name: str) -> str:
-    """Where a row has no id, after checking the type of those that have one."""
+    """Return an SQL condition for a missing id, after checking the type of the column."""
     column = source.find(name, "--id")
     kind = source.type_of(column)
     if kind == _TEXT:
         return f"({column} IS NULL OR {column} = '')"
     refuse_if(
         not kind.endswith(("INT", "INTEGER")),
-        "--id {name!r} of {where} holds {kind}; ids must be text or whole numbers, because 12 and 12.0 would "
-        "be drawn apart",
+        "--id {name!r} in {where} has type {kind}; ids must be text or integers, because 12 and 12.0 would get "
+        "different random draws",
         name=name,
         where=source.shown,
         kind=kind,

@@ -1,4 +1,4 @@
-"""The decision key: from a file or the environment, never from an argument, never into an output."""
+"""The decision key: read from a file or the environment, never from an argument, and never printed."""
 
 import os
 import secrets
@@ -8,14 +8,14 @@ from pathlib import Path
 from fairramp.cli.render import refuse_if
 from fairramp.errors import FairrampError
 
-#: The variable that may hold the key.
+#: Environment variable that may hold the key.
 ENVIRONMENT = "FAIRRAMP_KEY"
 _KEY_LENGTH = 64
 _known: set[str] = set()
 
 
 def read_key(path: str | None) -> tuple[str | None, str | None]:
-    """The key, from the file or else the environment, and a warning if others can read the file."""
+    """Read the key from the file, or else the environment; also return a warning if others can read the file."""
     text, where, warning = os.environ.get(ENVIRONMENT), f"The variable {ENVIRONMENT}", None
     if path is not None:
         where = f"The key file {path}"
@@ -30,13 +30,13 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
                 "Cannot read the key file {path}: {why}{advice}", path=path, why=error.strerror, advice=advice
             ) from None
         if stat.S_ISREG(mode) and mode & 0o077 and os.name == "posix":
-            warning = f"others can read the key file {path}; close it with: chmod 600 {path}"
+            warning = f"other users can read the key file {path}; to prevent that: chmod 600 {path}"
     if text is None:
         return None, None
     key = text.strip("\r\n")
     refuse_if(
         len(key) != _KEY_LENGTH or set(key) - set("0123456789abcdef"),
-        "{where} does not hold a key of 64 lowercase hexadecimal characters; see: fairramp keygen",
+        "{where} must hold a key of 64 lowercase hexadecimal characters, made by fairramp keygen",
         where=where,
     )
     _known.add(key)
@@ -44,26 +44,26 @@ def read_key(path: str | None) -> tuple[str | None, str | None]:
 
 
 def _advice(path: str) -> str:
-    """What to do about a key file that does not exist: a new key would give other answers than an old one."""
-    # A glob of a folder that cannot be read is empty.
+    """Advise on a key file that does not exist; a new key would change the decisions of an earlier one."""
+    # The glob is empty if the folder cannot be read.
     others = sorted(p for p in Path(path).parent.glob("*") if p.is_file() and p.stat().st_size in range(64, 67))
     if others:
         return (
-            "; check its name, because the key you used before must be used again (is it "
-            f"{', '.join(map(str, others[:3]))}?)"
+            "; check its name, because only the same key repeats earlier decisions (did you mean "
+            f"{' or '.join(map(str, others[:3]))}?)"
         )
-    return f"; check its name, or make a first key with: fairramp keygen {path}"
+    return f"; check its name, or create a first key with: fairramp keygen {path}"
 
 
 def redacted(text: str) -> str:
-    """A message without any key that was read."""
+    """Return a message with every key that was read removed."""
     for key in _known:
         text = text.replace(key, "[key]")
     return text
 
 
 def make_key(path: str) -> None:
-    """Write a new key that only its owner can read; never over another file."""
+    """Write a new key that only its owner can read; never overwrite a file."""
     made = False
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -74,7 +74,7 @@ def make_key(path: str) -> None:
             os.fsync(file.fileno())
     except FileExistsError:
         raise FairrampError(
-            "{path} exists and is not overwritten: with another key the same people would get other answers",
+            "{path} exists and is not overwritten: with a new key, the same people could get different decisions",
             path=path,
         ) from None
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Files in, through DuckDB: larger than memory.
+"""Input files, read through DuckDB so that they may be larger than memory.
 
-A table is opened as a query whose columns are called c0, c1, …: names that people chose, such as `select` or
-`"; drop`, stand in no query. CSV is read as text and only the columns that must be numbers are converted, so that
-an id 007 stays 007 and a group called NA or null is a group like any other.
+A table is opened as a query whose columns are called c0, c1, …, so column names such as `select` or `"; drop`
+never appear in a query. CSV is read as text, and only columns that must be numbers are converted: an id 007 stays
+007, and NA or null is a group like any other.
 
-    .csv .tsv .txt .jsonl .ndjson .json (also .gz)   .parquet   a folder or glob of one kind   - (stdin)
+    .csv .tsv .txt .jsonl .ndjson .json (and .gz of each)   .parquet   a folder or glob of one format   - (stdin)
 """
 
 import contextlib
@@ -32,9 +32,9 @@ from fairramp.cli.render import STDIN, refuse, refuse_if, spoken
 from fairramp.core.checks import meant
 from fairramp.errors import FairrampError, shown
 
-#: Bytes in which the header of a CSV file must end.
+#: Bytes within which the header of a CSV file must end.
 _HEAD = 1 << 20
-#: Never the text of a cell, so that no cell is read as missing.
+#: A null marker that no cell contains, so no cell is read as missing.
 _NO_NULL = "\x01fairramp:null\x01"
 _FORMATS = {
     ".csv": "csv",
@@ -48,19 +48,19 @@ _FORMATS = {
     ".pq": "parquet",
 }
 _DELIMITERS = (",", ";", "\t", "|")
-_SPREADSHEET = "{where} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that"
+_SPREADSHEET = "{where} is a spreadsheet; save it as CSV (in Excel: 'CSV UTF-8') and pass that file"
 _ENCODING = "{where} is {wrong}; save it as UTF-8 (in a spreadsheet: 'CSV UTF-8')"
 
 
 def literal(text: str) -> str:
-    """A text as it stands in SQL."""
-    refuse_if("\x00" in text, "A file or column name holds a NUL character; rename it")
+    """Return a string as an SQL literal."""
+    refuse_if("\x00" in text, "A file or column name contains a NUL character; rename it")
     return "'" + text.replace("'", "''") + "'"
 
 
 @contextlib.contextmanager
 def connect() -> Iterator[DuckDBPyConnection]:
-    """A database in memory that spills to the temporary folder instead of growing."""
+    """Open an in-memory database that spills to the temporary folder at its memory limit."""
     spill = Path(tempfile.gettempdir()) / f"fairramp-{secrets.token_hex(8)}"
     limit = os.environ.get("FAIRRAMP_MEMORY", "1GB")
     try:
@@ -68,16 +68,16 @@ def connect() -> Iterator[DuckDBPyConnection]:
             ":memory:",
             config={
                 "memory_limit": limit,
-                "threads": str(min(os.cpu_count() or 1, 8)),  # each needs memory of its own
+                "threads": str(min(os.cpu_count() or 1, 8)),  # each thread needs its own memory
                 "temp_directory": str(spill),
-                "autoinstall_known_extensions": "false",  # nothing is fetched behind the user's back
+                "autoinstall_known_extensions": "false",  # never download anything
                 "autoload_known_extensions": "false",
             },
         )
     except duckdb.Error:
         raise FairrampError("FAIRRAMP_MEMORY must be a size like 1GB or 500MB", got=limit) from None
     try:
-        # Progress is measured for `Screen.progress`; DuckDB's own bar would end up in the output.
+        # `Screen.progress` shows the progress; DuckDB's own bar would end up in the output.
         connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
         yield connection
     finally:
@@ -97,15 +97,15 @@ class Source:
     query : str
         SQL whose columns are c0, c1, …
     names, types : tuple of str
-        What the file calls its columns, and their DuckDB types.
+        Column names as in the file, and their DuckDB types.
     format : str
         "csv", "jsonl", "json" or "parquet".
     shown : str
-        How messages call it.
+        Name of the table in messages.
     delimiter : str
-        Of CSV files.
+        Delimiter of CSV files.
     mark : str
-        The byte-order mark of a CSV file, by which spreadsheets know UTF-8, or nothing.
+        Byte-order mark of a CSV file, which tells spreadsheets that it is UTF-8, or nothing.
     """
 
     connection: DuckDBPyConnection = field(repr=False)
@@ -118,7 +118,7 @@ class Source:
     mark: str = ""
 
     def find(self, name: str, option: str) -> str:
-        """The internal name of the column that the user calls `name`."""
+        """Return the internal name of the column called `name`."""
         if self.names.count(name) == 1:
             return f"c{self.names.index(name)}"
         parts = [part.strip() for part in name.split(",")]
@@ -131,7 +131,7 @@ class Source:
                 and all(part in self.names for part in parts),
             },
             n=self.names.count(name),
-            advice=again if option in ("--group", "--strata") else f"{option} is one column",
+            advice=again if option in ("--group", "--strata") else f"{option} takes one column",
             **told,
         )
         holding = [known for known in self.names if name.strip() and name.lower().strip() in known.lower()]
@@ -145,16 +145,16 @@ class Source:
         )
 
     def type_of(self, column: str) -> str:
-        """DuckDB's type of a column, by its internal name."""
+        """Return the DuckDB type of a column, given its internal name."""
         return self.types[int(column[1:])]
 
     def ask(self, what: str, more: str = "") -> list[Any]:
-        """Rows of a query about it; `more` stands behind FROM."""
+        """Query the table; `more` follows the FROM clause."""
         return self.connection.execute(f"SELECT {what} FROM ({self.query}) {more}").fetchall()
 
 
 def format_of(path: str) -> str | None:
-    """The format that a name says; None if it says none."""
+    """Return the format that the ending of a name stands for, or None."""
     return _FORMATS.get(os.path.splitext(path.lower().removesuffix(".gz"))[1])
 
 
@@ -166,7 +166,7 @@ def open_table(connection: DuckDBPyConnection, data: str, *, delimiter: str | No
         kinds = {format_of(path) or _sniffed(path) for path in paths}
         refuse_if(
             len(kinds) > 1,
-            "{where} mixes formats ({kinds}); pass files of one kind",
+            "{where} mixes formats ({kinds}); pass files of one format",
             where=shown,
             kinds=", ".join(sorted(kinds)),
         )
@@ -180,9 +180,9 @@ def open_table(connection: DuckDBPyConnection, data: str, *, delimiter: str | No
 
 @contextlib.contextmanager
 def _spooled() -> Iterator[str]:
-    """Stdin as a file, because it is read more than once."""
+    """Copy stdin to a temporary file, because it is read more than once."""
     start = sys.stdin.buffer.read(2)
-    ending = ".gz" if start == b"\x1f\x8b" else ""  # DuckDB unpacks by name
+    ending = ".gz" if start == b"\x1f\x8b" else ""  # DuckDB decompresses by file name
     with tempfile.NamedTemporaryFile(prefix="fairramp-stdin-", suffix=ending) as file:
         file.write(start)
         shutil.copyfileobj(sys.stdin.buffer, file)
@@ -191,7 +191,7 @@ def _spooled() -> Iterator[str]:
 
 
 def input_files(data: str) -> list[str]:
-    """Files behind a name; hidden ones, such as unfinished outputs, are none."""
+    """List the files that a name stands for, without hidden ones such as unfinished outputs."""
     path = Path(data)
     if path.is_dir():
         found = sorted(
@@ -201,7 +201,7 @@ def input_files(data: str) -> list[str]:
             and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
             and format_of(str(file))
         )
-        refuse_if(not found, "The folder {data} holds no CSV, TSV, JSON lines or Parquet file", data=data)
+        refuse_if(not found, "The folder {data} contains no CSV, TSV, JSON Lines or Parquet file", data=data)
         return found
     if path.exists():
         refuse_if(not os.access(path, os.R_OK), "{data} cannot be read: permission denied", data=data)
@@ -223,7 +223,7 @@ def _head(path: str) -> bytes:
         with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
             return bytes(file.read(_HEAD))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FairrampError("{path} is not a sound gzip file: {error}", path=path, error=error) from None
+        raise FairrampError("{path} is not a valid gzip file: {error}", path=path, error=error) from None
 
 
 def _sniffed(path: str) -> str:
@@ -235,7 +235,7 @@ def _sniffed(path: str) -> str:
 
 
 def _list(paths: Sequence[str]) -> str:
-    """File names in SQL, with characters of globs taken by their letter."""
+    """Return file names as an SQL list, with glob characters escaped."""
     return f"[{', '.join(literal(glob.escape(path)) for path in paths)}]"
 
 
@@ -245,7 +245,7 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
         other, _, alike = _csv_header(path, path, found)
         refuse_if(
             other != names,
-            "{path} has other columns than {first}; files of one table must have the same",
+            "{path} and {first} have different columns; all files of one table must have the same columns",
             path=path,
             first=paths[0],
         )
@@ -269,22 +269,22 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
 
 
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
-    """Names, delimiter, and whether all line ends of the header are of one kind."""
+    """Return column names, delimiter, and whether all line ends of the header are of one kind."""
     head = _head(path)
-    # What .xlsx and .ods, and .xls, begin with.
+    # The first bytes of .xlsx and .ods, and of .xls.
     packed = head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0"))
     wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
     refuse({_SPREADSHEET: packed, _ENCODING: wide}, where=shown, wrong="UTF-16 text")
     try:
         text = io.TextIOWrapper(io.BytesIO(head), "utf-8-sig", newline="").read()
     except UnicodeDecodeError as error:
-        if error.start < len(head) - 4 or len(head) < _HEAD:  # not a character that the limit has cut
+        if error.start < len(head) - 4 or len(head) < _HEAD:  # not a character cut by the limit
             raise FairrampError(_ENCODING, where=shown, wrong="not UTF-8 text") from None
         text = head[: error.start].decode("utf-8-sig")
     refuse(
         {
-            "{where} is empty; it needs a first line with the names of the columns": not text.strip(),
-            "{where} is not a text file; pass CSV, TSV, JSON lines or Parquet": "\x00" in text,
+            "{where} is empty; its first line must contain the column names": not text.strip(),
+            "{where} is not a text file; pass CSV, TSV, JSON Lines or Parquet": "\x00" in text,
         },
         where=shown,
     )
@@ -296,13 +296,13 @@ def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str
             lines = islice(io.StringIO(text, newline=""), reader.line_num)
             ends = {line[len(line.rstrip("\r\n")) :] for line in lines}
             best = max(best, (cells, candidate, len(ends) == 1), key=lambda found: len(found[0]))
-    refuse_if(not best[0], "The first line of {where} cannot be read as names of columns", where=shown)
+    refuse_if(not best[0], "The first line of {where} cannot be read as column names", where=shown)
     return tuple(best[0]), best[1], best[2]
 
 
 def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, kind: str) -> Source:
     refuse_if(any(os.path.getsize(path) == 0 for path in paths), "{where} is empty", where=shown)
-    # All rows are looked at: a type guessed from the first ones may be wrong for the last.
+    # Types are detected from all rows: those of the first rows may be wrong for later ones.
     options = (
         f"{_list(paths)}, format='{'newline_delimited' if kind == 'jsonl' else 'auto'}', sample_size=-1, "
         "maximum_object_size=67108864"
@@ -316,7 +316,7 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
         ) from None
     names, types, *_ = zip(*described, strict=True)
     if kind != "parquet":
-        # Text that looks like a date stays the text it is.
+        # Text that looks like a date stays text.
         types = tuple("VARCHAR" if t.startswith(("DATE", "TIME", "UUID")) else t for t in types)
         columns = ", ".join(f"{literal(n)}: {literal(t)}" for n, t in zip(names, types, strict=True))
         reader = f"read_json({options}, columns={{{columns}}})"
@@ -325,15 +325,15 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
 
 
 def first_sentence(error: Exception) -> str:
-    """What DuckDB says, without its advice on options that are not ours."""
+    """Return DuckDB's message without its advice on options that do not exist here."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0].split("Error: ", 1)[-1] if lines else "unknown"
     if text.startswith("CSV Error on Line"):
         why = next((line for line in lines[1:] if not line.startswith("Original Line")), "")[:100]
-        # Searched for in all lines: the one before may be the line of the file itself, however long.
+        # Search the whole message: the line before may quote the file and be of any length.
         if cells := re.search(r"^\s*Expected Number of Columns: (\d+) Found: (\d+)", str(error), re.MULTILINE):
-            why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, and the header has {cells[1]}"
+            why = f"it has {cells[2]} cell{'' if cells[2] == '1' else 's'}, but the header has {cells[1]}"
         return f"line {text.split(':')[-1].strip()}: {why or 'cannot be read'}."
     if "state machine" in text:
-        return "its line ends or quotes are mixed up; save it again from one program."
+        return "its line ends or quotes are inconsistent; save it again from one program."
     return text if text.endswith(".") else f"{text}."

@@ -1,4 +1,4 @@
-"""The same under the names of other libraries; each module a thin shell over the estimator.
+"""Drop-in replacements for classes of other libraries, as thin wrappers around the estimator.
 
-May not know commands.
+Does not import commands.
 """

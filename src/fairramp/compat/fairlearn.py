@@ -1,15 +1,15 @@
-"""Fairlearn's ThresholdOptimizer by another import: equal selection rates, solved exactly.
+"""A drop-in replacement for Fairlearn's ThresholdOptimizer with demographic parity, solved exactly.
 
     constraints="demographic_parity", tol   →   max_gap = tol, or 0
     objective="accuracy_score"              →   target_rate = "accuracy"
-    two thresholds, one of them drawn       →   ramp_width = 0: one threshold, draws only among equal scores
+    two thresholds, chosen at random        →   ramp_width = 0: one threshold, random only for equal scores
     prefit=True                             →   FrozenEstimator
-    predict_method="decision_function"      →   its values v as scores asinh(v), so that large ones stay apart
+    predict_method="decision_function"      →   its values v as scores asinh(v), so that large ones stay distinct
     predict_method="predict"                →   its values v as scores asinh(v − ½), so that ½ is the cutoff
 
-A script that says ``from fairlearn.postprocessing import ThresholdOptimizer`` and asks for demographic parity
-runs when the import is changed. Fairlearn itself is not needed. What differs is told in the Notes of the class.
-All work is done by `RandomizedThresholdOptimizer`, which has the options that Fairlearn has no word for.
+To switch a script that uses ``from fairlearn.postprocessing import ThresholdOptimizer`` with demographic parity,
+change the import. Fairlearn itself is not needed. The Notes of the class list the differences.
+`RandomizedThresholdOptimizer` does the work and has more options.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -31,7 +31,7 @@ from fairramp.sklearn.rows import method_of, random_source
 
 __all__ = ["ThresholdOptimizer"]
 
-#: What is taken, by argument; what else Fairlearn has, and why it is refused; what to do instead.
+#: By argument: the supported values, Fairlearn's other values with the reason, and the alternative.
 _OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "constraints": (
         ("demographic_parity", "selection_rate_parity"),
@@ -43,14 +43,14 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
                 "true_negative_rate_parity",
                 "true_positive_rate_parity",
             ),
-            "is about error rates, and fairramp equalizes selection rates",
+            "is about error rates, but fairramp equalizes selection rates",
         ),
         "pass constraints='demographic_parity'",
     ),
     "objective": (
         ("accuracy_score",),
         {
-            name: f"is not offered (under equal selection rates it is largest when {who} is selected)"
+            name: f"is not supported (with equal selection rates it is highest if {who} is selected)"
             for name, who in (
                 ("selection_rate", "everybody"),
                 ("true_positive_rate", "everybody"),
@@ -58,60 +58,61 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
             )
         }
         | {
-            "balanced_accuracy_score": "is not offered (the rule is the most accurate one)",
+            "balanced_accuracy_score": "is not supported (the rule maximizes accuracy)",
         },
-        "choose the common rate: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3)",
+        "choose the target rate yourself: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3)",
     ),
 }
 _METHODS = ("predict_proba", "decision_function", "predict")
-#: Parts of the rows for cross-fitting, if both classes have as many.
+#: Folds for cross-fitting; fewer if a class has fewer rows.
 _PARTS = 5
 
 
 class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Fairlearn's `ThresholdOptimizer` for demographic parity, as a shell over `RandomizedThresholdOptimizer`.
+    """Fairlearn's `ThresholdOptimizer` with demographic parity, based on `RandomizedThresholdOptimizer`.
 
     Parameters
     ----------
     estimator : classifier or regressor
-        Whose output is thresholded.
+        Model whose output is thresholded.
     constraints : {"demographic_parity", "selection_rate_parity"}
-        Two names of one thing. Equalized odds and the other error rates are refused with a word on what to use.
+        Both mean the same. Equalized odds and other constraints on error rates raise an error that names an
+        alternative.
     objective : {"accuracy_score"}
-        Others are refused with a word on what to use.
+        Other objectives raise an error that names an alternative.
     grid_size : int, default 1000
-        Taken and not used: the solution is exact.
+        Ignored, because the solution is exact.
     flip : bool, default False
-        True is refused: here a higher score never lowers a chance.
+        True raises an error: a higher score never lowers the probability of being selected.
     prefit : bool, default False
-        Whether `estimator` is trained already. Then `fit` should get rows that it was not trained on.
+        Whether `estimator` is already trained. If so, pass rows to `fit` that it was not trained on.
     predict_method : {"auto", "predict_proba", "decision_function", "predict"}, default "auto"
-        Where scores come from; "auto" takes the first that there is.
+        Method that returns the scores; "auto" takes the first one that the estimator has.
     tol : float in [0, 1], optional
-        Largest difference of selection rates; None is 0.
+        Largest allowed gap between selection rates; None means 0.
 
     Attributes
     ----------
     estimator_ : classifier or regressor
         Trained on all rows, or the given one.
     rule_ : Rule
-        What decides, in place of Fairlearn's ``interpolated_thresholder_``; print it, save it, audit it.
+        The fitted rule, in place of Fairlearn's ``interpolated_thresholder_``.
     optimizer_ : RandomizedThresholdOptimizer
-        What does the work.
+        The underlying estimator.
 
     Notes
     -----
-    What is not as in Fairlearn:
+    Differences from Fairlearn:
 
-    - Without `prefit` the rule is learned from cross-fitted scores, not from scores of the training rows, so that
-      rates are equal on new rows too; the classifier is trained six times. Arguments of `fit` other than
-      `sample_weight` are handed to the classifier as they are; then it is trained once, and the rule is learned
-      on its training rows, as in Fairlearn.
-    - `sample_weight` counts for the rule too.
-    - `rule_` takes scores asinh(v) of values v of `decision_function`, and asinh(v − ½) of those of `predict`.
-    - A group that `fit` never saw is an error, not a silent 0; a missing one is a group of its own.
-    - ``random_state=None`` draws anew and leaves NumPy's global state alone, so that ``numpy.random.seed`` has no
-      say; an int or a RandomState repeats, with other draws than Fairlearn's.
+    - Without `prefit`, the rule is fitted to cross-fitted scores instead of scores of the training rows, so that
+      rates are equal on new rows, too; the classifier is trained six times. If `fit` gets arguments other than
+      `sample_weight`, it passes them to the classifier unchanged, trains it once, and fits the rule to its
+      training rows, as Fairlearn does.
+    - `sample_weight` applies to the rule, too.
+    - `rule_` takes scores asinh(v) for values v of `decision_function`, and asinh(v − ½) for values of `predict`.
+    - A group not seen in `fit` raises an error instead of getting 0; missing values are a group of their own.
+    - ``random_state=None`` makes new draws and ignores NumPy's global state, so ``numpy.random.seed`` has no
+      effect. An int or a RandomState is repeatable, with other draws than Fairlearn's.
 
     Examples
     --------
@@ -125,8 +126,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
     >>> model = ThresholdOptimizer(
     ...     estimator=LogisticRegression().fit(X, y), constraints="demographic_parity", prefit=True
     ... )
-    >>> answers = model.fit(X, y, sensitive_features=sex).predict(X, sensitive_features=sex, random_state=0)
-    >>> bool(abs(answers[sex == "f"].mean() - answers[sex == "m"].mean()) < 0.002)
+    >>> decisions = model.fit(X, y, sensitive_features=sex).predict(X, sensitive_features=sex, random_state=0)
+    >>> bool(abs(decisions[sex == "f"].mean() - decisions[sex == "m"].mean()) < 0.002)
     True
     """
 
@@ -152,25 +153,25 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         self.tol = tol
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any, **kwargs: Any) -> Self:
-        """Train the classifier, unless it is prefit, and learn the rule.
+        """Train the classifier, unless it is prefit, and fit the rule.
 
         Parameters
         ----------
         X : table of shape (n, n_features)
-            Whatever `estimator` takes.
+            Any X that `estimator` accepts.
         y : labels of shape (n,) or (n, 1)
             0 or 1.
         sensitive_features : array, list, Series or dataframe with n rows
-            Several columns make intersections.
+            Several columns give intersections.
         **kwargs
-            For the classifier's `fit`; see the Notes.
+            Arguments of the classifier's `fit`; see the Notes.
         """
         self._check_settings()
         if kwargs.pop("control_features", None) is not None:
             raise InputError(
-                "is not offered, as in Fairlearn",
+                "is not supported, as in Fairlearn",
                 argument="control_features",
-                remedy="for equal rates within strata use fairramp.RandomizedThresholdOptimizer with strata=…",
+                remedy="for equal rates within strata, use fairramp.RandomizedThresholdOptimizer with strata=…",
             )
         labels = _labels(y)
         scored = _Scored(self.estimator, self.predict_method)
@@ -204,7 +205,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             if isinstance(value, str) and value in refused:
                 raise InputError(
                     "`{name}={value!r}` {reason}",
-                    remedy="keep `fairlearn.postprocessing.ThresholdOptimizer` for it, or {instead}",
+                    remedy="keep using `fairlearn.postprocessing.ThresholdOptimizer`, or {instead}",
                     name=name,
                     value=value,
                     reason=refused[value],
@@ -213,15 +214,15 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             check_option(name, value, taken)
         if self.flip:
             raise InputError(
-                "`flip=True` is not offered, because here a higher score never lowers a chance",
-                remedy="pass flip=False, and 1 − score if low scores mean yes, or keep "
-                "`fairlearn.postprocessing.ThresholdOptimizer` for it",
+                "`flip=True` is not supported: a higher score never lowers the probability of being selected",
+                remedy="pass flip=False (and 1 − score if low scores are better), or keep using "
+                "`fairlearn.postprocessing.ThresholdOptimizer`",
             )
         check_option("predict_method", self.predict_method, ("auto", *_METHODS))
         check_number("tol", 0.0 if self.tol is None else self.tol, 0.0, 1.0)
 
     def _pmf_predict(self, X: Any, *, sensitive_features: Any) -> npt.NDArray[np.float64]:
-        """Chances of the decisions 0 and 1, of shape (n, 2); the same every time."""
+        """Return the probabilities of the decisions 0 and 1, of shape (n, 2); nothing is drawn."""
         check_is_fitted(self)
         return self.optimizer_.predict_proba(X, sensitive_features=_groups(sensitive_features))
 
@@ -233,8 +234,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         X, sensitive_features
             As in `fit`.
         random_state : int, numpy.random.RandomState or numpy.random.Generator, optional
-            None draws anew at every call; an int repeats the same draws at every call; a RandomState or Generator
-            moves on.
+            None makes new draws at every call; an int repeats the same draws at every call; a RandomState or
+            Generator advances.
 
         Returns
         -------
@@ -245,21 +246,21 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def interpolated_thresholder_(self) -> NoReturn:
-        """Not there: the rule is in ``rule_``."""
+        """Not available; the rule is in ``rule_``."""
         raise AttributeError(
-            "There is no `interpolated_thresholder_`: fairramp decides by one threshold per group. `rule_` has "
-            "them, `rule_.table()` shows them, and `rule_.plot()` draws them."
+            "There is no `interpolated_thresholder_`, because fairramp uses one threshold per group; see "
+            "`rule_`, `rule_.table()` or `rule_.plot()`."
         )
 
 
 class _OrderedOptimizer(RandomizedThresholdOptimizer):
-    """For scores on any scale: as in Fairlearn, nothing but their order counts."""
+    """For scores on any scale: as in Fairlearn, only their order counts."""
 
     _ordered_only: ClassVar = True
 
 
 class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Any model as a classifier of 0 and 1 with one of the two methods that the estimator reads."""
+    """Any model as a classifier of 0 and 1 with `predict_proba` or `decision_function`."""
 
     def __init__(self, estimator: Any, predict_method: str = "auto") -> None:
         self.estimator = estimator
@@ -267,7 +268,7 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
     @property
     def method(self) -> str:
-        """The model's method that gives the scores."""
+        """The model's method that returns the scores."""
         return method_of(self.estimator, self.predict_method, _METHODS)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Self:
@@ -276,20 +277,20 @@ class _Scored(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         return self.adopt(clone(self.estimator).fit(X, y, **weights, **kwargs))
 
     def adopt(self, model: Any) -> Self:
-        """Take a trained model."""
+        """Use a trained model."""
         self.estimator_, self.classes_ = model, np.array([0, 1])
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """As the model says."""
+        """Return the model's probabilities."""
         return self.estimator_.predict_proba(X)
 
     def decision_function(self, X: Any) -> Any:
-        """Made of the model's own, or of its predictions, either of which may be on any scale."""
+        """Return scores from the model's decision function or predictions, which may be on any scale."""
         values = as_column(
             _one_column(np.asarray(getattr(self.estimator_, self.method)(X))), f"estimator.{self.method}"
         )
-        return np.arcsinh(values - 0.5 * (self.method == "predict"))  # as they are they would saturate
+        return np.arcsinh(values - 0.5 * (self.method == "predict"))  # unscaled, large values would saturate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,16 +313,16 @@ def _labels(y: Any) -> npt.NDArray[np.int64]:
 
 
 def _one_column(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A table of one column as that column; all else as it is."""
+    """The column of a one-column table; anything else unchanged."""
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def _groups(rows: Any) -> Any:
-    """As they came; a list of rows as a table, because ours would be columns."""
+    """The groups, with a list of rows as a table, because fairramp would read it as a list of columns."""
     if isinstance(rows, list) and rows and all(isinstance(row, list | tuple) for row in rows):
         if len({len(row) for row in rows}) > 1:
             raise InputError(
-                "has rows of different length",
+                "has rows of different lengths",
                 argument="sensitive_features",
                 remedy="pass one value per column",
             )

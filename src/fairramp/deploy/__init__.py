@@ -1,4 +1,4 @@
-"""A rule where decisions are made: tables of every engine, SQL, ONNX, torch.
+"""Rules in production: dataframes of every engine, SQL, ONNX and torch.
 
-Each gives the probabilities of the rule itself. May not know audits, certificates, charts or pages.
+Each gives the same probabilities as the rule itself. Does not import audits, certificates, charts or pages.
 """

@@ -1,4 +1,4 @@
-"""A rule added to a table as columns: what is asked for is checked here, and the table's engine does the rest."""
+"""Add a rule's probabilities and decisions to a table: arguments are checked here, then passed to its engine."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from fairramp.errors import InputError
 from fairramp.rule.draws import checked_key
 from fairramp.rule.rule import Rule
 
-#: How the engine of a lazy table adds a rule to it.
+#: The function that adds a rule to a lazy table, by engine.
 STEPS = {"dask": dask.apply, "duckdb": duckdb.apply, "polars": polars.apply, "pyspark": spark.apply}
 
 
@@ -30,9 +30,9 @@ def apply(
     prefix: str = "",
     **names: Any,
 ) -> Any:
-    """Return a table with the columns `probability` and, with `id` and `key`, `decision`; see `Rule.apply`.
+    """Return a table with a column `probability` and, with `id` and `key`, a column `decision`; see `Rule.apply`.
 
-    `names` are those of the columns `score`, `group` and `strata`.
+    `names` holds the column names `score`, `group` and `strata`.
     """
     table, give = open_table(frame)
     columns = rule.reading(id=id, **names)
@@ -46,7 +46,7 @@ def apply(
         if id is not None:
             _check_id_type(table.collect_schema()[id])
         profile = Profile.of(LazyTable(table, columns), SCALES[rule.scale])
-        rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # refuses unseen groups
+        rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # raises on unseen groups
     step = memory.apply if engine is None else STEPS[engine.name]
     return give(nw.from_native(step(rule, table, columns, key, new)))
 
@@ -56,7 +56,7 @@ def _check_id_type(dtype: Any) -> None:
         raise InputError(
             "must be strings or integers, got values of type {dtype}",
             argument="ids",
-            remedy="12 and 12.0 would be drawn apart, so convert them to integers"
+            remedy="convert them to integers, because 12 and 12.0 would get different draws"
             if dtype.is_float() or dtype.is_decimal()
             else "convert them to strings",
             dtype=str(dtype),

@@ -1,11 +1,11 @@
-"""Where databases differ, and how names and values are written for each of them.
+"""Differences between databases, and how to write names and values for each of them.
 
-    name      in quotes, as given; a quote inside is doubled
-    text      in quotes; as bytes or escaped where a setting of the session could change what a backslash means
-    number    always a double that reads back to the same bit
-    comment   ends where its line ends, whatever the names in it
+    name      in quotes, as given; quotes inside are doubled
+    text      in quotes; as bytes or escaped if a session setting could change the meaning of a backslash
+    number    always a double that is read back to the same bit
+    comment   ends at the end of its line, whatever names it contains
 
-Names and values are quoted here and nowhere else. What an engine cannot hold is refused in a sentence.
+Names and values are quoted here and nowhere else. Names that a database cannot hold raise an error.
 """
 
 import re
@@ -16,34 +16,34 @@ from fairramp.errors import InputError
 
 
 class Dialect(NamedTuple):
-    """What a database calls things.
+    """The SQL dialect of a database.
 
     Attributes
     ----------
     name, title : str
-        For programs, as in sqlglot, and for people.
+        The name in sqlglot, and the name for people.
     quote : str
-        What stands around names.
+        The quote around names.
     text, double, small : str
-        The types of texts, of doubles and of decisions.
+        The types of texts, doubles and decisions.
     number : callable
-        A finite number as a double.
+        Writes a finite number as a double.
     string : callable
-        A text, quoted.
+        Writes a text in quotes.
     exactly : str
-        What compares {text} letter by letter, whatever the collation of its column.
+        Expression that compares {text} exactly, whatever the collation of its column.
     is_nan : str or None
-        Whether the double {x} is NaN; None if there is no NaN.
+        Whether the double {x} is NaN; None if the database has no NaN.
     draw : str or None
-        The first 13 hexadecimal digits of SHA-256 of {message} as a whole number; None if there is no such hash.
+        The first 13 hexadecimal digits of SHA-256 of {message} as an integer; None if there is no SHA-256.
     range_fails : bool
-        Whether a result that is too large, or too near to 0, may be an error instead of infinity or 0.
+        Whether overflow or underflow may be an error instead of infinity or 0.
     constants : str
         A table {name} of constant {rows}, or {structs}, with {columns}, or {numbered} ones.
     is_number : str
-        A condition that the score {x} is a number, where a column of numbers may hold others.
+        A condition that the score {x} is a number, if a numeric column may hold other values.
     replaces_views : bool
-        Whether CREATE VIEW can replace one.
+        Whether there is CREATE OR REPLACE VIEW.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Dialect(NamedTuple):
 
 
 def _with_exponent(value: float) -> str:
-    """Without an exponent it would be a decimal and lose digits."""
+    """A number with an exponent; without one it would be a decimal and lose digits."""
     text = repr(value).removesuffix(".0")
     return text if "e" in text else f"{text}e0"
 
@@ -74,9 +74,9 @@ def _cast_from_text(type_name: str) -> Callable[[float], str]:
 
 
 def _ratio(value: float) -> str:
-    """A quotient that SQLite reads right: of decimals it takes one in 100,000 for the float beside it."""
+    """A quotient that SQLite reads exactly; it reads one decimal in 100,000 as the neighboring float."""
     whole, power = value.as_integer_ratio()
-    if power <= 2**10:  # few digits, or larger than any score
+    if power <= 2**10:  # has few digits or is larger than any score
         return _with_exponent(value)
     fifties, rest = divmod(power.bit_length() - 1, 50)
     parts = (whole, *[2**50] * fifties, *[2**rest] * (rest > 0))
@@ -88,12 +88,12 @@ def _doubled(text: str) -> str:
 
 
 def _postgres_text(text: str) -> str:
-    """An escape string if there is a backslash, which standard_conforming_strings says how to read otherwise."""
+    """An escape string if there is a backslash, which standard_conforming_strings would otherwise affect."""
     return f"E{_doubled(text)}".replace("\\", "\\\\") if "\\" in text else _doubled(text)
 
 
 def _spark_text(text: str) -> str:
-    """As bytes, which no setting changes, if there is a quote, a backslash or a variable to be substituted."""
+    """Bytes, which no setting affects, if there is a quote, a backslash or a dollar sign."""
     return f"CAST(X'{text.encode().hex()}' AS STRING)" if set(text) & set("'\\$") else f"'{text}'"
 
 
@@ -188,14 +188,14 @@ DIALECTS = {
             None,
             None,
             constants="(SELECT {numbered} FROM (VALUES\n  {rows}\n)) AS {name}",
-            is_number="typeof({x}) IN ('integer', 'real') AND ",  # a text would be cast to 0
+            is_number="typeof({x}) IN ('integer', 'real') AND ",  # text would be cast to 0
             replaces_views=False,
         ),
     )
 }
 DUCKDB = DIALECTS["duckdb"]
 SPARK = DIALECTS["spark"]
-#: What people call some of them.
+#: Other names for some of them.
 ALSO_CALLED = {"pg": "postgres", "psql": "postgres", "databricks": "spark", "bq": "bigquery"}
 
 
@@ -217,17 +217,17 @@ def literal(value: str | int | float | bool, dialect: Dialect = DUCKDB) -> str:
 
 
 def without_nan(column: str, dialect: Dialect) -> str:
-    """A column of numbers, with NULL for NaN, which some libraries write where a label is missing."""
+    """A column of numbers, with NULL for NaN, which some libraries write for a missing label."""
     is_nan = dialect.is_nan and dialect.is_nan.format(x=f"CAST({column} AS {dialect.double})")
     return f"CASE WHEN NOT {is_nan} THEN {column} END" if is_nan else column
 
 
-#: What no database can be trusted to hold in a name or a label, or one of them not in a name; and what to do.
+#: Rejected texts: dialect (None: all, in names and labels; otherwise in names only), test, reason and remedy.
 _REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
     (
         None,
         lambda text: "\0" in text,
-        "contains the character NUL, which SQL cannot hold",
+        "contains a NUL character, which SQL cannot hold",
         "rename it",
     ),
     (
@@ -239,26 +239,26 @@ _REFUSED: tuple[tuple[str | None, Callable[[str], bool], str, str], ...] = (
     (
         "postgres",
         lambda name: len(name.encode()) > 63,
-        "has {bytes} bytes, and PostgreSQL cuts names off after 63",
+        "has {bytes} bytes, and PostgreSQL truncates names to 63",
         "use a shorter one",
     ),
     (
         "spark",
         lambda name: "${" in name,
-        "contains '${{', which Spark takes for a variable",
+        "contains '${{', which Spark reads as a variable",
         "rename it",
     ),
     (
         "bigquery",
         lambda name: any(mark in "`\\" or not mark.isprintable() for mark in name),
-        "contains a backtick, a backslash or a control character, and BigQuery takes none",
+        "contains a backtick, a backslash or a control character, which BigQuery does not allow",
         "rename it",
     ),
 )
 
 
 def check_text(role: str, text: str, dialect: Dialect | None = None) -> str:
-    """Refuse what no database can be trusted to hold in a label, or one of them in a name; `role` begins it."""
+    """Reject a label that a database might not hold or, given a dialect, a name; the error starts with `role`."""
     for only, is_refused, why, remedy in _REFUSED:
         if (only is None or (dialect and only == dialect.name)) and is_refused(text):
             raise InputError(
@@ -268,19 +268,19 @@ def check_text(role: str, text: str, dialect: Dialect | None = None) -> str:
 
 
 def check_name(role: str, name: str, dialect: Dialect) -> str:
-    """Refuse a name that a database would cut off, substitute or not take; `role` begins the sentence."""
+    """Reject a name that a database would truncate, substitute or not accept; the error starts with `role`."""
     if not name:
-        raise InputError(role + " has an empty name, which SQL cannot hold", remedy="name it")
+        raise InputError(role + " has an empty name, which SQL does not allow", remedy="name it")
     return check_text(role, name, dialect)
 
 
 def looks_like_key(name: Any) -> bool:
-    """Whether a name, or a part of it, is of the form of a key."""
+    """Whether a name, or a part of it, has the form of a key."""
     texts = [text for text in (name if isinstance(name, list | tuple) else [name]) if isinstance(text, str)]
     return any(re.fullmatch(r"\s*[0-9a-fA-F]{64}\s*", part) for text in texts for part in text.split("."))
 
 
 def commented(line: str) -> str:
-    """A line as a comment that ends where the line ends; unusual characters by their number."""
+    """A one-line comment, with unusual characters as code points so that none can end it."""
     shown = "".join(c if c.isalnum() or c in " _.,;:()[]=+<>!" else f"<U+{ord(c):04X}>" for c in line)
     return f"-- {shown}"

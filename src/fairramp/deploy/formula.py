@@ -1,6 +1,6 @@
 """A rule's arithmetic as SQL text.
 
-    CASE WHEN score >= lowest AND score <= highest THEN              anything else, also NULL and NaN: NULL
+    CASE WHEN score >= lowest AND score <= highest THEN              otherwise, including NULL and NaN: NULL
       CASE WHEN x <= foot THEN 0                                     x           the position of the score
            WHEN x - foot >= width THEN 1                             foot, width of the row's group
            ELSE (x - foot) / width END
@@ -9,9 +9,9 @@
     decision = 1 if draw < probability, else 0
     draw     = first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), as a number, / 2^52
 
-`Rule.apply` computes with the same text on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST
-skip NULL and would turn a missing score into a yes. NaN is the highest number to most databases: that is why
-the range is asked for first. The comparison with the width comes before the division, which may not overflow.
+`Rule.apply` uses the same SQL on DuckDB and Spark. CASE is used throughout, because GREATEST and LEAST skip NULL
+and would select a person whose score is missing. Most databases sort NaN above all numbers, so the range is
+checked first. The comparison with the width comes before the division, so that the division cannot overflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,17 +25,17 @@ from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
 from fairramp.deploy.plan import Numbers
 from fairramp.rule.rule import Rule
 
-#: So many groups are told apart by comparing; more are looked up.
+#: Up to this many groups are compared one by one; more are looked up.
 FEW_GROUPS = 16
 
-# The layout of the innermost CASE. Texts are never indented afterward: a label may hold a line break.
+# Layout of the innermost CASE. SQL is never indented afterward, because a label may contain a line break.
 _CASE, _WHEN, _END = "CASE\n      ", "\n      ", "\n    END"
 
 
 def decision(probability: str, key: str, id_text: str, dialect: Dialect) -> str:
-    """Yes or no as 1 or 0; the draw is made only where the probability leaves it open.
+    """The decision, 1 or 0; a draw is made only for probabilities between 0 and 1.
 
-    NULL if there is no probability, or if a draw is needed and there is no id or no key, both of type text.
+    NULL if the probability is NULL, or if a draw is needed and the id or the key is NULL. Both are text.
     """
     assert dialect.draw is not None
     zero, one, parts = literal(0.0, dialect), literal(1.0, dialect), literal(2.0**52, dialect)
@@ -52,17 +52,17 @@ class Formula(NamedTuple):
     Attributes
     ----------
     rule : Rule
-        Whose.
+        The rule.
     score : str
         The score, as an expression of type double.
     dialect : Dialect
-        Of all texts.
+        The SQL dialect.
     columns : sequence of str
-        What makes a group, as expressions of the type of the labels.
+        The group columns, as expressions of the type of the labels.
     labels : sequence of tuple
-        The groups that the columns can hold: a value for each column.
+        The groups that the columns can hold: one value per column.
     ramps : sequence of Ramp
-        Theirs.
+        The ramps of these groups.
     """
 
     rule: Rule
@@ -73,14 +73,14 @@ class Formula(NamedTuple):
     ramps: Sequence[Ramp]
 
     def guarded(self, body: str, also: str = "") -> str:
-        """The body where the score is sound, and NULL elsewhere."""
+        """The body if the score is valid, NULL otherwise."""
         low, high = SCALES[self.rule.scale].finite_range
-        sound = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
-        return f"CASE WHEN {also}{sound} THEN\n  {body}\nEND"
+        valid = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
+        return f"CASE WHEN {also}{valid} THEN\n  {body}\nEND"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a table of the ramps says of each: no width if they have one in common, no step if none is one."""
+        """Columns of the table of ramps: no width if all have the same, no step columns if none is a step."""
         widths = {ramp.width for ramp in self.rule.ramps}
         slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
         return slope + (("low", "high", "tie") if 0.0 in widths else ())
@@ -91,7 +91,7 @@ class Formula(NamedTuple):
         return {name: [numbers[name] for numbers in found] for name in self.names}
 
     def on_ramp(self, ramp: Ramp) -> str:
-        """The probability on one ramp; the score is sound."""
+        """The probability on one ramp, for a valid score."""
         numbers = {name: self._number(n) for name, n in Numbers.of(self.rule, ramp)._asdict().items()}
         return self._slope(numbers) if ramp.width > 0 else self._step(numbers)
 
@@ -110,7 +110,7 @@ class Formula(NamedTuple):
         )
 
     def otherwise(self) -> str:
-        """The probability for groups that the rule does not know: by its policy, or NULL."""
+        """The probability for unseen groups: by the rule's policy, or NULL."""
         if self.rule.pooled is not None:
             return self.on_ramp(self.rule.pooled)
         if self.rule.unseen_group == "error":
@@ -119,7 +119,7 @@ class Formula(NamedTuple):
         return f"{_CASE}WHEN {self._own_score()} >= {cutoff} THEN {yes}{_WHEN}ELSE {no}{_END}"
 
     def compared(self) -> str:
-        """The probability for a few groups, told apart one by one."""
+        """The probability for a few groups, compared one by one."""
         cases = [
             f"WHEN {self._is(label)} THEN {self.on_ramp(ramp)}"
             for label, ramp in zip(self.labels, self.ramps, strict=True)
@@ -128,7 +128,7 @@ class Formula(NamedTuple):
         return "\n    ".join(["CASE", *cases, f"ELSE {otherwise}"]) + "\n  END" if cases else otherwise
 
     def joined(self, columns: Sequence[str]) -> str:
-        """The probability for many groups: columns hold `numbers`, NULL where the group is not known."""
+        """The probability for many groups; `columns` hold their `numbers`, or NULL for an unseen group."""
         numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
         slope = self._slope(numbers) if "foot" in numbers else ""
         step = self._step(numbers) if "low" in numbers else ""
@@ -146,14 +146,14 @@ class Formula(NamedTuple):
         return literal(value, self.dialect)
 
     def _own_score(self) -> str:
-        """What own decisions and steps compare: positions; but logits themselves, whose positions tie at 1."""
+        """What cutoffs and steps are compared with: the position, or the logit, because positions tie at 1."""
         return self.score if self.rule.scale == "logit" else self._position()
 
     def _position(self) -> str:
         score, number = self.score, self._number
         share, exponent = f"{score} / {number(100.0)}", f"-({score})"
         if self.dialect.range_fails:
-            # A quotient next to 0 fails in PostgreSQL; logits beyond 700 are 1 or 0, as far as digits matter.
+            # Underflow is an error in PostgreSQL; logits beyond ±700 are 1 or 0 in double precision.
             share = f"CASE WHEN {score} < {number(1e-300)} THEN {number(0.0)} ELSE {share} END"
             far, less = number(700.0), number(-700.0)
             cases = f"WHEN {score} > {far} THEN {less} WHEN {score} < {less} THEN {far}"
@@ -169,11 +169,11 @@ def formula_of(
     dialect: Dialect,
     held: Callable[[Any, Any], Any] = lambda part, dtype: part,
 ) -> Formula:
-    """A rule's arithmetic on a table whose columns have types of their own.
+    """A rule's arithmetic on a table with typed columns.
 
-    '1' is not 1 and True is not 1, though a database would cast one to the other and find them equal. So only
-    those groups are compared with columns that the columns can hold.
-    `held` is a label as the engine holds it in a column of some type; NaN if it cannot.
+    '1' is not 1 and True is not 1, though a database would cast one to the other and find them equal. So columns
+    are compared only with groups that they can hold. `held` converts a label to the engine's value in a column of
+    some type, or to NaN if the column cannot hold it.
     """
     types = [schema[name] for name in columns.grouped]
 
@@ -196,14 +196,14 @@ def formula_of(
 
 
 def _compared(column: str, dtype: Any, dialect: Dialect) -> str:
-    """A column as labels are compared with it."""
+    """A column as an expression to compare labels with."""
     if dtype.is_float() or dtype.is_decimal():
         return without_nan(column, dialect)
     return column if dtype.is_integer() or kind_of(dtype) is bool else f"CAST({column} AS {dialect.text})"
 
 
 def kind_of(dtype: Any) -> type:
-    """The type of the labels that a column can hold."""
+    """The type of labels that a column can hold."""
     import narwhals as nw
 
     if dtype == nw.Boolean:

@@ -1,15 +1,15 @@
-"""A rule as an ONNX graph, alone or behind a classifier's own.
+"""A rule as an ONNX graph, alone or appended to a classifier's graph.
 
-    score, group [, stratum]  →  probability        clip((x − foot_k) / width_k, 0, 1), in double
-    u                         →  decision           1 if u < probability else 0;  −1: not decided
+    score, group [, stratum]  →  probability        clip((x − foot_k) / width_k, 0, 1), in double precision
+    u                         →  decision           1 if u < probability else 0;  −1: undecided
 
-Tensors have no nulls and a graph cannot refuse, so what `Rule.probabilities` refuses gets the probability NaN: a
-score that is NaN, infinite or out of its scale's range, and an unseen group under the policy "error". It
-gets the decision −1, and so does a row whose draw is needed and is not in [0, 1). Never a silent yes or no.
+Tensors have no nulls and a graph cannot raise errors, so rows that `Rule.probabilities` rejects get the
+probability NaN and the decision −1: rows whose score is NaN, infinite or out of range, and rows of an unseen
+group under the policy "error". A row that needs a draw also gets −1 if its `u` is not in [0, 1).
 
-The nodes themselves are those of `onnx_nodes`. Of a classifier three things are read: which column of which
-output holds the scores, what names are taken, and which versions of the operators it needs. What is not clear is
-asked for, and never guessed.
+`onnx_nodes` makes the nodes. Three things are read from a classifier: which column of which output holds the
+scores, which names are taken, and which operator versions it uses. If any of these is ambiguous, an error says
+what to pass; nothing is guessed.
 """
 
 import json
@@ -57,26 +57,26 @@ def to_onnx(
     missing: Any = None,
     prefix: str = "",
 ) -> "ModelProto":
-    """Make an ONNX model of a rule.
+    """Make an ONNX model from a rule.
 
     Parameters
     ----------
     rule : Rule
-        What to export.
+        The rule to export.
     path : str or path, optional
-        Where to save the model, whole or not at all.
+        File to save the model to. If saving fails, no partial file is left.
     decisions : bool, default False
-        Whether the model has a further input `u`, from `fairramp.draws` in double, and a further output
-        `decision`: int8, 1, 0 or −1 for a row that could not be decided.
+        Whether to add an input `u`, float64 numbers from `fairramp.draws`, and an output `decision`, int8: 1, 0,
+        or −1 for an undecided row.
     score, group, strata : str or list of str, optional
-        Names of the inputs; the columns of the fit unless given, or else score, group and stratum.
+        Names of the inputs. By default the column names of the fit, or score, group and stratum if it had none.
     score_type : {"float64", "float32"}
-        Type of the scores that come in; all arithmetic is in double.
+        Type of the score input; all arithmetic is in double precision.
     missing : str, int or dict of those by input, optional
-        What stands for a missing group, which tensors have no value for. Needed if the fit had a group
-        of missing values.
+        Value that stands for a missing group, because tensors have no nulls. Required if the fit had a group of
+        missing values.
     prefix : str, default ""
-        What the names `u`, `probability` and `decision` start with.
+        Prefix of the names `u`, `probability` and `decision`.
 
     Returns
     -------
@@ -122,29 +122,29 @@ def append_to(
     missing: Any = None,
     prefix: str = "",
 ) -> "ModelProto":
-    """Join a rule behind a classifier, so that one model takes features and groups and decides.
+    """Append a rule to a classifier, to get one model that takes features and groups and decides.
 
-    A score at most 1e-6 out of its range (1e-4 in percent) is a rounding of the classifier and counts as the end.
+    Scores that rounding put out of range by at most 1e-6 (1e-4 in percent) are moved to the end of the range.
 
-    The classifier's own inputs and outputs stay. An input of the classifier with the name of a group column, and
-    of its type, is used for both.
+    The classifier's own inputs and outputs are kept. An input of the classifier with the name and type of a group
+    column is used for both.
 
     Parameters
     ----------
     model : onnx.ModelProto or path
-        The classifier; it is not changed. Models of skl2onnx need ``options={"zipmap": False}``.
+        The classifier, which is not changed. Models from skl2onnx need ``options={"zipmap": False}``.
     rule : Rule
-        Fitted to scores of that classifier.
+        A rule fitted to scores of this classifier.
     path : str or path, optional
-        Where to save the joined model, whole or not at all.
+        File to save the joined model to. If saving fails, no partial file is left.
     decisions : bool, default False
-        As for `to_onnx`.
+        As in `to_onnx`.
     score : str, optional
-        Name of the output that holds the scores; needed if several could.
+        Name of the output that holds the scores; required if there are several candidates.
     column : int, optional
-        Which column of that output; the second of two unless given.
+        Column of that output. By default the second if there are two.
     group, strata, missing, prefix
-        As for `to_onnx`.
+        As in `to_onnx`.
 
     Returns
     -------
@@ -174,12 +174,14 @@ def append_to(
     for name, kind, _ in columns:
         if name in taken and name not in inputs:
             raise InputError(
-                "The model has something named {name!r} already", remedy="pass {group} or {strata}", name=name
+                "The model already uses the name {name!r}",
+                remedy="pass another name as {group} or {strata}",
+                name=name,
             )
         if name in inputs and inputs[name].type.tensor_type.elem_type != kind:
             raise InputError(
-                "The model's input {name!r} is not of the type of the rule's groups",
-                remedy="pass {group} with another name, and the groups come in beside it",
+                "The type of the model's input {name!r} is not that of the rule's groups",
+                remedy="pass another name as {group} to add a separate input",
                 name=name,
             )
     part = RuleNodes(rule, columns, decisions, prefix, taken, rounded=True)
@@ -188,7 +190,7 @@ def append_to(
 
 
 def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[str, list[Any]]:
-    """The groups' values in each input that tells groups apart, strata first.
+    """Return the values of the groups in each group input, strata first.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def labels_by_input(rule: Rule, group: Any = None, strata: Any = None) -> dict[s
 
 
 def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
-    """Names of the inputs: as given, as in the fit, or else score, group and stratum."""
+    """Names of the inputs: as given, as in the fit, or score, group and stratum."""
     first = rule.groups[0]
     outer, inner = first if rule.stratified and isinstance(first, tuple) else (None, first)
     plain = Columns("score", _numbered("group", inner), _numbered("stratum", outer) if rule.stratified else None)
@@ -214,7 +216,7 @@ def _named(rule: Rule, score: Any, group: Any, strata: Any) -> Columns:
 
 def _check_distinct(names: list[str]) -> None:
     if len(set(names)) < len(names):
-        raise InputError("Inputs must have names of their own, got {names}; pass other ones", names=names)
+        raise InputError("Inputs must have different names, got {names}", names=names)
 
 
 def _numbered(name: str, label: Any) -> tuple[str, ...]:
@@ -223,16 +225,16 @@ def _numbered(name: str, label: Any) -> tuple[str, ...]:
 
 
 def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "ModelProto":
-    """The model described, checked and, with a path, saved."""
+    """Add metadata to the model, check it and, with a path, save it."""
     onnx = load_onnx()
     rule = part.rule
     said = {
         "score": f"{score}, on the scale {rule.scale}",
         "group": [column.name for column in part.columns],
-        **({"u": f"{part.u}: fairramp.draws(ids, key), in double"} if part.u else {}),
+        **({"u": f"{part.u}: fairramp.draws(ids, key), float64"} if part.u else {}),
     }
     if any(prop.key == "fairramp.rule" for prop in model.metadata_props):
-        raise InputError("The model ends in a rule already", remedy="append to the classifier itself")
+        raise InputError("The model already contains a rule", remedy="append to the classifier itself")
     about = {
         "fairramp.rule": rule.fingerprint,
         "fairramp.version": __version__,
@@ -243,7 +245,9 @@ def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "M
     try:
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
-        raise FairrampError("The model and the rule do not fit together: {error}", error=str(error)) from error
+        raise FairrampError(
+            "The model with the rule is not a valid ONNX model: {error}", error=str(error)
+        ) from error
     if path is not None:
         write_bytes(Path(path), model.SerializeToString(deterministic=True), "the model")
     return model
@@ -257,7 +261,7 @@ def _score_output(model: Any, wanted: str | None) -> Any:
     able = [t for t in outputs.values() if t.type.tensor_type.elem_type in floats]
     if wanted is not None and wanted not in outputs:
         raise InputError(
-            "The model has no output {wanted!r}; it has {outputs}", wanted=wanted, outputs=list(outputs)
+            "The model has no output {wanted!r}; its outputs are {outputs}", wanted=wanted, outputs=list(outputs)
         )
     found = [tensor for tensor in able if wanted in (None, tensor.name)]
     if len(found) == 1:
@@ -269,10 +273,10 @@ def _score_output(model: Any, wanted: str | None) -> Any:
         )
     if wanted is not None:
         raise InputError(
-            "The model's output {wanted!r} holds no floating-point numbers, so no scores", wanted=wanted
+            "The model's output {wanted!r} is not floating-point, so it cannot hold scores", wanted=wanted
         )
     raise InputError(
-        "Pass {score}, the name of the output that holds the scores; the model has {outputs}",
+        "Pass {score}, the name of the output that holds the scores; the model's outputs are {outputs}",
         outputs=list(outputs),
     )
 
@@ -286,14 +290,14 @@ def _one_column(output: Any, column: int | None, rule: Rule, part: RuleNodes) ->
             return str(output.name)
         if sizes is None or sizes[1:] != [2]:
             raise InputError(
-                "Pass {column}: the output {name!r} has {what}, and not one or two columns",
+                "Pass {column}: the output {name!r} has {what} instead of one or two columns",
                 name=output.name,
-                what=f"the shape {sizes}" if sizes is not None else "no known shape",
+                what=f"shape {sizes}" if sizes is not None else "an unknown shape",
             )
         if rule.scale == "logit":
             raise InputError(
                 "The output {name!r} has two logits per row",
-                remedy="end the model with their difference, the second less the first, or pass {column}",
+                remedy="make the model return their difference, second minus first, or pass {column}",
                 name=output.name,
             )
         column = 1
@@ -313,7 +317,7 @@ def _loaded(path: str) -> Any:
         return load_onnx().load(path)
     except OSError:
         raise
-    except Exception:  # of protobuf, in as many kinds as it has versions
+    except Exception:  # protobuf raises different errors in different versions
         raise InputError("{path} is not an ONNX model", path=path) from None
 
 
@@ -324,21 +328,21 @@ def _names_in(graph: Any) -> set[str]:
 
 
 def _align(model: Any) -> None:
-    """Give a classifier the versions that the rule needs, where they do not change what it computes."""
+    """Raise the operator versions of a classifier to those the rule needs, without changing what it computes."""
     onnx = load_onnx()
     versions = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
     if versions.get("", 0) < OPSET:
         raise InputError(
-            "The model uses version {version} of the ONNX operators",
-            remedy="export it with version {oldest} or later, with skl2onnx by target_opset=17",
+            "The model uses ONNX opset {version}",
+            remedy="export it with opset {oldest} or later (skl2onnx: target_opset=17)",
             version=versions.get("", 0),
             oldest=OPSET,
         )
-    # Of all operators of the domain, LabelEncoder alone means something else in version 1.
+    # LabelEncoder is the only operator of this domain that changed its meaning after version 1.
     if versions.get(ML) == 1 and any(node.op_type == "LabelEncoder" for node in model.graph.node):
         raise InputError(
-            "The model has a LabelEncoder of {domain} version 1",
-            remedy="export it with version 2 or later",
+            "The model has a LabelEncoder from {domain} version 1",
+            remedy="export it with {domain} version 2 or later",
             domain=ML,
         )
     versions[ML] = max(versions.get(ML, 0), ML_OPSET)

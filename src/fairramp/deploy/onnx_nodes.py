@@ -4,8 +4,8 @@
     score ─ Cast ─ x ───────────────────────────────────┴ Sub ─ Div ─ Where ─ chance ┐
     u ───────────────────────────────────────────────────────────────────────────────┴ Less ─ Where ─ decision
 
-An unseen label has a code of its own behind all groups; −1 would take the last group's ramp. Columns of
-different length are an error and not broadcast. The arithmetic is written below as lines of operators.
+An unseen label has its own code after all groups; −1 would select the last group's ramp. Columns of different
+lengths are an error and are not broadcast. The arithmetic is written below as one operator per line.
 """
 
 import math
@@ -23,16 +23,16 @@ from fairramp.deploy.plan import Plan, label_type
 from fairramp.errors import InputError, installing
 from fairramp.rule.rule import Rule
 
-#: The oldest version of the operators in which all those used here work on doubles.
+#: The oldest opset in which all operators used here accept doubles.
 OPSET = 13
-#: From this version on the operator LabelEncoder maps texts to whole numbers and back and forth.
+#: The oldest version in which LabelEncoder maps strings, as well as integers, to integers.
 ML_OPSET = 2
 ML = "ai.onnx.ml"
 _INT64 = range(-(2**63), 2**63)
-#: Decision of a row that could not be decided.
+#: Decision for an undecided row.
 UNDECIDED = -1
 
-#: Scores that are a rounding outside of their range are put at its ends.
+#: Moves scores that rounding put just out of range to the end of the range.
 _PUT_BACK = """
     below = Less(score, lowest)
     hardly_below = GreaterOrEqual(score, just_below)
@@ -43,22 +43,22 @@ _PUT_BACK = """
     rounded_up = And(above, hardly_above)
     score = Where(rounded_up, highest, raised)
 """
-_SOUND = """
+_VALID = """
     from_lowest = GreaterOrEqual(score, lowest)
     to_highest = LessOrEqual(score, highest)
     in_range = And(from_lowest, to_highest)
-    sound = Where(in_range, score, nan)
+    valid = Where(in_range, score, nan)
 """
 _POSITION = {
-    "percent": "x = Div(sound, hundred)",
+    "percent": "x = Div(valid, hundred)",
     "logit": """
-    negative = Neg(sound)
+    negative = Neg(valid)
     power = Exp(negative)
     more = Add(one, power)
     x = Div(one, more)
 """,
 }
-#: Clip is not used, because what it makes of NaN is left to the runtime.
+#: Without Clip, whose result for NaN depends on the runtime.
 _SLOPE = """
     foot = Gather(feet, code)
     width = Gather(widths, code)
@@ -94,15 +94,15 @@ _DECISION = """
     open = Where(is_draw, drawn, undecided)
     certain = GreaterOrEqual(chance, one)
     no_draw = Where(certain, yes, open)
-    hopeless = LessOrEqual(chance, zero)
-    decided = Where(hopeless, no, no_draw)
+    impossible = LessOrEqual(chance, zero)
+    decided = Where(impossible, no, no_draw)
     unknown = IsNaN(chance)
-    answer = Where(unknown, undecided, decided)
+    decision = Where(unknown, undecided, decided)
 """
 
 
 class Input(NamedTuple):
-    """A group column as a tensor."""
+    """A group column as an input tensor, with the groups' values."""
 
     name: str
     type: int
@@ -110,7 +110,7 @@ class Input(NamedTuple):
 
 
 class RuleNodes:
-    """The nodes of a rule; with `rounded`, scores that stray out of their range by a rounding are put back."""
+    """The nodes of a rule; with `rounded`, scores that rounding put just out of range are accepted."""
 
     def __init__(
         self,
@@ -128,9 +128,7 @@ class RuleNodes:
         taken = taken | {column.name for column in columns}
         for name in [u, *outputs] if decisions else self.outputs:
             if name in taken:
-                raise InputError(
-                    "The model has something named {name!r} already", remedy="pass {prefix}", name=name
-                )
+                raise InputError("The model already uses the name {name!r}", remedy="pass {prefix}", name=name)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._inner = "fairramp"
@@ -138,7 +136,7 @@ class RuleNodes:
             self._inner += "_"
 
     def node(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
-        """Add a node; the name of what it computes."""
+        """Add a node and return the name of its output."""
         output = output or f"{self._inner}/{len(self.nodes)}"
         domain = ML if operator == "LabelEncoder" else ""
         name = f"{self._inner}/{operator}_{len(self.nodes)}"
@@ -147,13 +145,13 @@ class RuleNodes:
         return output
 
     def constant(self, value: Any) -> str:
-        """Add a constant of NumPy's type; its name."""
+        """Add a constant of the value's NumPy type and return its name."""
         name = f"{self._inner}/c{len(self.constants)}"
         self.constants.append(load_onnx().numpy_helper.from_array(np.asarray(value), name))
         return name
 
     def compute(self, lines: str, names: dict[str, str], constants: Mapping[str, Any]) -> dict[str, str]:
-        """Add nodes, one for each line `what = Operator(from, …)`; the names of all that was computed."""
+        """Add one node per line `name = Operator(input, …)` and return the names of all results."""
         for what, operator_, given in re.findall(r"(\w+) = (\w+)\((.*)\)", lines):
             inputs = given.split(", ")
             names |= {name: self.constant(constants[name]) for name in inputs if name not in names}
@@ -177,9 +175,9 @@ class RuleNodes:
         graph.initializer.extend(self.constants)
 
     def _code(self, shape: str) -> str:
-        """Each row's group: its place in the rule, or the number of groups for all others.
+        """Code of each row's group: its position in the rule, or the number of groups for all others.
 
-        Places within each column make one number, in a mixed radix that leaves room for labels of no group.
+        Positions within each column are combined into one number, in a mixed radix with room for unknown labels.
         """
         n = len(self.rule.groups)
         whole, numbers, radices = "", [0] * n, []
@@ -191,8 +189,8 @@ class RuleNodes:
             whole = self.node("Add", outer, place) if outer else place
             numbers = [number * radix + places[key] for number, key in zip(numbers, column.keys, strict=True)]
             radices.append(radix)
-        if math.prod(radices) not in _INT64:  # also numbers of unseen groups must not wrap around
-            raise InputError("The groups of this rule have too many columns for an ONNX model")
+        if math.prod(radices) not in _INT64:  # not even numbers of unseen groups may overflow
+            raise InputError("This rule has too many group columns for an ONNX model")
         return (
             whole
             if len(self.columns) == 1
@@ -203,7 +201,7 @@ class RuleNodes:
 
     def _place(self, column: Input, places: dict[Any, int], shape: str) -> str:
         types = load_onnx().TensorProto
-        labels = self.node("Reshape", column.name, shape)  # fails if there are not as many as scores
+        labels = self.node("Reshape", column.name, shape)  # fails if there are more or fewer labels than scores
         if column.type == types.BOOL:
             labels = self.node("Cast", labels, to=types.INT64)
         keys = "keys_strings" if column.type == types.STRING else "keys_int64s"
@@ -221,9 +219,9 @@ class RuleNodes:
         }
         lines = [
             _PUT_BACK if self.rounded and scale.name != "logit" else "",
-            _SOUND,
-            _POSITION.get(scale.name, "x = Identity(sound)"),
-            f"compared = Identity({'sound' if plan.on_logits else 'x'})",
+            _VALID,
+            _POSITION.get(scale.name, "x = Identity(valid)"),
+            f"compared = Identity({'valid' if plan.on_logits else 'x'})",
             _SLOPE if plan.slopes else "slope = Identity(nan)",
             _STEP if plan.steps else "chance = Identity(slope)",
         ]
@@ -231,13 +229,13 @@ class RuleNodes:
         return self.node("Identity", found["chance"], output=self.outputs[0])
 
     def _decision(self, chance: str, u: str) -> None:
-        answers = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
-        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **answers})
-        self.node("Cast", found["answer"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
+        results = {"yes": np.int64(1), "no": np.int64(0), "undecided": np.int64(UNDECIDED)}
+        found = self.compute(_DECISION, {"chance": chance, "u": u}, {"zero": 0.0, "one": 1.0, **results})
+        self.node("Cast", found["decision"], output=self.outputs[1], to=load_onnx().TensorProto.INT8)
 
 
 def inputs_of(rule: Rule, named: Columns, missing: Any) -> list[Input]:
-    """The group columns as tensors: texts, whole numbers or truths, each with the groups' values."""
+    """The group columns as input tensors of strings, integers or booleans."""
     return [
         _input(name, labels, missing.get(name) if isinstance(missing, Mapping) else missing)
         for name, labels in named.labels(rule.groups)
@@ -249,31 +247,35 @@ def _input(name: str, labels: list[Any], missing: Any) -> Input:
     kind = label_type(name, labels)
     if None in labels and missing is None:
         raise InputError(
-            "The rule has a group of missing values in {name!r}, and tensors have none: pass {missing}, what "
-            "stands for them, and put it in their place",
+            "The rule has a group of missing values in {name!r}, and tensors have no nulls",
+            remedy="pass {missing}, the value that stands for them in the input",
             name=name,
         )
     kind = int if None in labels and kind is bool else kind
     type_, what = {
-        str: (types.STRING, "a text"),
-        int: (types.INT64, "a whole number"),
+        str: (types.STRING, "a string"),
+        int: (types.INT64, "an integer"),
         bool: (types.BOOL, "a boolean"),
     }[kind]
     fits = type(missing) is kind
     if missing is not None and ((None in labels and not fits) or (fits and missing in labels)):
         raise InputError(
-            "must be {what} that is no group of {name!r}", argument="missing", got=missing, what=what, name=name
+            "must be {what} that is not a group of {name!r}",
+            argument="missing",
+            got=missing,
+            what=what,
+            name=name,
         )
     keys = [missing if label is None else label if kind is str else operator.index(label) for label in labels]
-    label_type(name, keys)  # also with `missing`
+    label_type(name, keys)  # `missing` must fit, too
     return Input(name, type_, keys)
 
 
 def tensor_info(name: str, kind: int) -> Any:
-    """A column, one value per row."""
+    """A tensor with one value per row."""
     return load_onnx().helper.make_tensor_value_info(name, kind, ["rows"])
 
 
 def load_onnx() -> Any:
-    """The library onnx, with the parts that are used here."""
+    """The onnx library, with the submodules used here."""
     return library("onnx", "checker", "helper", "numpy_helper", install=installing("export"))

@@ -1,13 +1,13 @@
-"""A rule as rows of numbers, for exports that know neither ramps nor policies.
+"""A rule as arrays of numbers, for exports that have no notion of ramps and policies.
 
 Groups are coded 0 … K−1 in the order of the rule; every other group is K. Each code has five numbers,
 
-    foot, width         P = clip((x − foot) / width, 0, 1)                          ramps of some width
+    foot, width         P = clip((x − foot) / width, 0, 1)                          ramps with a positive width
     low, high, tie      P = 1 above high, `tie` from low to high, 0 below low       steps: the width is 0
 
-where x is the position of a score (`fairramp.core.scales`), or for steps of logits the logit itself, so that a
-tie does not hang on the last digit of an exponential. Numbers of the code K are those of the policy
-`unseen_group`: NaN for "error", which no comparison turns into a yes.
+where x is the position of a score (`fairramp.core.scales`). For steps of logits it is the logit itself, so that a
+tie does not depend on the last digit of an exponential. The numbers of code K follow from the policy
+`unseen_group`; for "error" they are NaN, for which every comparison is false.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from fairramp.rule.rule import Rule
 
 
 class Numbers(NamedTuple):
-    """What a chance depends on besides the score: the slope, or for a width of 0 the step."""
+    """The numbers that define a probability for each score: the slope or, for a width of 0, the step."""
 
     foot: float
     width: float
@@ -34,11 +34,11 @@ class Numbers(NamedTuple):
 
     @classmethod
     def of(cls, rule: Rule, ramp: Ramp) -> "Numbers":
-        """Of a ramp of a rule."""
+        """The numbers of one of the rule's ramps."""
         foot, width = ramp.foot, ramp.width
         if width > 0 or rule.scale != "logit":
             return cls(foot, width, foot, foot, ramp.tie)
-        if not 0 <= foot <= 1:  # all logits are above it, the lowest too; or below it, the highest too
+        if not 0 <= foot <= 1:  # all logits, including the extreme ones, are on one side
             end = SCALES["logit"].finite_range[foot > 1]
             return cls(foot, width, end, end, float(foot < 0))
         return cls(foot, width, *logits_at(foot), ramp.tie)
@@ -46,16 +46,16 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What an export computes with.
+    """The numbers that an export computes with.
 
     Attributes
     ----------
     numbers : floats of shape (5, K + 1)
         Foot, width, low, high and tie of every code.
     slopes, steps : bool
-        Whether any code has a width, and whether any has none.
+        Whether any code has a positive width, and whether any has width 0.
     on_logits : bool
-        Whether steps look at the logit instead of its position.
+        Whether steps compare the logit instead of its position.
     """
 
     numbers: Floats
@@ -65,7 +65,7 @@ class Plan:
 
     @classmethod
     def of(cls, rule: Rule) -> "Plan":
-        """Of a rule; the classifier's own decision, for other groups, is a step."""
+        """The plan of a rule; the policy "original" is a step at the cutoff."""
         cutoff, nan = rule.own_cutoff, float("nan")
         others = {
             "error": lambda: Numbers(nan, nan, nan, nan, nan),
@@ -79,7 +79,7 @@ class Plan:
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
-    """Code each row's group: its place in the rule, or K = the number of groups for all others.
+    """Code each row's group by its position in the rule, or by K, the number of groups, for all others.
 
     Examples
     --------
@@ -95,11 +95,11 @@ def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:
 
 
 def label_type(name: str, labels: Sequence[Label]) -> type:
-    """The one type of the labels of a column: text, whole numbers of 64 bits, or booleans."""
+    """Return the type of the labels of a column: strings, 64-bit integers or booleans."""
     examples = {type(label): label for label in labels if label is not None}
     if len(examples) > 1:
         raise InputError(
-            "Groups of column {name!r} are of several types ({several}), and an exported column has one",
+            "Group labels in column {name!r} have several types ({several}), and an exported column has one",
             remedy="fit with labels of one type",
             name=name,
             several=", ".join(map(repr, examples.values())),
@@ -107,8 +107,8 @@ def label_type(name: str, labels: Sequence[Label]) -> type:
     outside = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
     if outside:
         raise InputError(
-            "The group {label} of column {name!r} does not fit into 64 bits, as exported whole numbers do",
-            remedy="use text",
+            "The group {label} of column {name!r} does not fit into a 64-bit integer",
+            remedy="use strings",
             label=outside[0],
             name=name,
         )
@@ -116,7 +116,7 @@ def label_type(name: str, labels: Sequence[Label]) -> type:
 
 
 def check_both(**given: Any) -> None:
-    """Refuse one of two arguments, of which repeatable decisions need both, without the other."""
+    """Raise an error if only one of two arguments is given; repeatable decisions need both."""
     absent = [name for name, value in given.items() if value is None]
     if len(absent) == 1:
         raise InputError(

@@ -1,11 +1,11 @@
-"""A rule as SQL for others to run: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery and SQLite.
+"""A rule as SQL for DuckDB, PostgreSQL, Spark, Snowflake, BigQuery and SQLite.
 
     expressions over the columns of any table             groups are compared one by one
     SELECT …, or CREATE VIEW … AS SELECT …                groups are looked up in a table of constants
 
-under comments that say which rule it is and what it expects. The arithmetic is that of `formula`; the key is read
-from a table, never written. Before a text leaves, another parser (sqlglot) must read in it one statement, and no
-name and no text that was not meant.
+Comments at the top identify the rule and describe its inputs. `formula` writes the arithmetic. The key is read
+from a table and never appears in the SQL. Before any SQL is returned, an independent parser (sqlglot) must find
+exactly one statement in it, with no unexpected name or text.
 """
 
 import re
@@ -38,10 +38,10 @@ from fairramp.rule.rule import Rule
 __all__ = ["expressions", "to_sql"]
 
 
-#: What the tables of a statement are called in it.
+#: Aliases of the tables in a statement.
 _ROWS, _RAMPS, _KEY = "scored", "ramps", "secret"
 _KEY_CHARACTERS = "0123456789abcdef"
-#: Expressions tell so many groups apart; beyond, databases are slow with them, and then refuse them.
+#: Most groups in an expression; with more, databases become slow and finally reject it.
 MOST_COMPARED = 256
 
 
@@ -58,14 +58,14 @@ def expressions(
 ) -> dict[str, str]:
     """Return a rule as SQL expressions over the columns of any table: `probability` and, with an id, `decision`.
 
-    Groups are compared one by one, 256 at most; `Rule.to_sql` with a table looks them up.
+    Groups are compared one by one, at most 256; `Rule.to_sql` with a table looks them up instead.
 
     Parameters
     ----------
     rule : Rule
-        The rule.
+        The rule to export.
     dialect, score, group, strata, id, key_table, key_column
-        As for `Rule.to_sql`.
+        As in `Rule.to_sql`.
 
     Examples
     --------
@@ -101,9 +101,9 @@ def to_sql(
     prefix: str = "",
     **names: Any,
 ) -> str:
-    """Return a rule as SQL text under a comment that says what it expects; see `Rule.to_sql`.
+    """Return a rule as SQL, with comments that describe its inputs; see `Rule.to_sql`.
 
-    `names` are those of columns and of the key's table, as for `expressions`.
+    `names` holds the names of the columns and of the key table, as in `expressions`.
 
     Examples
     --------
@@ -114,11 +114,11 @@ def to_sql(
     -- A fairramp rule in the SQL of DuckDB
     """
     order = _Order(rule, dialect, **names)
-    new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.answers)]
+    new = [check_name("The new column", name, order.dialect) for name in prefixed(prefix, order.results)]
     if replace and view is None:
-        raise InputError("needs {view}, the name of the view that is replaced", argument="replace")
+        raise InputError("needs {view}, the name of the view to replace", argument="replace")
     if view is not None and table is None:
-        raise InputError("needs {table}, the name of the table that the view reads", argument="view")
+        raise InputError("needs {table}, the name of the table that the view reads from", argument="view")
     if table is None:
         items = zip(order.expressions().values(), new, strict=True)
         body = ",\n".join(f"{text} AS {identifier(name, order.dialect)}" for text, name in items)
@@ -137,7 +137,7 @@ def to_sql(
 
 
 class _Order:
-    """What was asked for, checked; and the texts that answer it."""
+    """A checked request, and the SQL for it."""
 
     def __init__(
         self,
@@ -161,21 +161,23 @@ class _Order:
         }
         check_both(id=id, key_table=key_table)
         self.key = None if id is None else self._key(key_table, key_column)
-        self.answers = ("probability",) if id is None else ("probability", "decision")
+        self.results = ("probability",) if id is None else ("probability", "decision")
 
     def _key(self, table: Any, column: Any) -> tuple[str, str, str]:
-        """The table and the column of the key, quoted, and what comments say of them."""
+        """The table and the column of the key, quoted, and their description for comments."""
         if self.dialect.draw is None:
             raise InputError(
-                "{title} has no SHA-256, so it cannot draw",
-                remedy="leave out {id} and {key_table}, and compare its probabilities with "
+                "{title} has no SHA-256, so it cannot make draws",
+                remedy="leave out {id} and {key_table}, and compare the probabilities with "
                 "fairramp.draws(ids, key)",
                 title=self.dialect.title,
             )
         for role, given in (("key_table", table), ("key_column", column)):
             if looks_like_key(given):
                 raise InputError(
-                    "is a name, and this looks like a key", argument=role, remedy="put it into a one-row table"
+                    "must be a name, and this looks like a key",
+                    argument=role,
+                    remedy="put the key into a one-row table and pass the table's name",
                 )
         name = check_name("The column", column_name("key_column", column), self.dialect)
         self.names.add(name)
@@ -188,8 +190,8 @@ class _Order:
     def expressions(self) -> dict[str, str]:
         if len(self.labels) > MOST_COMPARED:
             raise InputError(
-                "Expressions compare groups one by one, up to {most}, and the rule has {n:,}",
-                remedy="pass {table} for a SELECT that looks them up",
+                "Expressions support at most {most} groups, and the rule has {n:,}",
+                remedy="pass {table} to get a SELECT that looks them up",
                 most=MOST_COMPARED,
                 n=len(self.labels),
             )
@@ -197,7 +199,7 @@ class _Order:
         return self._finished(formula, formula.compared(), "")
 
     def select(self, source: str, new: Sequence[str]) -> str:
-        """A whole SELECT: ramps are looked up in a table that is written into it."""
+        """A complete SELECT, with the ramps as a table of constants."""
         of = f"{_ROWS}."
         formula, d = self._formula(of), self.dialect
         known = formula.joined([f"{_RAMPS}.{name}" for name in formula.names])
@@ -210,9 +212,9 @@ class _Order:
         )
 
     def _lookup(self, formula: Formula) -> tuple[list[str], dict[str, list[str]]]:
-        """How rows find their ramps: conditions, and the columns of the table of ramps.
+        """The join with the table of ramps: its conditions and the table's columns.
 
-        Nothing equals NULL. So a missing label is written as an empty one, with a flag beside it.
+        Nothing equals NULL, so a missing label is written as an empty one with a flag.
         """
         conditions: list[str] = []
         ramps: dict[str, list[str]] = {}
@@ -229,14 +231,14 @@ class _Order:
         return conditions, ramps | {name: [literal(n, self.dialect) for n in numbers] for name, numbers in slopes}
 
     def _finished(self, formula: Formula, body: str, of: str) -> dict[str, str]:
-        """The probability behind its guard, and what follows from it."""
+        """The guarded probability and, with a key, the decision."""
         is_number = self.dialect.is_number.format(x=self._column(of, self.columns.score))
         found = {"probability": formula.guarded(body, is_number)}
         if self.key is not None:
             table, column, _ = self.key
-            # A key of another form would draw other numbers without a word: it is no key, and there is no draw.
-            sound = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
-            key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {sound})"
+            # A malformed key would silently give other draws, so it counts as missing.
+            valid = f"length({column}) = 64 AND translate({column}, '{_KEY_CHARACTERS}', '') = ''"
+            key = f"(\n  SELECT {column} FROM {table} AS {_KEY}\n  WHERE {valid})"
             id_text = self._column(of, self.columns.id, self.dialect.text)
             found["decision"] = decision(found["probability"], key, id_text, self.dialect)
         return found
@@ -247,7 +249,7 @@ class _Order:
         def compared(kind: type, name: str, parts: list[Any]) -> str:
             if kind is str:
                 return d.exactly.format(text=self._column(of, name, d.text))
-            # Whole numbers with gaps often travel as floats; elsewhere NaN is as unknown as NULL.
+            # Integers with missing values are often stored as floats, with NaN for NULL.
             column = self._column(of, name)
             return without_nan(column, d) if kind is int and None in parts else column
 
@@ -260,41 +262,41 @@ class _Order:
         return f"CAST({column} AS {as_type})" if as_type else column
 
     def path(self, role: str, name: Any) -> str:
-        """A table's name, quoted; a text is taken apart at its dots, a list of texts is not."""
+        """A table's name, quoted; a string is split at its dots, and a list holds the parts."""
         parts = name.split(".") if isinstance(name, str) else name
         if not isinstance(parts, list | tuple) or not parts or not all(isinstance(part, str) for part in parts):
             raise InputError(
-                "must be a name like 'scores' or 'schema.scores', or its parts", argument=role, got=name
+                "must be a name like 'scores' or 'schema.scores', or a list of its parts", argument=role, got=name
             )
         self.names.update(check_name("{" + role + "}: the part", part, self.dialect) for part in parts)
         return ".".join(identifier(part, self.dialect) for part in parts)
 
     def read_back(self, text: str, *new: str) -> None:
-        """Let another parser read the text: one statement, with no name and no text that was not meant."""
-        sqlglot, sound = library("sqlglot", install=installing("export")), False
+        """Check with an independent parser that this is one statement without unexpected names or texts."""
+        sqlglot, is_safe = library("sqlglot", install=installing("export")), False
         exp = sqlglot.exp
         with suppress(sqlglot.errors.SqlglotError, AttributeError):
             statements = sqlglot.parse(text, dialect=self.dialect.name)
             nodes = [node for statement in statements for node in statement.walk()]
             found = {node.this for node in nodes if isinstance(node, exp.Identifier)}
             said = [node for node in nodes if isinstance(node, exp.Literal | exp.ByteString | exp.HexString)]
-            sound = (
+            is_safe = (
                 len(statements) == 1
                 and not any(isinstance(node, exp.Command) or node.comments for node in nodes)
                 and _meant(found, self.names | {*new}, _OWN_NAMES)
                 and _meant({_said(node, exp) for node in said}, self.texts, _OWN_TEXTS)
             )
-        if not sound:
+        if not is_safe:
             raise FairrampError(
-                "This rule could not be written safely for {title}: sqlglot {version} reads its names otherwise "
-                "than they were meant",
-                remedy="use plainer names of columns and groups",
+                "This rule could not be written safely for {title}: sqlglot {version} reads some of its names "
+                "differently",
+                remedy="use simpler column and group names",
                 title=self.dialect.title,
                 version=sqlglot.__version__,
             )
 
     def header(self, new: Sequence[str]) -> str:
-        """Comments that say which rule this is and what it expects."""
+        """Comments that identify the rule and describe its inputs."""
         rule, columns = self.rule, self.columns
         low, high = SCALES[rule.scale].score_range
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
@@ -302,7 +304,7 @@ class _Order:
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
-            "original": f"yes from a score of {rule.cutoff!r} on",
+            "original": f"yes at a score of {rule.cutoff!r} or above",
         }
         lines = [
             f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",
@@ -316,33 +318,33 @@ class _Order:
                     *([_BLANK] if name in blank else []),
                 )
             ),
-            f"{new[0]}: the chance of a yes; NULL if the score is missing, NaN or out of range",
-            f"a group that the rule does not know: {policies[rule.unseen_group]}",
+            f"{new[0]}: probability of a positive decision; NULL if the score is missing, NaN or out of range",
+            f"groups not seen in the fit: {policies[rule.unseen_group]}",
         ]
         if self.key is not None:
             lines += [
-                f"{new[1]}: 1 or 0, the same for the same id and key; NULL if there is no chance, id or key",
-                f"id: column {columns.id}, text or whole numbers, never floats",
+                f"{new[1]}: 1 or 0, the same for the same id and key; NULL without a probability, id or key",
+                f"id: column {columns.id}, text or integers, never floats",
                 f"key: {self.key[2]}: one row, 64 characters 0 to 9 and a to f",
-                "  as by fairramp keygen; nobody but the owner of this query should be able to read it",
+                "  made by fairramp keygen; only the owner of this query should be able to read it",
             ]
         return "\n".join(map(commented, lines))
 
 
-#: What the labels of a column are called in the header.
-_KINDS = {str: "text", int: "whole numbers", bool: "true or false"}
-_BLANK = "  the empty text is a group of the rule, NULL is none: load empty cells as empty texts"
+#: Types of labels, for the header.
+_KINDS = {str: "text", int: "integers", bool: "true or false"}
+_BLANK = "  empty text is a group of the rule and NULL is not: load empty cells as empty text"
 _OWN_NAMES = re.compile(r"scored|ramps|secret|foot|width|low|high|tie|(label|missing|column)\d+|C|BINARY")
 _OWN_TEXTS = re.compile(r"|[-+.e0-9]+|:|0x|x000|UTF8|hex|X{13}|utf8|integer|real|NaN|0123456789abcdef")
 
 
 def _meant(found: set[str], given: set[str], own: re.Pattern[str]) -> bool:
-    """Whether there is nothing that neither the user nor this module wrote."""
+    """Whether all texts come from the user or from this module."""
     return all(text in given or own.fullmatch(text) for text in found)
 
 
 def _said(node: Any, exp: Any) -> str:
-    """The text that a parser found between quotes, or as bytes."""
+    """The text of a literal that the parser found, in quotes or as bytes."""
     if isinstance(node, exp.HexString):
         return bytes.fromhex(node.this).decode()
     return str(node.this) if not isinstance(node, exp.Literal) or node.is_string else ""

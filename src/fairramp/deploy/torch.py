@@ -1,14 +1,14 @@
-"""A rule as a torch module, on the scale of its scores and in double.
+"""A rule as a torch module, in double precision.
 
-    scores, codes of the groups      →  probability       clip((x − foot_k) / width_k, 0, 1)
-    scores, codes of the groups, u   →  probability, decision
+    scores, group codes      →  probability       clip((x − foot_k) / width_k, 0, 1)
+    scores, group codes, u   →  probability, decision
 
-Tensors hold no text, so groups come as codes: 0 … K−1 in the order of the rule; every other number is an unseen
-group. The module's `codes` makes them from labels. What `Rule.probabilities` refuses gets the probability NaN and
-the decision −1, as in `fairramp.deploy.onnx`.
+Tensors cannot hold text, so groups are codes: 0 … K−1 in the order of the rule; any other number is an unseen
+group. The module's `codes` method makes them from labels. Rows that `Rule.probabilities` rejects get the
+probability NaN and the decision −1, as in `fairramp.deploy.onnx`.
 
-``model.half()`` and ``model.float()`` round every floating-point buffer of a model, also of a scripted one. So
-the numbers of a rule are kept as the bits of their doubles, in int64.
+``model.half()`` and ``model.float()`` round every floating-point buffer of a model, even of a scripted one. The
+numbers of a rule are therefore stored as the bits of their doubles, in int64.
 """
 
 import io
@@ -34,17 +34,17 @@ except ImportError:
     raise ImportError(f"torch is not installed; install it with: {installing('torch')}") from None
 
 
-#: Names of the texts beside a saved module.
+#: Names of the extra files in a saved program.
 _RULE, _ABOUT = "fairramp.rule.json", "fairramp.json"
 
 
 class RampModule(torch.nn.Module):
-    """P(yes) from scores and codes of groups.
+    """Probability of a positive decision from scores and group codes.
 
     Parameters
     ----------
     rule : Rule
-        What decides.
+        The rule to export.
     """
 
     bits: Tensor
@@ -60,15 +60,15 @@ class RampModule(torch.nn.Module):
         self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
-        """Codes of labels, which may be of any kind that `Rule.probabilities` takes."""
+        """Code group labels of any kind that `Rule.probabilities` accepts."""
         return torch.from_numpy(codes_of(self.rule, groups, strata))
 
     def forward(self, scores: Tensor, groups: Tensor) -> Tensor:
-        """Probability of the positive decision, in double; NaN where there is none."""
+        """Return probabilities of a positive decision in double precision, NaN for rejected rows."""
         if scores.shape != groups.shape:
             raise ValueError("scores and groups must have the same shape")
         if groups.is_floating_point() or groups.is_complex():
-            raise ValueError("groups must be whole numbers, as codes makes them")
+            raise ValueError("groups must be integers, as returned by codes")
         groups = groups.to(torch.int64)
         score = scores.to(torch.float64)
         nan = torch.full_like(score, float("nan"))
@@ -77,7 +77,7 @@ class RampModule(torch.nn.Module):
         x = 1.0 / (1.0 + torch.exp(-score)) if self.on_logits else score / self.per_unit
         known = (groups >= 0) & (groups < self.n_groups)
         code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
-        numbers = torch.view_copy(self.bits, dtype=torch.float64)  # scripts have no `view` of another type
+        numbers = torch.view_copy(self.bits, dtype=torch.float64)  # TorchScript has no `view` with another dtype
         chance, width = nan, numbers[1][code]
         if self.steps:
             compared = score if self.on_logits else x
@@ -92,12 +92,12 @@ class RampModule(torch.nn.Module):
 
 
 class DecidingModule(torch.nn.Module):
-    """P(yes) and the decision from scores, codes of groups, and draws u.
+    """Probability and decision from scores, group codes and draws u.
 
     Parameters
     ----------
     rule : Rule
-        What decides.
+        The rule to export.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -105,33 +105,33 @@ class DecidingModule(torch.nn.Module):
         self.ramps = RampModule(rule)
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
-        """Codes of labels; see `RampModule.codes`."""
+        """Code group labels; see `RampModule.codes`."""
         return self.ramps.codes(groups, strata)
 
     def forward(self, scores: Tensor, groups: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Probability, and decision in int8: 1, 0, or −1 for what could not be decided.
+        """Return probabilities, and decisions in int8: 1, 0, or −1 for undecided rows.
 
-        `u` comes from `fairramp.draws`, in double.
+        `u` comes from `fairramp.draws`, in double precision.
         """
         if scores.shape != u.shape:
             raise ValueError("scores and u must have the same shape")
         if u.dtype != torch.float64:
-            raise ValueError("u must be in double, as fairramp.draws makes it")
+            raise ValueError("u must be float64, as returned by fairramp.draws")
         chance = self.ramps(scores, groups)
         yes, no = torch.ones_like(chance), torch.zeros_like(chance)
         undecided = torch.full_like(chance, -1.0)
         drawn = torch.where((u >= 0.0) & (u < 1.0), torch.where(u < chance, yes, no), undecided)
-        answer = torch.where(chance <= 0.0, no, torch.where(chance >= 1.0, yes, drawn))
-        return chance, torch.where(torch.isnan(chance), undecided, answer).to(torch.int8)
+        decision = torch.where(chance <= 0.0, no, torch.where(chance >= 1.0, yes, drawn))
+        return chance, torch.where(torch.isnan(chance), undecided, decision).to(torch.int8)
 
 
 def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingModule:
-    """Make a torch module of a rule.
+    """Make a torch module from a rule.
 
     Parameters
     ----------
     rule : Rule
-        What to export.
+        The rule to export.
     decisions : bool, default False
         Whether the module also takes `u` and returns decisions.
 
@@ -149,13 +149,13 @@ def to_torch(rule: Rule, *, decisions: bool = False) -> RampModule | DecidingMod
 
 
 def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -> None:
-    """Write a rule as a program of `torch.export`, a .pt2 file that runs without fairramp.
+    """Save a rule as a `torch.export` program, a .pt2 file that runs without fairramp.
 
-    Beside the program the file holds two texts: fairramp.json says which rule it is and what it expects, and
-    fairramp.rule.json is the rule itself, whose groups give the codes.
+    The file also contains fairramp.json, which identifies the rule and describes the inputs, and
+    fairramp.rule.json, the rule itself, whose order of groups defines the codes.
     """
     if not os.fspath(path).lower().endswith(".pt2"):
-        raise InputError("of a torch program must end in .pt2", argument="path", got=os.fspath(path))
+        raise InputError("must end in .pt2", argument="path", got=os.fspath(path))
     inputs = {
         "scores: float64, one per row": torch.float64,
         "groups: int64 codes": torch.int64,
@@ -176,6 +176,6 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
     }
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch, about its own format
+        warnings.simplefilter("ignore")  # torch warns about its own format
         torch.export.save(program, buffer, extra_files={_RULE: rule.to_json(), _ABOUT: json.dumps(about)})
     write_bytes(Path(path), buffer.getvalue(), "the program")

@@ -445,14 +445,14 @@ class Rule(Stored, Verbs):
             low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
             goal = f"selection rates from {about}{percent(max(low, 0))} to {percent(min(high, 1))}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
-            goal = "the classifier's own decisions already meet the limit"
+            goal = "the classifier's decisions already meet the limit"
         return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
 
     @property
     def notes(self) -> list[str]:
         """Sentences that explain the thresholds in the table."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
-        unseen = [f"Groups that were not in the fit: threshold {threshold:.4f}."] if self.pooled else []
+        unseen = [f"Groups not seen in the fit: threshold {threshold:.4f}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
 

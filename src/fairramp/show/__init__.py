@@ -1,4 +1,5 @@
-"""What people see: words, charts, the report page.
+"""Output for people: words, charts and the report page.
 
-Content first, rendering second; the same input gives the same bytes. May not know estimators or commands.
+Content is computed first and rendered second; the same input gives the same bytes. Does not import estimators or
+commands.
 """

@@ -1,9 +1,9 @@
-"""The charts, drawn with Altair: for notebooks, for files and for the page.
+"""Charts, made with Altair, for notebooks, files and the report page.
 
-Each draws what it is given, group under group, the name above its row. Numbers that depend on the slider are
-tables (position × group) in parameters of the chart, and the position itself is the parameter `at`: moving it
-redraws everything, without data being sent twice. Groups are numbers in the data and names only in texts, so that
-no name can mean anything to the drawing program.
+Each chart has one row per group, with the group's name above it. Numbers that depend on the slider are tables
+(position × group) in parameters of the chart, and the position is the parameter `at`, so moving the slider
+redraws everything from data that is already there. The data refers to groups by number, and names are used only
+as text, so Vega never interprets a name.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from fairramp.show.pieces import (
 )
 from fairramp.show.words import largest
 
-#: Groups in a chart; the largest are drawn.
+#: Most groups in a chart; the largest are shown.
 MOST_DRAWN = 12
 
 Rows = Sequence[Sequence[float | None]]
@@ -50,9 +50,9 @@ def ramps_chart(
     histograms: Sequence[tuple[Sequence[float], int]] = (),
     title: str = "",
 ) -> alt.LayerChart:
-    """Scores of each group, the selected part filled, and the chance of a yes as a line.
+    """Score distribution of each group, with the selected part filled and the probability of selection as a line.
 
-    `histograms` are shares of equal parts of the range, with the rows that they are of.
+    `histograms` holds, for each group, its shares in equal bins of the range and its number of rows.
     """
     n, theme, (low, high) = len(groups), groups.theme, score_range
     x = partial(x_axis, title=_SCORES.get(scale, "score"), domain=score_range, form="~g")
@@ -98,7 +98,7 @@ def ramps_chart(
         .encode(x=x("x"), y=y, detail="g:N", order="k:Q"),
     ]
     turn = low + 0.2 * (high - low)
-    # The threshold in figures beside the ramp, where there is room; on a halo, because bars may stand there.
+    # The threshold as a number on the side of the ramp that has room, with a halo because bars may be behind it.
     halo: Look = {"stroke": theme.paper, "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.75}
     sides: dict[str, Look] = {
         f"datum.x < {turn}": {"align": "left", "dx": 8},
@@ -118,7 +118,7 @@ def ramps_chart(
 
 
 def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[dict[str, Any]]:
-    """Bars of one group's histogram; fewer for fewer rows, by the root of their share, the highest 1."""
+    """Bars of one group's histogram, fewer for fewer rows. Heights are roots of shares, at most 1."""
     parts = len(shares)
     per = max(parts // (64 if size >= 2000 else 32 if size >= 300 else 16), 1)
     sums = [sum(shares[i : i + per]) for i in range(0, parts, per)]
@@ -137,9 +137,9 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
 
 
 def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title: str = "") -> alt.LayerChart:
-    """Selection rates before and after, with their intervals, a row per group.
+    """Selection rates before and after, with their intervals.
 
-    `before` is rate, lower and upper per group; `after` the same by position of the slider.
+    `before` holds rate, lower and upper limit per group; `after` the same for each position of the slider.
     """
     theme, y = groups.theme, y_axis(len(groups))
     values = [v for rows in (before, *after) for row in rows for v in row if v is not None]
@@ -149,7 +149,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
         alt.Tooltip("when:N", title="decisions"),
         *(
             alt.Tooltip(f"{field}:Q", title=name, format=".6f")
-            for field, name in (("x", "selection rate"), ("low", "from"), ("high", "to"))
+            for field, name in (("x", "selection rate"), ("low", "CI from"), ("high", "CI to"))
         ),
     ]
     layers = [
@@ -171,7 +171,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
                 y=f"datum.g + {place}",
                 name="names[datum.g]",
                 when=f"'{when}'",
-                text="format(100 * datum.x, '.1f') + '\u00a0%'",
+                text="format(100 * datum.x, '.1f') + '%'",
                 end="isValid(datum.high) ? datum.high : datum.x",
             )
             .encode(y=y)
@@ -189,20 +189,20 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
 
 
 def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") -> alt.LayerChart:
-    """Shares of each group whose decision turns round, to no on the left and to yes on the right."""
+    """Share of each group that is no longer selected, to the left, and newly selected, to the right."""
     n, theme = len(groups), groups.theme
     reach = max([v or 0.0 for rows in (to_yes, to_no) for row in rows for v in row] + [0.01]) * 1.3
     x = x_axis(
         "x",
-        "← turned to no · share of the group · turned to yes →",
+        "← no longer selected · share of the group · newly selected →",
         (-reach, reach),
         "~%",
         labelExpr="format(abs(datum.value), '~%')",
     )
     layers = []
     sides: list[tuple[str, str, str, str, Look]] = [
-        ("to_no", "to no", "-", theme.other, {"align": "right", "dx": -6}),
-        ("to_yes", "to yes", "", theme.accent, {"align": "left", "dx": 6}),
+        ("to_no", "no longer selected", "-", theme.other, {"align": "right", "dx": -6}),
+        ("to_yes", "newly selected", "", theme.accent, {"align": "left", "dx": 6}),
     ]
     for source, name, sign, color, side in sides:
         base = (
@@ -215,8 +215,8 @@ def changes_chart(groups: Groups, to_yes: Rows, to_no: Rows, title: str = "") ->
                 middle="datum.g + 0.64",
                 zero="0",
                 name="names[datum.g]",
-                text="datum.share > 0 ? (datum.share < 0.0005 ? '<\u00a00.1\u00a0%' : "
-                "format(100 * datum.share, '.1f') + '\u00a0%') : ''",
+                text="datum.share > 0 ? (datum.share < 0.0005 ? '<0.1%' : "
+                "format(100 * datum.share, '.1f') + '%') : ''",
             )
             .encode(x=x)
         )
@@ -240,9 +240,9 @@ def frontier_chart(
     theme: Theme = PRINTED,
     title: str = "",
 ) -> alt.LayerChart:
-    """Accuracy against gap with its band, the classifier itself, the rule and the slider's position.
+    """Accuracy against gap with a confidence band, the classifier alone, the rule and the slider's position.
 
-    `drawn` are the positions that belong to the curve.
+    `drawn` holds the positions that belong to the curve.
     """
     curve = [
         {"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
@@ -275,7 +275,7 @@ def frontier_chart(
         pointed.properties(data=inline(places)).mark_point(size=110, filled=True, opacity=1, **ring),
     ]
     for place, dy in zip(places, (-17, 18), strict=False):
-        # Above and below, so that two texts never meet; inwards at the right end.
+        # One label above and one below its point, so they never overlap; at the right end, aligned inward.
         side: Look = {"align": "right", "dx": 6} if place["x"] > 0.6 * span else {"align": "left", "dx": -4}
         layers.append(base.properties(data=inline([place])).mark_text(dy=dy, **side).encode(text="text:N"))
     if chosen:
@@ -289,7 +289,7 @@ def frontier_chart(
     )
 
 
-# What .plot() returns ---------------------------------------------------------------------------
+# Results of .plot() ---------------------------------------------------------------------------
 
 
 def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
@@ -300,7 +300,7 @@ def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
 
 
 def _of_rule(rule: Rule) -> list[alt.LayerChart]:
-    """The ramps and, where the fit is on record, selection rates before and after."""
+    """The ramps and, if the rule has a record of its fit, selection rates before and after."""
     record, scale = rule.record, SCALES[rule.scale]
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
     rates = [record.rates["selection"].before[i] for i in seats] if record else []
@@ -314,7 +314,7 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
         scale.position_of(rule.cutoff) * shown,
         (scale.lowest * shown, scale.highest * shown),
         rule.scale,
-        title="Chance of a yes by score",
+        title="Probability of being selected, by score",
     )
     if record is None:
         return [ramps]
@@ -324,7 +324,7 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
 
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
-    """Selection rates with their intervals and, with a rule, who changes."""
+    """Selection rates with their intervals and, with a rule, the decisions that change."""
     seats = largest(audit.rows, MOST_DRAWN)
     before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
     groups = Groups([show_label(audit.groups[i]) for i in seats], before[0], not audit.within_strata)
@@ -340,7 +340,7 @@ def _of_audit(audit: Audit) -> list[alt.LayerChart]:
 
 def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:
     """Accuracy against gap."""
-    where = "on the fit rows themselves" if frontier.is_in_sample else "on validation rows"
+    where = "on the fit rows" if frontier.is_in_sample else "on validation rows"
     return [
         frontier_chart(
             frontier.gaps,

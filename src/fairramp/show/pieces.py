@@ -1,4 +1,4 @@
-"""What the charts have in common: colors, axes, and one row per group with its name above."""
+"""Parts shared by the charts: colors, axes, and one row per group with its name above."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def missing_extra(name: str) -> FairrampError:
-    """What to do where a library of the report is not there."""
+    """The error for a missing library of the report."""
     return FairrampError(
         "{name} is not installed",
         remedy="install it with: {command}",
@@ -37,7 +37,7 @@ def missing_extra(name: str) -> FairrampError:
 
 
 try:
-    import altair as alt  # charts take it from here, so that who lacks it is told what to do
+    import altair as alt  # imported by the charts from here, so that the error below covers all of them
 except ImportError as error:
     raise missing_extra(error.name or "altair") from None
 
@@ -53,7 +53,7 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-
 
 @dataclass(frozen=True)
 class Theme:
-    """Colors of a chart, a word of CSS each, and its width."""
+    """Colors of a chart, as CSS, and its width."""
 
     ink: str
     muted: str
@@ -68,7 +68,7 @@ class Theme:
 
 PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, "#ffffff", 560)
 
-#: Colors that the page's style sheet defines, for light, dark and print.
+#: Colors defined by the page's style sheet, for light, dark and print.
 STYLED = Theme(
     "var(--ink)",
     "var(--muted)",
@@ -86,8 +86,9 @@ STYLED = Theme(
 class Groups:
     """The groups of a chart.
 
-    More groups than colors that can be told apart get none of their own, as two groups of one color would seem
-    to belong together: then the lowest and the highest of the `rates` stand out, if all are `compared`.
+    If there are more groups than distinguishable colors, no group has its own color, because two groups of one
+    color would seem to belong together. Then only the lowest and the highest of the `rates` are colored, provided
+    that all groups are `compared`.
     """
 
     names: Sequence[str]
@@ -101,7 +102,7 @@ class Groups:
 
     @property
     def special(self) -> dict[int, str]:
-        """The colors of the lowest and the highest rate, where they stand out."""
+        """The colors of the lowest and the highest rate, if only these are colored."""
         rates = self.rates
         if len(rates) <= len(self.theme.groups) or not self.compared or min(rates) == max(rates):
             return {}
@@ -111,7 +112,7 @@ class Groups:
     def meaning(self) -> str:
         """What the colors mean, if they mean anything."""
         return (
-            "In color: of these groups, whom the classifier itself selects least (blue) and most often (orange)."
+            "In color: of these groups, the lowest (blue) and highest (orange) selection rate before the rule."
             if self.special
             else ""
         )
@@ -143,7 +144,7 @@ def x_axis(field: str, title: str, domain: Sequence[float], form: str, **more: A
 
 
 def inline(values: Iterable[Mapping[str, Any]]) -> alt.InlineData:
-    """Rows that stand in the chart itself."""
+    """Data embedded in the chart."""
     return alt.InlineData(values=[dict(row) for row in values])
 
 
@@ -155,7 +156,7 @@ def layered(
     height: int,
     title: Any = "",
 ) -> alt.LayerChart:
-    """Layers over the same data; `tables` are known to all of their expressions."""
+    """Layers over the same data; `tables` are parameters that all of their expressions can use."""
     chart: Any = alt.layer(*layers, data=inline(data), width=theme.width, height=height)
     made: alt.LayerChart = chart.add_params(*(alt.param(name=k, value=v) for k, v in tables.items()))
     return made.properties(title=title) if title else made
@@ -179,14 +180,14 @@ def rows_of_groups(
         )
         .encode(y=y_axis(n), text="name:N")
     )
-    told = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
+    params = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
     return layered(
-        [*layers, names], [{"g": i} for i in range(n)], told | dict(tables), groups.theme, row * n, title
+        [*layers, names], [{"g": i} for i in range(n)], params | dict(tables), groups.theme, row * n, title
     )
 
 
 def finished(chart: Any, theme: Theme = PRINTED) -> Any:
-    """A whole chart with its fonts, colors and lines."""
+    """A chart configured with fonts, colors and lines."""
     if theme.width == "container":
         chart = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
     return chart.configure(
@@ -213,10 +214,10 @@ def finished(chart: Any, theme: Theme = PRINTED) -> Any:
 
 
 def table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[list[float | None]]:
-    """The chosen columns of a table, with the digits that can be seen."""
+    """The chosen columns of a table, rounded."""
     return [[digits(row[i]) for i in seats] for row in rows]
 
 
 def digits(value: float | None) -> float | None:
-    """A number with the digits that can be seen."""
+    """A number rounded to 9 digits, more than a chart can show."""
     return None if value is None else float(f"{value:.9g}")

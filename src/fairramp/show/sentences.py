@@ -42,7 +42,7 @@ _PAGE = Spelling(partial(_with_rows, what="fit row"), group="")
 
 
 @dataclass(frozen=True)
-class Promise:
+class Guarantee:
     """A certificate in words and in numbers.
 
     Attributes
@@ -89,12 +89,12 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
     return next((text for text, holds in reasons.items() if holds), None)
 
 
-def promise(rule: Rule, confidence: float) -> Promise:
+def guarantee(rule: Rule, confidence: float) -> Guarantee:
     """The limits of a rule's gap, in words and numbers."""
     found = certify(rule, confidence)
     several = len(rule.groups) > 1
-    said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to bound."]
-    return Promise(" ".join(said), found.assumptions, found.estimated, found.proven)
+    said = found.sentences(_PAGE) if several else ["There is only one group, so there is no gap to limit."]
+    return Guarantee(" ".join(said), found.assumptions, found.estimated, found.proven)
 
 
 def drift(found: Check, in_sample: bool | None) -> str | None:
@@ -111,7 +111,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
     found = {
         f"Groups below {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far from those "
         "shown here.": small,
-        "There is one group: nothing to equalize.": alone,
+        "There is only one group: nothing to equalize.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap will be larger; the "
         "certificate limits how much.": in_sample and not alone,
         "It is unknown whether these are the rows the rule was fitted on.": in_sample is None

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator, a thin shell over fit and rule, and rows as scikit-learn passes them.
+"""The scikit-learn estimator, a thin wrapper around fit and rule.
 
-May not know commands.
+Does not import commands.
 """

@@ -3,7 +3,7 @@
     a classifier to be trained  →  cross-fitted scores of the rows  →  fit_sample  →  train it on all rows
     a FrozenEstimator           →  its scores of the rows           →  fit_sample
 
-All mathematics is in `fit_sample` and `Rule`; this shell brings scores, groups and labels to them.
+All mathematics is in `fit_sample` and `Rule`; this wrapper passes scores, groups and labels to them.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -43,10 +43,10 @@ from fairramp.sklearn.rows import (
     zero_one,
 )
 
-#: The scale of what each method returns, and the way back.
+#: The scale of each method's scores, and the reverse.
 _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
-#: Settings that `fit_rule` gets as they are.
+#: Settings passed to the fit unchanged.
 _SETTINGS = (
     "max_gap",
     "ramp_width",
@@ -64,62 +64,62 @@ _SETTINGS = (
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier with equal selection rates between groups.
 
-    Trains a classifier, learns one threshold ramp per group from its cross-fitted scores, and decides by
+    Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and makes decisions by
     that rule. ``classes_[1]`` is the positive decision.
 
     Parameters
     ----------
     estimator : binary classifier
-        With `predict_proba` or `decision_function`. It is cloned and trained in `fit`. One that is trained
-        already comes as ``sklearn.frozen.FrozenEstimator(model)``; then `fit` needs rows that it was not
-        trained on, and learns the rule alone.
+        Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained one as
+        ``sklearn.frozen.FrozenEstimator(model)``; then `fit` only fits the rule, and needs rows that the model
+        was not trained on.
     max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
-        As in `fit_rule`; here the default chooses rates by the labels, because `fit` has them.
+        As in `fit_rule`. The default uses the labels, because `fit` always has them.
     cutoff : float, default 0.5
-        Where the classifier itself says yes, as a probability; for a `decision_function` it becomes
-        logit(cutoff), so that 0.5 means 0.
+        Cutoff of the classifier's own decisions, as a probability. For a `decision_function` it becomes
+        logit(cutoff), so 0.5 means 0.
     solver : "exact", "sgd" or SGD, default "exact"
-        As in `fit_rule`. With "sgd" `partial_fit` goes on descending from row to row and keeps none of them.
+        As in `fit_rule`. With "sgd", `partial_fit` continues the descent row by row and stores no rows.
     confidence, confidence_limit
-        As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores are not those of the classifier that
-        decides, and so say nothing certain about it.
+        As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores come from other classifiers than the
+        final one, so they give no guarantee for it.
     strata : name, position or list of them, optional
         As in `fit_rule`: the columns of X that hold the strata, like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
-        How rows are left out for cross-fitting, by default in 5 stratified parts; every row must be tested
-        exactly once. Unused for a FrozenEstimator.
+        Splits for cross-fitting, by default 5 stratified folds. Every row must be in exactly one test fold.
+        Unused for a FrozenEstimator.
     predict_method : {"auto", "predict_proba", "decision_function"}, default "auto"
-        Where scores come from; "auto" prefers `predict_proba`. Decision functions are taken as logits.
+        Method that returns the scores; "auto" prefers `predict_proba`. Decision functions are treated as logits.
     sensitive_columns : name, position or list of them, optional
-        The group columns inside X, instead of passing `sensitive_features` to every method. They stay in X:
-        the inner classifier sees them like any other column. Positions are those in the X that arrives
-        here, after earlier steps of a pipeline.
+        Group columns of X, as an alternative to passing `sensitive_features` to every method. They stay in X, so
+        the inner classifier uses them like any other column. Positions refer to X after the earlier steps of a
+        pipeline.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
-        For `predict`. None draws anew at every call. An int repeats the same draws at every call, so that
-        the first row of every call has the same luck: for decisions that repeat by person use
-        ``rule_.decide`` with ids and a key.
+        Source of the draws of `predict`. None makes new draws at every call. An int repeats the same draws at
+        every call, so the first row of every call gets the same draw. For decisions that are repeatable per
+        person, use ``rule_.decide`` with ids and a key.
 
     Attributes
     ----------
     estimator_ : classifier
         Trained on all rows, or the given FrozenEstimator.
     rule_ : Rule
-        What decides; save it, print it, audit it.
+        The fitted rule.
     classes_ : array of shape (2,)
         Labels; the second is the positive one.
     n_features_in_, feature_names_in_
-        Those of `estimator_`, where it has them.
+        Those of `estimator_`, if it has them.
 
     Notes
     -----
-    For `partial_fit` the fitted object, and a pickle of it, keeps score, group, label and weight of each fit
-    row (not with ``solver="sgd"``). ``rule_`` holds none of them.
+    The fitted object, and its pickle, store the score, group, label and weight of each fit row for `partial_fit`
+    (except with ``solver="sgd"``). ``rule_`` contains no rows.
 
-    Under ``sklearn.set_config(enable_metadata_routing=True)`` pipelines, `cross_val_score` with its default
-    scorer and ``GridSearchCV.fit`` pass `sensitive_features` on without any request calls. Scorers by name,
-    `cross_val_predict` and ``GridSearchCV.predict`` cannot: `sensitive_columns` works everywhere.
+    With ``sklearn.set_config(enable_metadata_routing=True)``, pipelines, `cross_val_score` with its default
+    scorer and ``GridSearchCV.fit`` pass on `sensitive_features` without any request calls. Named scorers,
+    `cross_val_predict` and ``GridSearchCV.predict`` cannot. `sensitive_columns` works everywhere.
 
     Examples
     --------
@@ -131,8 +131,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     >>> X = rng.normal(size=(2000, 3)) + (sex == "m")[:, None]
     >>> y = X.sum(axis=1) + rng.normal(size=2000) > 1.5
     >>> model = RandomizedThresholdOptimizer(LogisticRegression(), max_gap=0.02)
-    >>> chances = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
-    >>> bool(abs(chances[sex == "f"].mean() - chances[sex == "m"].mean()) < 0.03)
+    >>> p = model.fit(X, y, sensitive_features=sex).predict_proba(X, sensitive_features=sex)[:, 1]
+    >>> bool(abs(p[sex == "f"].mean() - p[sex == "m"].mean()) < 0.03)
     True
     """
 
@@ -141,7 +141,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     __metadata_request__predict: ClassVar = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
-    #: Whether scores say nothing but an order, so that they are never taken for nearly calibrated.
+    #: Whether only the order of scores counts, so that they are never treated as nearly calibrated.
     _ordered_only: ClassVar = False
 
     def __init__(
@@ -183,21 +183,21 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.unseen_group = unseen_group
         self.random_state = random_state
 
-    # Learning ---------------------------------------------------------------------------------
+    # Fitting ----------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Train the classifier and learn the rule; of a FrozenEstimator, learn the rule alone.
+        """Train the classifier and fit the rule; for a FrozenEstimator, fit only the rule.
 
         Parameters
         ----------
         X : table of shape (n, n_features)
-            Whatever `estimator` takes.
+            Any X that `estimator` accepts.
         y : labels of shape (n,)
-            Two classes of any kind. None will do for a FrozenEstimator whose target needs no labels.
+            Two classes of any kind. May be None for a FrozenEstimator if the target rate needs no labels.
         sensitive_features : labels of shape (n,), or several columns
-            The groups, as in `fit_rule`; left out if the constructor got `sensitive_columns`.
+            The groups, as in `fit_rule`; omit them if `sensitive_columns` is set.
         sample_weight : numbers of shape (n,), optional
-            Weights of the rows, for the rule, and for the classifier if it takes them.
+            Weights of the rows for the rule and, if it accepts them, for the classifier.
         """
         asked = self._checked_settings(weighted=sample_weight is not None)
         method = method_of(self.estimator, self.predict_method, _SCALES)
@@ -223,7 +223,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
         rule = self._learn(rows, asked, _SCALES[method], model)
         self.estimator_, self.classes_, self.rule_ = model, classes, rule
-        self._fitted_settings = asked, self.cutoff  # what a descent under way depends on
+        self._fitted_settings = asked, self.cutoff  # the descent continues only with the same settings
         self._seen: KeptRows | StreamingFit = (
             rows
             if asked.sgd is None
@@ -234,17 +234,17 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     def partial_fit(
         self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn the rule from more rows; the classifier stays as it is.
+        """Update the rule with more rows; the classifier does not change.
 
-        The rule is the one that all rows so far would give together; with ``solver="sgd"`` each new row is one
-        more step of the descent, toward the target rate of `fit`. New rows are scored by ``estimator_``, so they
-        should be rows that it was not trained on.
+        The result is the rule for all rows so far. With ``solver="sgd"``, each new row is one more step of the
+        descent toward the target rate of `fit`. New rows are scored by ``estimator_``, so they should be rows
+        that it was not trained on.
 
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`; y is needed only for the targets "accuracy" and "base_rate". Rows without weights
-            count 1 beside rows with weights.
+            As in `fit`; y is required only for the targets "accuracy" and "base_rate". If only some rows have
+            weights, the others have weight 1.
         """
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
@@ -257,7 +257,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             check_consistent_length(scores, labels)
             if (asked, self.cutoff) != self._fitted_settings:
                 raise InputError(
-                    "Settings have changed since `fit`, and {solver:sgd} keeps no rows", remedy="call `fit` again"
+                    "The settings have changed since `fit`, and {solver:sgd} stores no rows",
+                    remedy="call `fit` again",
                 )
             if weights is not None:
                 raise InputError(
@@ -265,7 +266,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
                     argument="sample_weight",
                     remedy="leave it out",
                 )
-            stream = copy.deepcopy(self._seen)  # a bad row must leave the fitted rule as it was
+            stream = copy.deepcopy(self._seen)  # an invalid row must not change the fitted rule
             self.rule_, self._seen = stream.partial_fit(scores, codes).rule(), stream
             return self
         rows = self._seen.with_rows(KeptRows.of(scores, codes, strata, labels, weights))
@@ -294,24 +295,24 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             sample_weight=rows.weights,
         )
         rule = fit_sample(sample, settings, ordered_only=self._ordered_only)
-        assert rule.record is not None  # as in every fitted rule
+        assert rule.record is not None  # every fitted rule has one
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
     def _checked_settings(self, *, weighted: bool) -> Settings:
-        """Refuse bad settings before anything is trained."""
+        """Return the settings, checked before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
         asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
         asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
         if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError(
-                "{confidence} needs a trained classifier: the rule is learned on cross-fitted scores otherwise",
+                "{confidence} needs a trained classifier, because cross-fitted scores give no guarantee",
                 remedy="pass FrozenEstimator(model), and fit on rows that the model was not trained on",
             )
         return asked
 
     def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
-        """What the inner classifier's `fit` gets beside X and y."""
+        """Arguments of the inner classifier's `fit` other than X and y."""
         if weights is None:
             return {}
         if get_config()["enable_metadata_routing"]:
@@ -319,7 +320,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         if has_fit_parameter(self.estimator, "sample_weight"):
             return {"sample_weight": weights}
         warn(
-            "{kind} takes no {sample_weight}: the rule alone is learned with it, the classifier without",
+            "{kind} does not accept {sample_weight}, so only the rule is weighted",
             kind=kind_of(self.estimator),
         )
         return {}
@@ -327,15 +328,15 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     # Groups -----------------------------------------------------------------------------------
 
     def _groups(self, X: Any, sensitive_features: Any) -> Any:
-        """The group columns, from where the user said they are."""
+        """The groups, from `sensitive_features` or from columns of X."""
         passed = sensitive_features is not None
         if passed == (self.sensitive_columns is not None):
             raise InputError(
-                "The groups came twice: pass either {sensitive_features} here or {sensitive_columns} to the "
+                "The groups are given twice: pass either {sensitive_features} here or {sensitive_columns} to the "
                 "constructor"
                 if passed
-                else "The groups are missing: pass {sensitive_features}, or name columns of X in "
-                "{sensitive_columns}. scikit-learn's tools pass {sensitive_features} on only after "
+                else "The groups are missing: pass {sensitive_features}, or columns of X in {sensitive_columns}. "
+                "scikit-learn's tools pass on {sensitive_features} only after "
                 "sklearn.set_config(enable_metadata_routing=True), and some never do"
             )
         return sensitive_features if passed else columns_of(X, self.sensitive_columns, "sensitive_columns")
@@ -343,7 +344,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     def _checked_rows(
         self, X: Any, sensitive_features: Any, sample_weight: Any, rule: Rule | None = None
     ) -> tuple[Codes, Codes | None, npt.NDArray[np.float64] | None]:
-        """Groups, strata and weights of the rows, checked before anything is trained; columns as in the rule."""
+        """Groups, strata and weights of the rows, checked before anything is trained."""
         n_rows = _num_samples(X)
         codes = encode_groups(self._groups(X, sensitive_features), rule.columns.groups if rule else None)
         check_length("sensitive_features", len(codes), n_rows, "X")
@@ -351,16 +352,16 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         return codes, self._strata(X, rule), weights
 
     def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
-        """The strata, out of X; None for parity."""
+        """The strata from X, or None without strata."""
         names = rule.columns.strata if rule else None
         return encode_strata(columns_of(X, self.strata, "strata"), names) if self.strata is not None else None
 
     # Deciding ---------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
-        """Probabilities of the negative and the positive decision; the same every time.
+        """Return the probabilities of the negative and the positive decision; nothing is drawn.
 
-        They are chances of a decision, not of an outcome: 0 or 1 except on the ramp. The classifier's own
+        These are probabilities of a decision, not of an outcome: 0 or 1 except on the ramp. The classifier's own
         probabilities are ``estimator_.predict_proba(X)``.
 
         Parameters
@@ -380,7 +381,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
-        """Draw decisions with the chances of `predict_proba`; see `random_state`.
+        """Draw decisions with the probabilities of `predict_proba`; see `random_state`.
 
         Parameters
         ----------
@@ -390,13 +391,13 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Returns
         -------
         numpy.ndarray of shape (n,)
-            Labels out of ``classes_``.
+            Labels from ``classes_``.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
         return self.classes_[decide(chances, random_state=random_source(self.random_state))]
 
     def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
-        """Expected accuracy: the mean chance of the right decision. Nothing is drawn.
+        """Return the expected accuracy, the mean probability of a correct decision. Nothing is drawn.
 
         Parameters
         ----------
@@ -409,7 +410,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
         return float(np.average(np.where(labels, chances[:, 1], chances[:, 0]), weights=weights))
 
-    # What scikit-learn asks -------------------------------------------------------------------
+    # scikit-learn interface ------------------------------------------------------------------
 
     @property
     def n_features_in_(self) -> int:
@@ -422,7 +423,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         return self.estimator_.feature_names_in_
 
     def get_metadata_routing(self) -> Any:
-        """Route `sample_weight` on to the inner classifier's `fit`, if it asks for it.
+        """Route `sample_weight` to the inner classifier's `fit` if it requests it.
 
         Returns
         -------

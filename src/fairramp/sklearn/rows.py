@@ -1,8 +1,8 @@
-"""Rows as scikit-learn brings them: scored, checked, coded, and kept for `partial_fit`.
+"""Rows in scikit-learn's form: scored, checked, coded and stored for `partial_fit`.
 
-Cross-fitted: each row is scored by a copy that was not trained on it, because on its own training rows a
-classifier looks surer than it is. The loop is written out here, since scikit-learn's `cross_val_predict`
-renames the labels to 0 and 1 and so breaks classifiers that know them by name (``class_weight={"yes": 3}``).
+Cross-fitting scores each row with a copy of the classifier that was not trained on it, because a classifier is
+overconfident on its training rows. scikit-learn's `cross_val_predict` is not used, because it replaces the labels
+by 0 and 1, which breaks classifiers that refer to them by name (``class_weight={"yes": 3}``).
 """
 # ruff: noqa: N803, N806 -- scikit-learn calls it X, and so do its callers, by keyword
 
@@ -29,13 +29,13 @@ from fairramp.errors import InputError, shown
 
 @dataclass(frozen=True)
 class KeptRows:
-    """What the rule was learned from, kept for `partial_fit`.
+    """The fit rows, stored for `partial_fit`.
 
     Attributes
     ----------
     scores : numbers of shape (n,)
     codes, strata : Codes
-        Groups, and strata where there are some.
+        Groups, and strata if there are any.
     labels, weights : floats of shape (n,), or None
     """
 
@@ -54,7 +54,7 @@ class KeptRows:
         labels: npt.NDArray[np.float64] | None,
         weights: npt.NDArray[np.float64] | None,
     ) -> Self:
-        """Keep rows; what belongs to the user is copied."""
+        """Store rows, with copies of the user's arrays."""
         check_consistent_length(scores, labels)
         return cls(
             scores,
@@ -65,7 +65,7 @@ class KeptRows:
         )
 
     def with_rows(self, more: Self) -> Self:
-        """These rows and more; labels only if all have them, weights of 1 where there were none."""
+        """Append rows. Labels are kept only if all rows have them; missing weights are 1."""
         check_n_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
         if (self.strata is None) != (more.strata is None):
             raise InputError("has changed since `fit`", argument="strata", remedy="call `fit` again")
@@ -86,21 +86,23 @@ class KeptRows:
 def cross_fitted_scores(
     estimator: Any, X: Any, y: npt.NDArray[Any], cv: Any, method: str, params: dict[str, Any]
 ) -> npt.NDArray[np.float64]:
-    """Score each row by a clone that was not trained on it."""
+    """Score each row with a clone that was not trained on it."""
     (X,) = indexable(X)
     scores = np.empty(len(y))
     times = np.zeros(len(y), dtype=np.intp)
     for train, test in check_cv(cv, y, classifier=True).split(X, y):
-        train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # masks are indices, too
+        train, test = np.arange(len(y))[train], np.arange(len(y))[test]  # turns masks into indices
         if len(np.intersect1d(train, test)):
-            raise InputError("must not test a row in the part that trains on it", argument="cv")
+            raise InputError(
+                "must not have a row in both the training and the test part of a split", argument="cv"
+            )
         X_train, y_train = _safe_split(estimator, X, y, train)
         X_test, _ = _safe_split(estimator, X, None, test, train)
         if len(np.unique(y_train)) < 2:
             raise InputError(
-                "leaves rows of one class only to train on",
+                "leaves only one class in a training part",
                 argument="cv",
-                remedy="use fewer parts, a stratified splitter or more rows",
+                remedy="use fewer splits, a stratified splitter or more rows",
             )
         model = clone(estimator).fit(X_train, y_train, **{name: v[train] for name, v in params.items()})
         scores[test] = scores_of(model, X_test, method)
@@ -108,7 +110,7 @@ def cross_fitted_scores(
     if (times != 1).any():
         row = int(np.argmax(times != 1))
         raise InputError(
-            "must test every row exactly once, but row {row} is tested {times} times",
+            "must test every row exactly once, got {times} times for row {row}",
             argument="cv",
             remedy="use a splitter like StratifiedKFold",
             row=row,
@@ -118,12 +120,12 @@ def cross_fitted_scores(
 
 
 def method_of(estimator: Any, predict_method: str, methods: Iterable[str]) -> str:
-    """The method of a classifier that gives the scores: the one that is asked for, or the first that there is."""
+    """The method that returns the scores: the requested one, or the first that the classifier has."""
     wanted = tuple(methods) if predict_method == "auto" else (predict_method,)
     found = next((name for name in wanted if hasattr(estimator, name)), None)
     if found is None:
         raise InputError(
-            "must have {wanted} to give scores ({predict_method:{asked}}), and {kind} does not",
+            "must have {wanted} ({predict_method:{asked}}), and {kind} does not",
             argument="estimator",
             wanted=" or ".join(wanted),
             asked=predict_method,
@@ -141,7 +143,7 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
     if method == "decision_function" and values.ndim == 1:
         return values
     raise InputError(
-        "must be a binary classifier, but {method} of {kind} gives an array of shape {shape}",
+        "must be a binary classifier, but {method} of {kind} returns an array of shape {shape}",
         argument="estimator",
         method=method,
         kind=kind_of(model),
@@ -150,7 +152,7 @@ def scores_of(model: Any, X: Any, method: str) -> npt.NDArray[Any]:
 
 
 def check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
-    """Refuse labels that are not of two classes, in words that scikit-learn's own checks look for."""
+    """Reject labels without exactly two classes, with messages that scikit-learn's checks expect."""
     if y is None:
         raise InputError("RandomizedThresholdOptimizer requires y to be passed, but the target y is None.")
     check_consistent_length(X, y)
@@ -163,14 +165,14 @@ def check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
 
 
 def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """1.0 for the positive class and 0.0 for the other."""
+    """Labels as 1.0 for the positive class and 0.0 for the other."""
     y = column_or_1d(y, warn=True)
     positive: npt.NDArray[np.bool_] = y == classes[1]
     known = positive | (y == classes[0])
     if not known.all():
         row = int(np.argmin(known))
         raise InputError(
-            "must hold the classes {classes}, got {value} in row {row}",
+            "must contain only the classes {classes}, got {value} in row {row}",
             argument="y",
             classes=classes.tolist(),
             value=shown(y[row : row + 1].tolist()[0]),
@@ -180,11 +182,11 @@ def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def columns_of(X: Any, wanted: Any, argument: str) -> Any:
-    """Columns out of X, by name or position; `argument` is what asked for them."""
+    """Columns of X, by name or position; `argument` is the argument that names them."""
     single = isinstance(wanted, str | int | np.integer)
     chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
     if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError("must be names or positions of columns", argument=argument, got=wanted)
+        raise InputError("must be column names or positions", argument=argument, got=wanted)
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         names, columns = list(frame.columns), list(frame.iter_columns())
@@ -196,7 +198,7 @@ def columns_of(X: Any, wanted: Any, argument: str) -> Any:
         return {str(names[place]): columns[place].to_native() for place in places}
     if any(isinstance(c, str) for c in chosen):
         raise InputError(
-            "has names, {chosen}, but X came as {kind} without column names",
+            "has column names, {chosen}, but X is of type {kind} and has none",
             argument=argument,
             remedy="pass positions, or X as a dataframe",
             chosen=chosen,
@@ -204,7 +206,7 @@ def columns_of(X: Any, wanted: Any, argument: str) -> Any:
         )
     table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if table.ndim != 2:
-        raise InputError("must have rows and columns, got shape {shape}", argument="X", shape=table.shape)
+        raise InputError("must be two-dimensional, got shape {shape}", argument="X", shape=table.shape)
     parts = [table[:, [_place(c, table.shape[1], argument)]] for c in chosen]
     return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
 
@@ -221,7 +223,7 @@ def _place(position: int, n_columns: int, argument: str) -> int:
 
 
 def random_source(random_state: Any) -> Any:
-    """What `decide` takes; the legacy RandomState seeds a generator and moves on."""
+    """A random state for `decide`; a legacy RandomState seeds a generator and advances."""
     legacy = isinstance(random_state, np.random.RandomState)
     if random_state is not None and not legacy:
         return random_state
@@ -229,5 +231,5 @@ def random_source(random_state: Any) -> Any:
 
 
 def kind_of(estimator: Any) -> str:
-    """Name of the class, below FrozenEstimator."""
+    """Name of the estimator's class, inside a FrozenEstimator."""
     return type(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator).__name__

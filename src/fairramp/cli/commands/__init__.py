@@ -1,4 +1,4 @@
-"""The commands, sorted by what they take, thin: read, call the library, show, write.
+"""One module per command: read, call the library, print, write.
 
-Imports of anything heavy stand inside the functions, so that `fairramp --help` is instant.
+Heavy imports are inside the functions, to keep `fairramp --help` instant.
 """

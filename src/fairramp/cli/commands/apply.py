@@ -1,4 +1,4 @@
-"""`fairramp apply`: a file of scores becomes a file of decisions."""
+"""`fairramp apply`: turn a file of scores into a file of decisions."""
 
 from typing import Annotated
 
@@ -27,22 +27,27 @@ def apply(
     /,
     *,
     output: Annotated[
-        str, Parameter(name=OUTPUT, help="Where the rows go: .csv, .tsv, .jsonl, .parquet, or - for stdout.")
+        str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
     ],
     id: Annotated[
-        str | None, Parameter(help="Column that says who a row is; the same id, the same answer.")
+        str | None,
+        Parameter(help="Column that identifies each person; rows with the same id share one random draw."),
     ] = None,
     key_file: Annotated[
-        str | None, Parameter(help="File with the secret key (see keygen); or set FAIRRAMP_KEY.")
+        str | None,
+        Parameter(help="File with the secret key (see fairramp keygen); or set FAIRRAMP_KEY to the key."),
     ] = None,
     random_seed: Annotated[
         int | None,
-        Parameter(help="Draw by row number instead of by id: a person in another row gets another answer."),
+        Parameter(
+            help="Make random draws by row number instead of by id; a person in a different row may get a "
+            "different decision."
+        ),
     ] = None,
     probability_only: Annotated[
-        bool, Parameter(help="Add the chance of a yes and draw nothing.", negative="", show_default=False)
+        bool, Parameter(help="Add only the probability of being selected.", negative="", show_default=False)
     ] = False,
-    prefix: Annotated[str, Parameter(help="Put before the names of the new columns.", show_default=False)] = "",
+    prefix: Annotated[str, Parameter(help="Prefix for the names of the new columns.", show_default=False)] = "",
     every: All = False,
     score: Score = None,
     group: Group = None,
@@ -53,9 +58,9 @@ def apply(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Add `probability` and `decision` to every row; all columns and the order of the rows stay.
+    """Add a probability and a decision to every row; columns and row order stay the same.
 
-    Decisions are drawn with --id and a key, or with --random-seed; without either only the probability is added.
+    Decisions need --id and a key, or --random-seed; without them, only the probability is added.
 
     For example:
 
@@ -82,14 +87,14 @@ def apply(
         for name in added:
             refuse_if(
                 name in job.source.names,
-                "{where} has a column {name!r} already; pass --prefix new_ or rename it",
+                "{where} already has a column {name!r}; pass --prefix new_ or rename the column",
                 where=job.source.shown,
                 name=name,
             )
         if job.rows:
             texts.warn_groups(screen, job, known)
         else:
-            screen.warn(f"{job.source.shown} has a header and no rows, and so has the output.")
+            screen.warn(f"{job.source.shown} has a header but no rows; so does the output.")
         connection = job.source.connection
         if columns.id is not None:
             with screen.progress(connection, "Looking for duplicate ids"):
@@ -106,7 +111,7 @@ def apply(
                 mark=job.source.mark,
                 empty=not job.rows,
             )
-    screen.say(f"{' and '.join(added)} added to {count(job.rows, 'row')}, written to {spoken(output)}.")
+    screen.say(f"Added {' and '.join(added)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
     if job.rows:
         screen.text()
         screen.table(
@@ -114,11 +119,12 @@ def apply(
         )
     if key is None and not probability_only:
         screen.say(
-            f"\nNo decisions were drawn: {added[0]} is the chance of a yes. For decisions pass --id COLUMN "
-            "--key-file FILE, and the same person always gets the same answer."
+            "\nNo decisions were made; the new column holds the probability of being selected. For decisions "
+            "that stay the same for the same person, pass --id COLUMN --key-file FILE."
         )
     elif seeded:
         screen.say(
-            "\nDrawn by row number: the same file gives the same answers, but a person in another row may not."
+            "\nDecisions depend on the row number: the same file gives the same decisions, but a person in a "
+            "different row may get a different one."
         )
     screen.result("apply", rule=rule, data=data, output=output, columns=added, rows=job.rows, groups=groups)

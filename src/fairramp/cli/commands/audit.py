@@ -1,10 +1,11 @@
-"""`fairramp audit`: selection rates of groups, and a gate on their gap."""
+"""`fairramp audit`: selection rates by group, and a gate on their gap."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
+    SCALE,
     All,
     Confidence,
     Cutoff,
@@ -34,16 +35,16 @@ def audit(
     positive: Positive = None,
     weight: Weight = None,
     strata: Strata = None,
-    rule: Annotated[str | None, Parameter(help="Audit what this rule makes of the scores, too.")] = None,
+    rule: Annotated[str | None, Parameter(help="Also audit the decisions of this rule.")] = None,
     fail_above: Annotated[
         float | None,
-        Parameter(help="Exit with 1 if the gap is shown to be above this: its lower confidence limit is."),
+        Parameter(help="Exit with code 1 if the lower confidence limit of the gap is above this value."),
     ] = None,
     fail_unless_below: Annotated[
         float | None,
         Parameter(
-            help="Exit with 0 only if the gap is shown to be at most this: its upper confidence limit is; with 3 "
-            "if neither that nor the contrary is shown."
+            help="Exit with code 0 only if the upper confidence limit of the gap is at most this value; with "
+            "1 if the lower one is above it, else with 3."
         ),
     ] = None,
     every: All = False,
@@ -51,8 +52,8 @@ def audit(
     scale: Annotated[
         Scale,
         Parameter(
-            help="What the scores are: from 0 to 1 (the default), 0 to 100, -1 to 1, or any number; with "
-            "--rule, as in its fit.",
+            help=f"{SCALE}; with --rule, the rule's scale is used.",
+            show_choices=False,
         ),
     ] = None,
     confidence: Confidence = 0.95,
@@ -61,7 +62,7 @@ def audit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Measure each group's selection rate, the gap, and what a rule makes of them.
+    """Measure each group's selection rate and the gap, before and after a rule.
 
     For example:
 

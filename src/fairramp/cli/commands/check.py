@@ -1,4 +1,4 @@
-"""`fairramp check`: whether the gap of new rows exceeds the estimated limit."""
+"""`fairramp check`: test on new rows whether the gap exceeds the estimated limit."""
 
 from fairramp.cli.options import (
     Confidence,
@@ -9,7 +9,7 @@ from fairramp.cli.options import (
     Json,
     Quiet,
     RuleFile,
-    Scale,
+    RuleScale,
     Score,
     Strata,
     Weight,
@@ -26,17 +26,17 @@ def check(
     group: Group = None,
     weight: Weight = None,
     strata: Strata = None,
-    scale: Scale = None,
+    scale: RuleScale = None,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Ask new rows, once, whether the gap exceeds the estimated limit of the rule's certificate.
+    """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
-    The exit code is 1 if it does, and 0 if it does not or if the rows do not tell. Labels are not needed. To ask
-    after every batch, use fairramp monitor.
+    The exit code is 1 if it does, and 0 if it does not or if these rows cannot decide. No labels are needed. To
+    check after every batch, use fairramp monitor.
 
     For example:
 
@@ -78,9 +78,10 @@ def check(
     screen.say(f"Check {word}: {first}", *more, "")
     screen.table(found.table())
     screen.say(
-        "\nIf one group drifts to a rate detectable below or above, this many rows detect it nine times in ten."
+        "\nDetectable: if only this group changed, these rows would detect a rate below or above "
+        "these values nine times in ten."
     )
     if left_out := job.rows - sum(found.rows):
-        screen.say(f"{count(left_out, 'row')} left out: groups that were not in the fit, or rows without weight.")
+        screen.say(f"{count(left_out, 'row')} left out: groups not seen in the fit, or zero weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
     return code

@@ -1,4 +1,4 @@
-"""`fairramp demo`: the whole story on scores that come with the package."""
+"""`fairramp demo`: the whole workflow on scores that come with the package."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -11,41 +11,41 @@ from cyclopts import Parameter
 
 from fairramp.cli.render import refuse, typed
 
-#: The file that marks a folder as ours.
+#: File that marks a folder as created by the demo.
 _MARK = "about-this-folder.txt"
-_ABOUT = """Made by `fairramp demo`, which may be run again and then overwrites the files here.
+_ABOUT = """Created by `fairramp demo`. Running it again overwrites these files, except the key.
 
 scores.csv      24,421 held-out scores of a logistic regression on UCI Adult (CC BY 4.0,
                 https://doi.org/10.24432/C5XW20): does a person earn more than $50,000 a year?
-rule.json       one threshold per group
-key.txt         the secret key of the draws; here it guards nothing
+rule.json       the rule: one threshold per group
+key.txt         the secret key for random draws; in this demo it protects nothing
 decisions.csv   scores.csv with two more columns: probability and decision
-frontier.csv    what accuracy each gap costs
+frontier.csv    accuracy for each allowed gap
 """
 
 
 def demo(
-    folder: Annotated[str, Parameter(help="Where its files go.")] = "fairramp-demo",
+    folder: Annotated[str, Parameter(help="Folder for the files of the demo.")] = "fairramp-demo",
     /,
 ) -> Callable[..., int]:
-    """Tell the whole story on real scores: audit, fit, decisions, frontier.
+    """Run the whole workflow on real scores: audit, fit, keygen, apply and frontier.
 
     For example:
 
     fairramp demo
     """
-    return partial(_tell, folder)
+    return partial(_demonstrate, folder)
 
 
-def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
-    """Run every command on the shipped scores, in a folder of its own; `run` gives the exit code of one."""
+def _demonstrate(folder: str, run: Callable[[Sequence[str]], int]) -> int:
+    """Run the commands on the included scores; `run` runs one command and returns its exit code."""
     from fairramp.data.files import write_bytes
 
     place = Path(folder)
     refuse(
         {
             "Cannot use {folder}: it is not a folder": place.exists() and not place.is_dir(),
-            "The folder {folder} holds files of yours; pass another name: fairramp demo NAME": place.is_dir()
+            "The folder {folder} contains other files; choose another one: fairramp demo FOLDER": place.is_dir()
             and any(place.iterdir())
             and not (place / _MARK).is_file(),
         },
@@ -59,12 +59,22 @@ def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     columns = ["--score", "score", "--group", "sex"]
     chapters = {
         "How unequal are the classifier's own decisions?": ["audit", scores, *columns, "--label", "label"],
-        "Let the rates of women and men differ by at most 0.02.": (
+        "Fit a rule that limits the gap between women and men to 2 points.": (
             ["fit", scores, *columns, "--label", "label", "--max-gap", "0.02", "-o", rule]
         ),
-        "A secret key, so that the same person always gets the same answer.": ["keygen", key],
-        "Decide.": ["apply", rule, scores, "-o", str(place / "decisions.csv"), "--id", "id", "--key-file", key],
-        "What does each gap cost?": [
+        "Create a secret key, so the same person always gets the same decision.": ["keygen", key],
+        "Make the decisions.": [
+            "apply",
+            rule,
+            scores,
+            "-o",
+            str(place / "decisions.csv"),
+            "--id",
+            "id",
+            "--key-file",
+            key,
+        ],
+        "How much accuracy does each gap cost?": [
             *("frontier", scores, *columns, "--label", "label", "-o", str(place / "frontier.csv")),
             *(part for gap in ("0", "0.02", "0.05", "0.1", "0.15") for part in ("--max-gap", gap)),
         ],
@@ -72,9 +82,9 @@ def _tell(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     for title, arguments in chapters.items():
         print(f"{title}\n\n{typed(arguments, '$ ')}\n", flush=True)
         if arguments[0] == "keygen" and Path(key).exists():
-            print("(the key of the last time is kept)")
+            print("(The key from the last run is kept.)")
         elif code := run(arguments):
             return code
         print()
-    print(f"All files are in {folder}. Your own come next: fairramp audit --help")
+    print(f"All files are in {folder}. Next, your own data: fairramp audit --help")
     return 0

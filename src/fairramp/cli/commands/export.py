@@ -18,52 +18,70 @@ def export(
     rule: RuleFile,
     /,
     *,
-    to: Annotated[str, Parameter(help="The form: sql, onnx, torch, or json, the rule without its record.")],
+    to: Annotated[
+        str, Parameter(help="Format: sql, onnx, torch or json (the rule without the record of its fit).")
+    ],
     dialect: Annotated[
         str | None,
-        Parameter(help="Which SQL: duckdb, postgres, spark, snowflake, bigquery or sqlite."),
+        Parameter(help="SQL dialect: duckdb, postgres, spark, snowflake, bigquery or sqlite."),
     ] = None,
     output: Annotated[
         str | None,
-        Parameter(
-            name=OUTPUT, help="Where it goes; sql and json go to stdout unless given, and what is said to stderr."
-        ),
+        Parameter(name=OUTPUT, help="Output file, required for onnx and torch; sql and json default to stdout."),
     ] = None,
-    table: Annotated[str | None, Parameter(help="SQL: a whole SELECT from this table.")] = None,
-    view: Annotated[str | None, Parameter(help="SQL: CREATE VIEW with this name, over --table.")] = None,
+    table: Annotated[str | None, Parameter(help="SQL: write a complete SELECT from this table.")] = None,
+    view: Annotated[str | None, Parameter(help="SQL: write a CREATE VIEW with this name over --table.")] = None,
     replace: Annotated[
-        bool, Parameter(help="SQL: let it replace an earlier view.", negative="", show_default=False)
+        bool, Parameter(help="SQL: replace an existing view of that name.", negative="", show_default=False)
     ] = False,
-    id: Annotated[str | None, Parameter(help="SQL: column that says who a row is, for decisions.")] = None,
-    key_table: Annotated[
-        str | None, Parameter(help="SQL: table of one row that holds the secret key; never the key itself.")
+    id: Annotated[
+        str | None, Parameter(help="SQL: column that identifies each person; needed for decisions.")
     ] = None,
-    key_column: Annotated[str | None, Parameter(help="SQL: column of that table; key unless given.")] = None,
+    key_table: Annotated[
+        str | None,
+        Parameter(help="SQL: name of a one-row table that holds the secret key (never the key itself)."),
+    ] = None,
+    key_column: Annotated[
+        str | None, Parameter(help="SQL: column of --key-table with the key; default 'key'.")
+    ] = None,
     decisions: Annotated[
-        bool, Parameter(help="ONNX and torch: take draws and give decisions.", negative="", show_default=False)
+        bool,
+        Parameter(
+            help="ONNX, torch: take random draws as input and also return decisions.",
+            negative="",
+            show_default=False,
+        ),
     ] = False,
     model: Annotated[
-        str | None, Parameter(help="ONNX: the classifier's own model, which the rule is joined to.")
+        str | None, Parameter(help="ONNX: model file of the classifier, to append the rule to.")
     ] = None,
     column: Annotated[
-        int | None, Parameter(help="ONNX: which column of the classifier's output; the second of two.")
+        int | None,
+        Parameter(help="ONNX: index of the score column in the output of --model; default 1 if it has two."),
     ] = None,
     score_type: Annotated[
-        Literal["float64", "float32"] | None, Parameter(help="ONNX: type of the scores; float64 unless given.")
+        Literal["float64", "float32"] | None, Parameter(help="ONNX: type of the scores; default float64.")
     ] = None,
-    missing: Annotated[
-        str | None, Parameter(help="ONNX: what stands for a missing group, which tensors cannot hold.")
+    missing: Annotated[str | None, Parameter(help="ONNX: value that represents a missing group.")] = None,
+    prefix: Annotated[
+        str | None, Parameter(help="SQL, ONNX: prefix for the names of new columns or outputs.")
     ] = None,
-    prefix: Annotated[str | None, Parameter(help="Put before the names of new columns.")] = None,
     score: Annotated[
-        str | None, Parameter(help="Column or input with the scores; with --model, its output. As in the fit.")
+        str | None,
+        Parameter(
+            help="SQL, ONNX: column or input with the scores (with --model, its output); default as in the fit."
+        ),
     ] = None,
-    group: Annotated[Names, Parameter(help="Column or input with the group; as in the fit.")] = None,
-    strata: Annotated[Names, Parameter(help="Column or input with the stratum; as in the fit.")] = None,
+    group: Annotated[
+        Names, Parameter(help="SQL, ONNX: column or input with the group; default as in the fit.")
+    ] = None,
+    strata: Annotated[
+        Names, Parameter(help="SQL, ONNX: column or input with the stratum; default as in the fit.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a rule as SQL, as an ONNX model or as a torch program, with the same answers.
+    """Export a rule as SQL, ONNX, torch or JSON; the decisions are the same in each.
 
     For example:
 
@@ -97,8 +115,8 @@ def export(
     notes = exports.export(known, to, output, given)
     form = {"sql": f"SQL for {dialect}", "onnx": "an ONNX model", "torch": "a torch program", "json": "JSON"}[to]
     screen.say(
-        f"The rule for {count(len(known.groups), 'group')} as {form}, written to {spoken(target)}.\n",
-        f"fingerprint {known.fingerprint}",
+        f"Exported the rule for {count(len(known.groups), 'group')} as {form}. Saved to {spoken(target)}.\n",
+        f"Fingerprint: {known.fingerprint}",
         *notes,
     )
     screen.result("export", rule=rule, to=to, dialect=dialect, output=target, rule_fingerprint=known.fingerprint)

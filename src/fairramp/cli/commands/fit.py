@@ -1,4 +1,4 @@
-"""`fairramp fit`: a rule from a file of scores."""
+"""`fairramp fit`: fit a rule to a file of scores."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
@@ -31,9 +31,9 @@ def fit(
     *,
     score: NeededScore,
     group: NeededGroup,
-    output: Annotated[str, Parameter(name=OUTPUT, help="Where the rule goes: a JSON file, or - for stdout.")],
+    output: Annotated[str, Parameter(name=OUTPUT, help="File for the rule (JSON), or - for stdout.")],
     max_gap: Annotated[
-        float, Parameter(help="Largest allowed difference between two groups' selection rates; 0.02 is 2 points.")
+        float, Parameter(help="Largest allowed gap between two groups' selection rates; 0.02 means 2 points.")
     ] = 0.0,
     label: Label = None,
     positive: Positive = None,
@@ -42,42 +42,47 @@ def fit(
     target_rate: Annotated[
         float | str,
         Parameter(
-            help="Where the rates meet: optimal, a number, or with --label accuracy or base_rate.",
+            help="Common selection rate: optimal, a number such as 0.2, or (with --label) accuracy or base_rate.",
         ),
     ] = "optimal",
     ramp_width: RampWidth = None,
     ramp: Annotated[
-        Literal["centered", "paper"], Parameter(help="Whether it is centered on the threshold or starts there.")
+        Literal["centered", "paper"],
+        Parameter(help="Position of the ramp: centered on the threshold, or starting there (paper)."),
     ] = "centered",
     unseen_group: Annotated[
         Literal["error", "pooled", "original"],
-        Parameter(help="A group that the fit never saw: refuse, common threshold, or classifier's decision."),
+        Parameter(
+            help="For groups not seen in the fit: error, a common threshold (pooled), or the classifier's own "
+            "decision (original).",
+            show_choices=False,
+        ),
     ] = "error",
     small_groups: Annotated[
         Literal["alone", "borrow"],
-        Parameter(help="Whether a group with few rows goes by these alone, or also by the other groups' scores."),
+        Parameter(help="Fit small groups on their own rows alone, or borrow from the other groups' scores."),
     ] = "alone",
     cutoff: Cutoff = None,
     scale: Scale = None,
     confidence: Annotated[
         float | None,
         Parameter(
-            help="Keep --max-gap in the population with this confidence, such as 0.95; by default it holds on "
-            "these rows alone."
+            help="Keep the gap in the population within --max-gap at this confidence level, such as 0.95; by "
+            "default, --max-gap applies to the fit rows only."
         ),
     ] = None,
     confidence_limit: Annotated[
-        Literal["estimated", "proven"], Parameter(help="Which limit --confidence is about.")
+        Literal["estimated", "proven"], Parameter(help="Limit on the population gap that --confidence uses.")
     ] = "estimated",
-    date: Annotated[str | None, Parameter(help="Kept in the rule's record as you write it.")] = None,
+    date: Annotated[str | None, Parameter(help="Date to store in the rule's record, as typed.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn one threshold per group from scores and groups; labels are not needed.
+    """Fit one threshold per group to scores and groups; no labels are needed.
 
-    A higher score means yes, the favorable answer. If a high score is bad (a risk), pass 1 - score.
+    Higher scores must mean yes, the favorable decision. If a high score is bad (a risk), pass 1 - score instead.
 
     For example:
 
@@ -126,7 +131,7 @@ def fit(
             accuracy = f"Accuracy on these rows: {percent(before)} before, {percent(after)} after."
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
-        screen.note(f"{output} replaced an earlier rule, fingerprint {earlier.fingerprint}")
+        screen.note(f"Replaced an earlier rule in {output}, fingerprint {earlier.fingerprint}")
 
     record = found.record
     assert record is not None
@@ -136,10 +141,10 @@ def fit(
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     screen.say(
         *(f"\n{note}" for note in found.notes),
-        f"\nA higher score means yes. If a high score is bad (a risk), pass {texts.turned(scale)}.\n",
+        f"\nHigher scores mean yes; if a high score is bad (a risk), pass {texts.turned(scale)} instead.\n",
     )
     texts.show_certificate(screen, found, certificate)
-    screen.say(f"\nSaved to {spoken(output)}. Next (replace ID by the name of your id column):")
+    screen.say(f"\nSaved to {spoken(output)}. Next (replace ID with the name of your id column):")
     decide = ["apply", saved, "DATA" if data == STDIN else data]
     screen.text(
         typed(["keygen", "key.txt"]),

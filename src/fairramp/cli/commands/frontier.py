@@ -1,10 +1,11 @@
-"""`fairramp frontier`: accuracy against the gap."""
+"""`fairramp frontier`: accuracy for each allowed gap."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
+    LABEL,
     OUTPUT,
     Confidence,
     Cutoff,
@@ -29,20 +30,22 @@ def frontier(
     *,
     score: NeededScore,
     group: NeededGroup,
-    label: Annotated[
-        str, Parameter(help="Column with the true outcomes: 0 or 1, yes or no; yes is the good one.")
-    ],
+    label: Annotated[str, Parameter(help=LABEL)],
     output: Annotated[
         str | None,
-        Parameter(name=OUTPUT, help="Also write it: .csv, .tsv, .jsonl, .parquet, .svg, .png or .html."),
+        Parameter(
+            name=OUTPUT,
+            help="Also save it as a table (.csv, .tsv, .jsonl, .parquet) or a chart (.svg, .png, .html).",
+        ),
     ] = None,
     validation: Annotated[
-        str | None, Parameter(help="Measure on these rows instead of the ones that are fitted.")
+        str | None, Parameter(help="Measure on the rows of this file instead of the fit rows.")
     ] = None,
     max_gap: Annotated[
         list[float] | None,
         Parameter(
-            help="A gap to try; may be repeated. 21 from 0 to the classifier's own unless given.",
+            help="Gap to try, may be repeated; default: 21 values from 0 to the gap of the classifier's own "
+            "decisions.",
             consume_multiple=False,
             negative="",
         ),
@@ -58,7 +61,7 @@ def frontier(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what accuracy each gap costs; needs labels.
+    """Show how much accuracy each allowed gap costs; labels are needed.
 
     For example:
 
@@ -71,7 +74,7 @@ def frontier(
     if output is not None:
         outputs.check_output(output, data, {"--validation": validation}, table=True, pictures=True)
     columns = library.columns_of(None, score, group)
-    # The rows to fit, then those to measure on.
+    # The fit rows first, then those to measure on.
     (scores, groups, labels, weights), *others = [
         [arrays[name] for name in ("scores", "groups", "labels", "sample_weight")]
         for _, arrays in (
@@ -112,7 +115,8 @@ def frontier(
     screen.say(f"{curve.own}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
-        "\nEach row has the most accurate rates for its gap (fit with --target-rate accuracy).",
+        "\nEach line uses the selection rates with the highest accuracy on the fit rows, as does fairramp fit "
+        "with --target-rate accuracy.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(

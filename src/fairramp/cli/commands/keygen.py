@@ -1,4 +1,4 @@
-"""`fairramp keygen`: a key for decisions that repeat."""
+"""`fairramp keygen`: create a key for reproducible decisions."""
 
 from typing import Annotated
 
@@ -9,12 +9,12 @@ from fairramp.cli.render import Screen
 
 
 def keygen(
-    file: Annotated[str, Parameter(help="Where the key goes; it must not exist.")],
+    file: Annotated[str, Parameter(help="File for the key; it must not exist yet.")],
     /,
     *,
     quiet: Quiet = False,
 ) -> None:
-    """Make a secret key for decisions that repeat, readable by you alone.
+    """Create a secret key, with which the same person always gets the same decision.
 
     For example:
 
@@ -24,6 +24,6 @@ def keygen(
 
     make_key(file)
     Screen(quiet=quiet).say(
-        f"A new key is in {file}, which only you can read. Keep it secret and keep it: with another key the same "
-        "people get other answers."
+        f"Saved a new key to {file}, which only you can read. Keep it secret, and do not lose it: with another "
+        "key, the same people could get different decisions."
     )

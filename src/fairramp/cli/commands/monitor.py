@@ -1,11 +1,11 @@
-"""`fairramp monitor`: add a batch of rows to a rule's monitor, and look."""
+"""`fairramp monitor`: add a batch of rows to a rule's monitor and test the gap."""
 
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.options import Data, Decimal, Delimiter, Group, Json, Quiet, RuleFile, Scale, Score, Strata
+from fairramp.cli.options import Data, Decimal, Delimiter, Group, Json, Quiet, RuleFile, RuleScale, Score, Strata
 from fairramp.cli.render import Screen, count
 
 
@@ -14,27 +14,28 @@ def monitor(
     data: Data,
     /,
     *,
-    state: Annotated[str, Parameter(help="File that keeps what was seen; made by the first batch.")],
+    state: Annotated[str, Parameter(help="File that stores the counts so far; created by the first batch.")],
     score: Score = None,
     group: Group = None,
     strata: Strata = None,
-    scale: Scale = None,
+    scale: RuleScale = None,
     confidence: Annotated[
         float | None,
-        Parameter(help="Of the limit and of the alarm; 0.95 unless the first batch is given another."),
+        Parameter(help="Confidence level of the limit and the alarm, set with the first batch; default 0.95."),
     ] = None,
     batch: Annotated[
-        str | None, Parameter(help="Name of the batch, such as a date; by default made from the rows themselves.")
+        str | None, Parameter(help="Name of the batch, such as a date; by default, a fingerprint of its rows.")
     ] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Add a batch of new rows and say whether the gap exceeds its estimated limit, as often as you like.
+    """Add a batch of new rows and check whether the gap exceeds the rule's estimated limit.
 
-    The exit code is 1 from the batch on that raises the alarm, and 0 before. Labels are not needed, and there are
-    no weights: each row counts once. Rows or a batch name that were added before are not counted again.
+    Run it after every batch: the false-alarm rate holds however often you look. The exit code is 1 once a batch
+    has raised the alarm, and 0 until then. No labels are needed. Each row counts once, without weights, and rows
+    that were added before are not counted again.
 
     For example:
 
@@ -47,7 +48,7 @@ def monitor(
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "monitor")
-    refuse_if(batch == "", "must be a text", argument="batch", got=batch)
+    refuse_if(batch == "", "must not be empty", argument="batch")
     if Path(state).exists():
         found = Monitor.load(state, known, confidence=confidence)
     else:
@@ -66,13 +67,13 @@ def monitor(
     )
     rows = {name: arrays[name] for name in ("scores", "groups", "strata")}
     mark = rows_fingerprint(known, **rows)
-    # Every batch is remembered by its rows and by its name, so that neither comes twice.
+    # A batch is recorded by name and by fingerprint, so neither can be added twice.
     name = f"{batch} · {mark}" if batch else mark
     earlier = [one.rpartition(" · ")[::2] for one in found.batches]
     refuse_if(
         any(batch and batch == known_as and mark != theirs for known_as, theirs in earlier),
-        "A batch named {batch!r} with other rows is already in {state}, and nothing was added",
-        remedy="give these rows another name",
+        "{state} already has a batch named {batch!r} with different rows, so nothing was added",
+        remedy="choose another --batch name",
         batch=batch,
         state=state,
     )
@@ -82,7 +83,7 @@ def monitor(
         found.update(**rows, batch=name)
         found.save(state)
     else:
-        screen.warn(f"these rows are already in {state} and are not counted again.")
+        screen.warn(f"these rows are already in {state} and were not counted again.")
     screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
     word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and found.has_drifted:  # the reason for the exit code
@@ -90,7 +91,7 @@ def monitor(
     screen.say(f"Monitor {word}: {first}", *more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
-        screen.say(f"\n{count(left_out, 'row')} left out: groups that were not in the fit.")
+        screen.say(f"\n{count(left_out, 'row')} left out: groups not seen in the fit.")
     screen.result(
         "monitor",
         rule=rule,

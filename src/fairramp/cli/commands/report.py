@@ -1,4 +1,4 @@
-"""`fairramp report`: one page about a rule and its rows."""
+"""`fairramp report`: an HTML report on a rule and its effect on rows."""
 
 from typing import Annotated
 
@@ -29,8 +29,8 @@ def report(
     data: Data,
     /,
     *,
-    output: Annotated[str, Parameter(name=OUTPUT, help="Where the page goes: an HTML file, or - for stdout.")],
-    title: Annotated[str | None, Parameter(help="Heading of the page.")] = None,
+    output: Annotated[str, Parameter(name=OUTPUT, help="File for the report (.html), or - for stdout.")],
+    title: Annotated[str | None, Parameter(help="Title of the report.")] = None,
     score: Score = None,
     group: Group = None,
     label: Label = None,
@@ -44,9 +44,9 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a page about what a rule does to these rows: to explore, to print and to sign.
+    """Write an HTML report on the effect of a rule on these rows, to explore, print and sign.
 
-    One HTML file that needs no network; with --json every number on it.
+    The report is one file that works offline. --json prints every number in it.
 
     For example:
 
@@ -58,7 +58,7 @@ def report(
     known = library.load_rule(rule, "report")
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
-        "A report is a web page: end {output} in .html",
+        "A report is a web page, so its name must end in .html, got {output}",
         output=output,
     )
     outputs.check_output(output, data, {"the rule": rule})
@@ -84,5 +84,5 @@ def report(
     notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
     screen.say(*(texts.plain(note) for note in notes if note))
     screen.warn(texts.plain(content.drift or ""), when=quiet and content.is_kept is False)
-    screen.say(f"\nSaved to {spoken(output)}; open it in a browser, no network is needed.")
+    screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
     screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())

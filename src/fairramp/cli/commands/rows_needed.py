@@ -1,4 +1,4 @@
-"""`fairramp rows-needed`: how many rows a gap in the population takes."""
+"""`fairramp rows-needed`: rows needed to limit the gap in the population."""
 
 from typing import Annotated, Any
 
@@ -10,18 +10,22 @@ from fairramp.cli.render import Screen
 
 def rows_needed(
     *,
-    max_gap: Annotated[float, Parameter(help="The gap that the population may have; 0.02 is 2 points.")],
-    groups: Annotated[float, Parameter(help="How many groups there are, or intersections of several columns.")],
-    confidence: Annotated[float, Parameter(help="With which confidence.")] = 0.95,
-    rate: Annotated[float, Parameter(help="The common selection rate; 0.5 needs the most rows.")] = 0.5,
+    max_gap: Annotated[float, Parameter(help="Largest allowed gap in the population; 0.02 means 2 points.")],
+    groups: Annotated[
+        float,
+        Parameter(help="Number of groups, such as 2; for several columns, the number of their combinations."),
+    ],
+    confidence: Annotated[float, Parameter(help="Confidence level of the limit.")] = 0.95,
+    rate: Annotated[float, Parameter(help="Common selection rate of the groups; 0.5 needs the most rows.")] = 0.5,
     fit_gap: Annotated[
-        float, Parameter(help="The gap on the fit rows, below --max-gap: the larger, the less a fit changes.")
+        float,
+        Parameter(help="Gap to allow on the fit rows, below --max-gap; a larger one needs more rows."),
     ] = 0.0,
     json: Json = False,
 ) -> None:
-    """Say how many fit rows each group needs to keep a gap in the population, by either limit.
+    """Compute how many fit rows each group needs to limit the gap in the population.
 
-    With as many rows, fairramp fit --max-gap … --confidence … succeeds.
+    With this many rows, fairramp fit with the same --max-gap and --confidence succeeds.
 
     For example:
 
@@ -31,22 +35,22 @@ def rows_needed(
     from fairramp.measure.certificate import rows_needed as needed
 
     screen = Screen(json=json)
-    n_groups: Any = int(groups) if groups.is_integer() else groups  # the library refuses what is not whole
+    n_groups: Any = int(groups) if groups.is_integer() else groups  # the library rejects other numbers
     found = {
         limit: needed(max_gap, n_groups, confidence, rate=rate, fit_gap=fit_gap, limit=limit)
         for limit in ("estimated", "proven")
     }
     screen.say(
-        f"To keep the gap between {n_groups:,} groups at {exact_points(max_gap)} or less in the population, "
-        f"with {percentage(confidence)} confidence, each group needs"
+        f"To keep the gap between {n_groups:,} groups in the population within {exact_points(max_gap)} at "
+        f"{percentage(confidence)} confidence, each group needs:"
     )
     screen.text("")
     for limit, rows in found.items():
         screen.text(f"  {rows:,} rows by the {limit} limit")
     screen.say(
-        f"\nif {percentage(rate)} of each are selected and the gap on the fit rows is "
-        f"{exact_points(fit_gap)}. The estimated limit is an approximation supported by simulation; the proven "
-        "limit is a theorem."
+        f"\nThis assumes a selection rate of {percentage(rate)} and a gap of {exact_points(fit_gap)} on the "
+        "fit rows. The estimated limit is an approximation supported by simulations; the proven limit is a "
+        "theorem."
     )
     screen.result(
         "rows-needed",

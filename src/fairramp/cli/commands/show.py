@@ -1,4 +1,4 @@
-"""`fairramp show`: a rule in words."""
+"""`fairramp show`: describe a rule in words."""
 
 from fairramp.cli.options import (
     All,
@@ -19,7 +19,7 @@ def show(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show a saved rule: columns, thresholds, rates before and after, and the limits of its gap.
+    """Show a saved rule: columns, thresholds, rates before and after, and limits on the gap.
 
     For example:
 

@@ -1,6 +1,6 @@
-"""How each engine adds a rule to a table: one module and one function each; nothing lazy is computed here.
+"""One module per engine, each with one function that adds a rule to a table without computing lazy tables.
 
-memory          columns to the NumPy core and back, row order and index kept
-polars, dask    the NumPy core on each batch or partition, when the user asks
-duckdb, spark   the rule as SQL (`fairramp.deploy.formula`); the key is in a table that no plan shows
+memory          the NumPy core on columns in memory; row order and index are kept
+polars, dask    the NumPy core on each batch or partition, when the table is computed
+duckdb, spark   the rule as SQL (`fairramp.deploy.formula`); the key is in a table, so no query plan shows it
 """

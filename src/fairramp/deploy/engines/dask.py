@@ -1,4 +1,4 @@
-"""A rule added to a table of Dask: the NumPy core on each partition."""
+"""Add a rule to a Dask table: the NumPy core on each partition."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """Partition by partition."""
+    """Add the columns to each partition."""
     work, native = _Partition(rule, columns, key, new), table.to_native()
     return native.map_partitions(work, meta=work(native._meta))
 
 
 class _Partition:
-    """What is done to each partition; neither a graph nor a name of a task shows the key."""
+    """The function for each partition; its repr, which Dask uses in graphs and task names, hides the key."""
 
     def __init__(self, rule: Rule, columns: Columns, key: str | None, new: list[str]) -> None:
         self.rule, self.columns, self.new = rule, columns, new
@@ -26,7 +26,7 @@ class _Partition:
         return f"fairramp.Rule.apply({', '.join(self.new)})"
 
     def __call__(self, part: Any) -> Any:
-        """A partition with new columns."""
+        """Return the partition with new columns."""
         import pandas
 
         none = [np.empty(0, dtype=np.float64), np.empty(0, dtype=np.int8)]

@@ -1,4 +1,4 @@
-"""A rule added to a relation of DuckDB, as projections."""
+"""Add a rule to a DuckDB relation, as projections."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """Projections of the relation: the group, the numbers of its ramp, the chance, the draw."""
+    """Project the group, the numbers of its ramp, the probability and the decision."""
     relation, schema = table.to_native(), table.collect_schema()
     own = [identifier(name) for name in relation.columns]
     formula = formula_of(rule, columns, schema, DUCKDB)
-    hidden = "fairramp_"  # what no column begins with, in upper or lower case
+    hidden = "fairramp_"  # a prefix of no column, ignoring case
     while any(name.casefold().startswith(hidden) for name in relation.columns):
         hidden += "_"
     secret, place, chance, *numbers = (f"{hidden}{word}" for word in ("key", "place", "chance", *formula.names))
@@ -46,17 +46,17 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
 
 
 def _code(texts: Sequence[str], labels: Sequence[tuple[str | None, ...]]) -> str:
-    """The place of a row's group among many, counted from 1; NULL for all others.
+    """The position of a row's group among many, counted from 1; NULL for unseen groups.
 
-    Labels become the values of an ENUM type, which finds a text by hashing. A CASE would compare them one by
-    one, and a join would not promise to keep the order of the rows.
+    Labels become the values of an ENUM type, which is looked up by hashing. A CASE would compare them one by one,
+    and a join might not keep the order of the rows.
 
     Parameters
     ----------
     texts : expressions
-        The columns that make the group, as text.
+        The group columns as text.
     labels : sequence of tuple
-        The groups, one text or None for each column.
+        The groups, one text or None per column.
     """
     if len(texts) == 1 and all(label[0] is not None for label in labels):
         key, values = texts[0], [label[0] or "" for label in labels]

@@ -1,4 +1,4 @@
-"""A rule added to columns in memory, by the NumPy core."""
+"""Add a rule to a table in memory, with the NumPy core."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """Columns of the same kind of table."""
+    """Add the columns to a table of the same kind."""
     found = zip(new, decided(rule, reader(table, columns.all), columns, key), strict=True)
     return table.with_columns(
         nw.new_series(name, values, backend=table.implementation) for name, values in found
@@ -20,7 +20,7 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
 
 
 def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str | None) -> list[Any]:
-    """Probabilities and, with an id, decisions."""
+    """Probabilities and, with an id column, decisions."""
 
     def mapping(names: tuple[str, ...] | None, as_fitted: tuple[str, ...] | None) -> dict[str, Any] | None:
         pairs = zip(as_fitted or names or (), names or (), strict=True)
@@ -34,7 +34,7 @@ def decided(rule: Rule, read: Callable[[str], Any], columns: Columns, key: str |
 
 
 def _ids(column: Any) -> Any:
-    """Ids as NumPy keeps them; whole numbers beside nulls as objects, so that the null is what is refused."""
+    """Ids for NumPy; integers with nulls become objects, so that the error is about the null."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return column

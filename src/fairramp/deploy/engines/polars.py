@@ -1,4 +1,4 @@
-"""A rule added to a lazy table of polars: expressions that hand batches of the columns to the NumPy core."""
+"""Add a rule to a lazy polars table: expressions that pass batches of columns to the NumPy core."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,7 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """One expression for each new column."""
+    """Add one expression per new column."""
     import polars
 
     place = {name: f"c{i}" for i, name in enumerate(columns.all)}
@@ -20,8 +20,8 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
     def compute(batch: Any, which: int) -> Any:
         if not len(batch):
             return polars.Series([], dtype=types[which])
-        parts, asked = batch.struct.unnest(), columns if which else replace(columns, id=None)
-        return polars.Series(decided(rule, lambda name: parts[place[name]], asked, key)[which])
+        parts, needed = batch.struct.unnest(), columns if which else replace(columns, id=None)
+        return polars.Series(decided(rule, lambda name: parts[place[name]], needed, key)[which])
 
     return table.to_native().with_columns(
         struct.map_batches(partial(compute, which=i), return_dtype=types[i], is_elementwise=True).alias(name)

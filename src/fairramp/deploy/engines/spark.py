@@ -1,4 +1,4 @@
-"""A rule added to a table of Spark: expressions of its own; the key, and ramps if there are many, are joined."""
+"""Add a rule to a Spark table: SQL expressions, with the key (and ramps, if there are many) joined."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fairramp.rule.rule import Rule
 
 
 def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[str]) -> Any:
-    """Selections of the table: the key, the group, the chance, the draw."""
+    """Select the key, the group, the probability and the decision."""
     from pyspark.sql import functions
 
     engine, names = engine_of(table), table.collect_schema().names()
@@ -35,14 +35,14 @@ def apply(rule: Rule, table: Any, columns: Columns, key: str | None, new: list[s
 
 
 def _held(part: Any, dtype: Any) -> Any:
-    """A double where a column of numbers holds no integers; where it does, no more than 64 bits."""
+    """An integer label as a double if the column is not of integers; otherwise NaN if it exceeds 64 bits."""
     if type(part) is not int:
         return part
     return float(part) if not dtype.is_integer() else part if -(2**63) <= part < 2**63 else float("nan")
 
 
 def _typed(labels: tuple[Any, ...], dtype: Any) -> Any:
-    """Labels as a column of a small table, of a type that can be compared with the group column."""
+    """Labels as a column of a small table, with a type that can be compared with the group column."""
     import pyarrow
 
     kind = float if dtype.is_float() or dtype.is_decimal() else kind_of(dtype)

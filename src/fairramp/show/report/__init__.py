@@ -1,7 +1,7 @@
-"""The report: what a rule does to the reader's own rows, as one page that needs nothing else.
+"""The report: the effect of a rule on the user's own rows, as one self-contained page.
 
-content.py    every number, for a grid of tolerances, as plain data
-measured.py   the rows behind them
+content.py    every number, for a grid of max_gap values, as plain data
+measured.py   the rows behind these numbers
 page.py       the page with its charts, from a template, a style sheet and a script
 """
 
@@ -18,12 +18,12 @@ __all__ = ["Content", "Report", "make_content"]
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """A report; made by `Rule.report`.
+    """A report, as returned by `Rule.report`.
 
     Attributes
     ----------
     content : Content
-        Every number and sentence of the page.
+        Every number and sentence on the page.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """The page, one self-contained HTML file."""
+        """The page as one self-contained HTML document."""
         from fairramp.show.report.page import render
 
         return render(self.content)
@@ -48,7 +48,7 @@ class Report:
         return self.content.to_json()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, which appears whole or not at all."""
+        """Write the page to a file. If writing fails, no partial file is left."""
         write_text(Path(path), self.html, "the report")
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-"""What a report says: every number of it, for a grid of tolerances, before anything is drawn.
+"""The content of a report: every number and sentence, for a grid of max_gap values.
 
     rows  →  one rule per max_gap  →  one summary that is exact for all of them  →  Content
 
-The rule's own max_gap is measured with the rule itself. For every other one a rule with its settings is fitted to
-the given rows, as `fit_rule` would. Content is plain frozen data: `to_json` has all that the page shows, and the
-same input gives the same bytes.
+At its own max_gap, the reported rule itself is measured. At every other one, a rule with the same settings is
+fitted to the given rows, as by `fit_rule`. Content is plain frozen data: `to_json` has everything the page shows,
+and the same input gives the same bytes.
 """
 
 import json
@@ -32,28 +32,28 @@ from fairramp.show import sentences
 from fairramp.show.report.measured import KnownRows, Measured
 from fairramp.show.words import plain_name
 
-#: Up to so many groups, steps of the slider at most.
+#: Most steps of the slider, by number of groups: (groups up to, steps).
 STEPS = ((12, 40), (300, 20))
-#: Steps for still more groups.
+#: Most steps for more groups than that.
 FEWEST_STEPS = 10
-#: Steps finer than this, in a gap, would read alike.
-SMALLEST_STEP = 0.0005
+#: Smallest step of the slider: points have one decimal, so smaller steps would look the same.
+SMALLEST_STEP = 0.001
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of these rows.
+    """A group in the rows of the report.
 
     Attributes
     ----------
     name : str
         Its label as text.
     rows : int
-        Its rows.
+        Number of rows.
     small : bool
-        Whether they are so few that chance rules.
+        Whether it has too few rows for reliable rates.
     histogram : tuple of float
-        Share of its weight in each of equally wide parts of the score range.
+        Share of its weight in each of equally wide bins of the score range.
     """
 
     name: str
@@ -64,34 +64,34 @@ class Group:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the rule for one max_gap does; tuples have one entry per group.
+    """The effect of the rule for one max_gap; tuples have one entry per group.
 
     Attributes
     ----------
     max_gap : float
-        The tolerance.
+        Largest allowed gap.
     is_own : bool
         Whether this is the reported rule itself.
     stands : bool
-        Whether it leaves every decision as it is.
+        Whether it changes no decision.
     target_rate : float or None
-        Where the rates meet.
+        Center of the band that holds every group's selection rate; None with strata.
     ramp_width : float
         Width of its ramps, in the units of the thresholds.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
-        Its ramps, in the units of the scores: percent for percentages, but probabilities for logits.
+        Its ramps, in the units of the scores; for logits, as probabilities.
     after : Selection
         Its selection rates, gap, ratio and errors, as in an audit.
     accuracy_interval : pair of float, or None
-        Confidence limits of the share of right decisions, with labels.
+        Confidence limits of the accuracy; None without labels.
     changed_to_yes, changed_to_no : tuple of float
-        Share of each group whose decision it turns round.
+        Share of each group whose decision changes to yes, or to no.
     changed, drawn : float
-        Share of all decisions that change, and that are drawn.
-    promise : Promise
-        The limits of the gap in the population, in words and in numbers.
+        Share of all decisions that change, and share decided at random.
+    guarantee : Guarantee
+        The limits on the gap in the population, in words and in numbers.
     sentence : str
-        What it does, in words.
+        The selection rates in words.
     """
 
     max_gap: float
@@ -109,55 +109,55 @@ class Outcome:
     changed_to_no: tuple[float, ...]
     changed: float
     drawn: float
-    promise: sentences.Promise
+    guarantee: sentences.Guarantee
     sentence: str
 
 
 @dataclass(frozen=True)
 class Content:
-    """All that a report says.
+    """All numbers and sentences of a report.
 
     Attributes
     ----------
     title : str
-        As given, or made from the names of the columns.
+        As given, or a default.
     group_name : str
-        What the groups are called.
+        Names of the group columns.
     rows : int
-        Rows that were measured.
+        Number of rows measured.
     weighted, labeled : bool
-        Whether they had weights and labels.
+        Whether the rows have weights, and labels.
     confidence : float
-        Of every interval.
+        Confidence level of all intervals.
     score_range : pair of float
         Ends of the histograms, in the units of the thresholds.
     cutoff : float
-        Where the classifier says yes, in the units of the thresholds.
+        The classifier's own cutoff, in the units of the thresholds.
     settings : dict
-        The rule's settings: its ramp width in the units of the thresholds, its cutoff as a score.
+        The rule's settings, with the ramp width in the units of the thresholds and the cutoff as a score.
     groups : tuple of Group
         In the rule's order.
     before : Selection
         Selection rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
     sentence : str
-        What they do, in words.
+        The same in words.
     outcomes : tuple of Outcome
         By ascending max_gap.
     own : int
-        Which of them is the reported rule.
+        Index of the reported rule in `outcomes`.
     is_kept : bool or None
-        Whether these rows give no sign that the gap exceeds its estimated limit, as `Rule.check` says; None
-        without a certificate.
+        False if `Rule.check` finds that the gap on these rows exceeds its estimated limit; None if the rule has
+        no certificate.
     drift : str or None
-        The same in words; None where it is no question, on the rows of the fit.
+        The same in words; None on the fit rows, where the check does not apply.
     notes, limits : tuple of str
-        What to mind about these rows, and about any such report.
+        Notes on these rows, and limitations of any such report.
     data_fingerprint, fit_fingerprint, rule_fingerprint : str or None
-        Of these rows, of the fit rows and of the rule.
+        Fingerprints of these rows, of the fit rows and of the rule.
     in_sample : bool or None
-        Whether these rows look like those of the fit; None if it cannot be told.
+        Whether these appear to be the fit rows; None if unknown.
     versions : dict
-        What computed it.
+        Versions of the software used.
     """
 
     title: str
@@ -191,15 +191,15 @@ class Content:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The groups' rows."""
+        """Number of rows of each group."""
         return tuple(group.rows for group in self.groups)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON."""
+        """Return everything as plain values, ready for JSON."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def to_json(self) -> str:
-        """Everything as JSON text."""
+        """Return everything as JSON text."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
@@ -217,10 +217,10 @@ def make_content(
     """Compute the content of a report; see `Rule.report`."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     if not isinstance(title, str | None):
-        raise InputError("must be text", argument="title", got=title)
+        raise InputError("must be a string", argument="title", got=title)
     known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FairrampWarning)  # said in the notes instead
+        warnings.simplefilter("ignore", FairrampWarning)  # the notes say it instead
         rules, fingerprint = _rules(rule, known)
     sample, scale, record = known.sample, known.sample.scale, rule.record
     cells = sample.cells.labels
@@ -294,10 +294,10 @@ def make_content(
 def _is_in_sample(
     rule: Rule, fingerprint: str, rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
 ) -> bool | None:
-    """Whether these are the rows of the fit, as far as the record can tell.
+    """Whether these are the fit rows; None if the record does not say.
 
-    A fit to bins that are coarser than the parts that a fingerprint counts has another one than its rows. Bins
-    may also have been exact for the rule; then all that is on record is the same.
+    A fit to bins that are coarser than those of a fingerprint has another fingerprint than its rows. If the bins
+    were nevertheless exact for the rule, counts and rates are the same.
     """
     record = rule.record
     if record is None:
@@ -315,7 +315,7 @@ def _is_in_sample(
 
 
 def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
-    """A rule for each position of the slider, the given one at its own, and the fingerprint of these rows."""
+    """One rule per position of the slider, including the given one, and the fingerprint of these rows."""
     sample = known.sample
     fitted = partial(
         fit_rows,
@@ -328,7 +328,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     first = fitted(replace(known.settings, max_gap=0.0))
     assert first.record is not None
     gaps = _grid(first.record.gap_before, len(sample.cells.labels))
-    # Something to compare with, also if all is equal already.
+    # The slider needs a second position even if the rates are equal already.
     others = gaps[1:] or ([] if rule.max_gap else [0.01])
     found = {gap: fitted(replace(known.settings, max_gap=gap)) for gap in others}
     rules = {0.0: first} | found | {rule.max_gap: rule}
@@ -336,7 +336,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
 
 
 def _grid(gap: float, n_groups: int) -> list[float]:
-    """Round numbers from 0 to the first that is not below the gap."""
+    """Round numbers from 0 up to the first one that reaches the gap."""
     steps = next((steps for limit, steps in STEPS if n_groups <= limit), FEWEST_STEPS)
     if gap <= 1e-9:
         return [0.0]
@@ -371,6 +371,6 @@ def _outcome(
         changed_to_no=tuple(measured.sums.mean(less).tolist()),
         changed=measured.sums.overall(more + less),
         drawn=measured.sums.overall(((chances > 0) & (chances < 1)).astype(np.float64)),
-        promise=sentences.promise(rule, measured.confidence) if refused is None else sentences.Promise(refused),
+        guarantee=sentences.Guarantee(refused) if refused else sentences.guarantee(rule, measured.confidence),
         sentence=sentences.STANDS if stands else sentences.comparison(after.rate, names, measured.strata),
     )

@@ -1,8 +1,8 @@
-"""Rows as a report measures them: in points that are exact for all of its rules.
+"""The rows of a report, summarized into points that are exact for all of its rules.
 
-    rows  →  cells (group, label)  →  one summary, refined until ramp ends and the cutoff lie in exact points
+    rows  →  cells (group, label)  →  one summary, refined until it is exact at all ramps and at the cutoff
 
-Rates, changes and errors alike are sums over its points; no row is looked at again.
+Rates, changes and errors are sums over the points of the summary; the rows are not read again.
 """
 
 from dataclasses import dataclass, replace
@@ -24,23 +24,23 @@ from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
 
-#: Parts of the score range in a histogram; a power of two, so that bins of a summary fall into one each.
+#: Bins of a histogram; a power of two, so that each bin of a summary falls into one of them.
 PARTS = 64
 
 
 @dataclass(frozen=True)
 class KnownRows:
-    """Rows of groups that the rule knows, what was asked of its fit, and what to say of both."""
+    """Rows of the groups that the rule knows, the settings of its fit, and notes on both."""
 
-    sample: Sample  # every label of its cells occurs
+    sample: Sample  # every label of its cells has a row
     settings: Settings
     notes: tuple[str, ...]
 
     @classmethod
     def of(cls, rule: Rule, scores: Any, groups: Any, labels: Any, strata: Any, weights: Any) -> "KnownRows":
-        """Check the rows; those of groups that the rule does not know are left out, and a note says so."""
+        """Check the rows and leave out, with a note, those of groups that the rule does not know."""
         sample = rule.sample(scores, groups, labels, strata=strata, sample_weight=weights)
-        rule.ramps_of(sample.cells)  # refuses unseen groups, unless the rule says what to do with them
+        rule.ramps_of(sample.cells)  # raises on unseen groups, depending on the rule's policy
         codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
         there, keep = known & occurring, known[values]
@@ -50,17 +50,18 @@ class KnownRows:
         sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
         settings, note = _settings(rule, sample)
         gone, others, n = int((~keep).sum()), int((occurring & ~known).sum()), len(rule.groups)
+        absent = n - len(present)
         notes = {
-            f"{gone:,} row{'s' if gone > 1 else ''} of {others:,} group{'s' if others > 1 else ''} that the rule "
+            f"{gone:,} row{'s' if gone > 1 else ''} in {others:,} group{'s' if others > 1 else ''} that the rule "
             f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
-            f"{n - len(present):,} of the rule's {n:,} groups have no row here.": len(present) < n,
+            f"{absent:,} of the rule's {n:,} groups {'has' if absent == 1 else 'have'} no rows here.": absent > 0,
             note: note != "",
         }
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
 
 
 def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
-    """What was asked of the rule's fit, and what had to be changed about it for these rows."""
+    """The settings of the rule's fit as far as these rows allow, and a note on what differs."""
     record, note = rule.record, ""
     target: str | float | None = record.target if record else None
     if target is None or target == "base_rate" or (record and record.solver == "sgd"):
@@ -68,16 +69,20 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     if target == "accuracy" and sample.outcomes is None:
         target = None if rule.stratified else rule.target_rate
         note = (
-            "The rule aims at the most accurate rates, which needs labels. None are given here, so the other "
-            "positions of the slider keep its "
-            + ("strata and aim at the scores' own optimum." if rule.stratified else "target rate.")
+            "The rule's target rate was chosen for accuracy, which needs labels, and there are none here. The "
+            "other positions of the slider "
+            + (
+                "use the target rates that are optimal by the scores."
+                if rule.stratified
+                else "keep its target rate."
+            )
         )
     for said in record.notes(rule.max_gap) if record else []:
         note = f"{note} {said[0].upper()}{said[1:]}.".lstrip()
     borrows = record is not None and record.borrowed is not None
     if borrows and not can_borrow(sample):
         borrows = False
-        note += " They cannot with these rows, so the other positions of the slider go by each group's own rows."
+        note += " They cannot with these rows, so the other positions of the slider use each group's rows alone."
     settings = Settings(
         max_gap=rule.max_gap,
         ramp_width=record.ramp_width if record else max(ramp.width for ramp in rule.ramps),
@@ -93,20 +98,20 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Points that are as good as the rows for all of the rules, and for the cutoff."""
+    """Points that give the same results as the rows, for all of the rules and for the cutoff."""
 
     place: Floats
     lower: Floats
     labels: Floats | None
-    own: Floats  # the classifier's own decision
-    rows: Integers  # of each group
+    own: Floats  # the classifier's own decisions
+    rows: Integers  # per group
     sums: Sums
     strata: Integers | None
     confidence: float
 
     @classmethod
     def of(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
-        """Summarize and look closer until all ramps are exact."""
+        """Summarize the rows, and refine the summary until it is exact at all ramps."""
         sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
         # A cell of the summary is a group's rows with one outcome.
         per_group, outcomes = (1, 0) if sample.outcomes is None else (2, sample.outcomes.astype(np.intp))
@@ -118,7 +123,7 @@ class Measured:
         seat = cells // per_group
         cutoff = np.full((1, len(seat)), border)
         for width in sorted({ramp.width for ramps in rules for ramp in ramps}):
-            # Ramps of other widths stand where they are: their feet are looked at in their own turn.
+            # Ramps of other widths get their own turn; the cutoff stands in for them.
             feet = np.array([[r.foot if r.width == width else border for r in ramps] for ramps in rules])[:, seat]
             summary = resolved(
                 rows, summary, feet, width, np.concatenate([cutoff, feet]) if width == 0 else cutoff
@@ -137,11 +142,11 @@ class Measured:
         )
 
     def select(self, chances: Floats) -> Selection:
-        """Rates, gaps and errors of decisions with the given chances."""
+        """Rates, gaps and errors of decisions with the given probabilities."""
         return selection(self.sums, chances, self.labels, self.confidence, self.strata)
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
-        """Limits of the share of right decisions: a ± z √(Σ w² (c − a)²) / Σ w."""
+        """Confidence limits of the accuracy a: a ± z √(Σ w² (c − a)²) / Σ w."""
         if self.labels is None:
             return None
         right = np.where(self.labels == 1, chances, 1 - chances)
@@ -151,7 +156,7 @@ class Measured:
         return max(accuracy - half, 0.0), min(accuracy + half, 1.0)
 
     def histograms(self, scale: Scale) -> Floats:
-        """Share of each group's weight in each part of the score range."""
+        """Share of each group's weight in each bin of the score range."""
         low, high = scale.lowest, scale.highest
         part = np.clip(np.floor((self.lower - low) * (PARTS / (high - low))), 0, PARTS - 1).astype(np.intp)
         cells, n_parts = self.sums.group * PARTS + part, len(self.rows) * PARTS

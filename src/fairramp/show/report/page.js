@@ -1,4 +1,4 @@
-// Draws nothing of its own: swaps in what Python computed for the slider's position.
+// Computes nothing: shows the numbers that Python computed for the slider's position.
 const content = JSON.parse(document.getElementById("content").textContent);
 const slider = document.getElementById("max-gap");
 const back = document.getElementById("back");
@@ -6,10 +6,10 @@ const said = [...document.querySelectorAll("[data-say]")];
 const labeled = [...document.querySelectorAll("[data-label]")];
 const rows = [...document.querySelectorAll("#rule tbody tr")];
 const views = [];
-const noBreak = "\u00a0";
 
+// Formats like `percent` in show/words.py: a share above 0 never reads as 0.
 function percent(x) {
-  return x > 0 && x * 100 < 0.05 ? `<${noBreak}0.1${noBreak}%` : `${(x * 100).toFixed(1)}${noBreak}%`;
+  return x > 0 && x * 100 < 0.05 ? "<0.1%" : `${(x * 100).toFixed(1)}%`;
 }
 
 const forms = {

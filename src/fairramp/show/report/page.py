@@ -1,8 +1,8 @@
-"""The page: one HTML file with everything in it, drawn from the content and from nothing else.
+"""The page: one self-contained HTML file, made from the content alone.
 
-Texts come through a template that escapes them; data as JSON in which `<` cannot occur. The page's policy allows
-the two scripts and the style sheet by their hashes and nothing else: no network, no frame, no inline handler, no
-eval (the drawing program interprets its expressions, `ast: true`).
+The template escapes all text, and the embedded JSON never contains `<`. The page's content security policy allows
+only the two scripts and the style sheet, by their hashes: no network, frames, inline handlers or eval (Vega
+interprets its expressions, `ast: true`).
 """
 
 import base64
@@ -28,7 +28,7 @@ try:
 except ImportError as error:
     raise missing_extra(error.name or "jinja2") from None
 
-#: Rows of the table; more groups would make the page too large for an email.
+#: Most rows in the table, to keep the page small enough for an email.
 MOST_ROWS = 600
 
 _HERE = Path(__file__).parent
@@ -73,16 +73,16 @@ def render(content: Content) -> str:
         before=_sentence(content.sentence),
         say=said[content.own],
         own_gap=points(content.chosen.max_gap),
-        asked=_asked(content),
+        requested=_requested(content),
         figures=_figures(content),
         charts=[entry for entry in _CHARTS if entry[0] in payload["charts"]],
         drawn=(
-            f"The {MOST_DRAWN} largest of {len(content.groups):,} groups; all are in the table."
+            f"The {MOST_DRAWN} largest of {len(content.groups):,} groups; the table shows more."
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
         colored=_groups(content).meaning,
-        level=percentage(content.confidence),
+        reading=_SLOPES if content.settings["ramp_width"] > 0 else _STEPS,
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[column.name for column in columns],
@@ -102,7 +102,7 @@ def render(content: Content) -> str:
 
 
 def _groups(content: Content) -> Groups:
-    """The groups that are drawn."""
+    """The groups shown in the charts."""
     seats = largest(content.sizes, MOST_DRAWN)
     return Groups(
         [content.groups[i].name for i in seats],
@@ -114,7 +114,7 @@ def _groups(content: Content) -> Groups:
 
 
 def content_charts(content: Content) -> dict[str, dict[str, Any]]:
-    """All charts of a report as Vega-Lite, by the name of their place on the page."""
+    """All charts of a report as Vega-Lite specifications, by name."""
     seats, drawn, outcomes = largest(content.sizes, MOST_DRAWN), _groups(content), content.outcomes
 
     def by_position(name: str) -> list[list[float | None]]:
@@ -150,9 +150,9 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
             content.own,
             STYLED,
         )
-    with alt.theme.enable("none"):  # whatever theme a notebook has enabled, the page is the same
+    with alt.theme.enable("none"):  # the page must not depend on a notebook's theme
         found = {name: finished(chart, STYLED).to_dict() for name, chart in charts.items()}
-    # The page's copy of Vega-Lite may be older than Altair's, which is no reason to complain to the reader.
+    # Vega would warn if the page's copy of Vega-Lite is older than Altair's.
     return {name: {key: part for key, part in spec.items() if key != "$schema"} for name, spec in found.items()}
 
 
@@ -169,51 +169,60 @@ def _hash(text: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON inside a script element: no `<`, so that no name can end it."""
+    """JSON for a script element: without `<`, no name can close the element."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _sentence(text: str) -> str:
-    """With a capital at the start, unless a name stands there."""
+    """Text with its first letter capitalized, unless it starts with an isolated name."""
     return text[:1].upper() + text[1:]
 
 
 _CHARTS = (
     (
         "scores",
-        "Scores, and where the rule says yes",
-        "How each group’s scores are spread, on a square-root scale so that rare scores are seen. Filled: "
-        "selected. The line is the chance of a yes, from never to always; the figure is the threshold. Dashed: "
-        "the classifier’s own cutoff.",
+        "Scores and thresholds",
+        "The score distribution of each group, on a square-root scale so that rare scores are visible. Scores in "
+        "the darker part are selected. The line is the probability of being selected, from 0 to 1; the number is "
+        "the threshold. The dashed line is the classifier’s own cutoff.",
     ),
     (
         "rates",
-        "How often each group is selected",
-        "Open dots: the classifier’s own decisions. Full dots: the rule. Lines show how far chance alone may "
-        "move a rate.",
+        "Selection rates",
+        "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals.",
     ),
     (
         "changes",
-        "Whose decision changes",
-        "The share of each group whose answer the rule turns round, on average over its draws.",
+        "Decisions that change",
+        "The share of each group whose decision the rule changes, on average over its random draws.",
     ),
     (
         "frontier",
         "What a smaller gap costs",
-        "Share of right decisions against the gap that is left, with its uncertainty, for rules with the same "
-        "settings, fitted to and measured on these rows. The orange dot follows the slider.",
+        "Accuracy against the remaining gap, with a confidence band, for rules with the same settings fitted to "
+        "these rows and measured on them. The orange dot follows the slider.",
     ),
 )
 
 
-#: What the numbers of the table are, where they are no scores from 0 to 1 or from −1 to 1.
+#: How to read the table, for ramps and for thresholds without ramps.
+_SLOPES = (
+    "People with a score below “ramp from” are not selected; people with a score of at least “ramp to” are. In "
+    "between, the probability of being selected rises evenly from 0 to 1."
+)
+_STEPS = (
+    "People with a score above the threshold are selected; people with a score below it are not. At the "
+    "threshold, people are selected with the probability in the table."
+)
+
+#: Units of the table where they are not those of scores from 0 to 1 or from −1 to 1.
 _UNITS = {
     "logit": "Here thresholds and ramps are probabilities, 1/(1 + exp(−logit)).",
     "percent": "Here thresholds and ramps are in percent, like the scores.",
 }
 
 
-#: A number as it is shown, and with all its digits.
+#: A number as shown, and with all its digits.
 _Number = tuple[str, str]
 _two = partial(fixed, decimals=2)
 
@@ -222,87 +231,93 @@ def _number(value: float | None, spelled: Callable[[float], str]) -> _Number:
     return "" if value is None else spelled(value), full(value)
 
 
-def _range(limits: tuple[float, float], spelled: Callable[[float], str]) -> _Number:
-    return f"range {spelled(limits[0])} to {spelled(limits[1])}", " – ".join(map(full, limits))
+def _interval(name: str, limits: tuple[float, float], *spelled: Callable[[float], str]) -> _Number:
+    low, high = (spell(limit) for spell, limit in zip((spelled[0], spelled[-1]), limits, strict=True))
+    return f"{name} {low} to {high}", " – ".join(map(full, limits))
+
+
+def _ci(content: Content) -> str:
+    return f"{percentage(content.confidence)} CI"
 
 
 def _say(content: Content, o: Outcome) -> dict[str, _Number]:
-    """Every text that the slider moves, rounded and in full."""
+    """Every text that depends on the slider, with rounded numbers and with all digits."""
     before, after, names = content.before, o.after, [isolated(group.name) for group in content.groups]
     low, *_, high = sorted([*range(len(names)), 0], key=after.rate.__getitem__)
+    interval = partial(_interval, _ci(content))
     said = {
         "max_gap": _number(o.max_gap, points),
         "gap": _number(after.gap, points),
-        "gap_limits": _range(after.gap_interval, lambda gap: fixed(100 * gap, 2)),
+        "gap_limits": interval(after.gap_interval, lambda gap: fixed(100 * gap, 1), points),
         "ratio": _number(after.ratio, _two),
-        "ratio_limits": _range(after.ratio_interval, _two),
+        "ratio_limits": interval(after.ratio_interval, _two),
         "changed": _number(o.changed, percent),
         "drawn": _number(o.drawn, percent),
-        "promise": (o.promise.sentence, full(o.promise.estimated)),
+        "guarantee": (o.guarantee.sentence, full(o.guarantee.estimated)),
     }
     texts = {
-        "where": "This is the reported rule itself."
+        "where": "This is the reported rule."
         if o.is_own
-        else "This is not the reported rule, but one with its settings, fitted to these rows.",
+        else "This is not the reported rule but one with the same settings, fitted to these rows.",
         "verdict": _sentence(o.sentence),
-        "assumptions": o.promise.assumptions,
-        "label_scores": "Chart: score distributions of the groups. Thresholds from "
-        f"{fixed(min(o.thresholds), 3)} to {fixed(max(o.thresholds), 3)}; all are in the table below.",
-        "label_rates": f"Chart: selection rates before and after. After, from {percent(after.rate[low])} for "
-        f"{names[low]} to {percent(after.rate[high])} for {names[high]}; all are in the table below.",
-        "label_changes": f"Chart: decisions that change, {percent(o.changed)} of all; by group in the table "
-        "below.",
+        "assumptions": o.guarantee.assumptions,
+        "label_scores": "Chart: score distribution of each group. Thresholds from "
+        f"{fixed(min(o.thresholds), 3)} to {fixed(max(o.thresholds), 3)}; see the table below.",
+        "label_rates": f"Chart: selection rates before and after. After: from {percent(after.rate[low])} for "
+        f"{names[low]} to {percent(after.rate[high])} for {names[high]}; see the table below.",
+        "label_changes": f"Chart: share of decisions that change in each group, {percent(o.changed)} overall; "
+        "see the table below.",
     }
     if after.overall_accuracy is not None and o.accuracy_interval is not None:
         said["accuracy"] = _number(after.overall_accuracy, percent)
-        said["accuracy_limits"] = _range(o.accuracy_interval, percent)
+        said["accuracy_limits"] = interval(o.accuracy_interval, percent)
         texts["label_frontier"] = (
-            f"Chart: accuracy against gap. Here {said['accuracy'][0]} at a gap of {said['gap'][0]}; the "
-            f"classifier alone has {percent(before.overall_accuracy or 0.0)} at {points(before.gap)}."
+            f"Chart: accuracy against gap. This rule: {said['accuracy'][0]} at a gap of {said['gap'][0]}. "
+            f"Classifier alone: {percent(before.overall_accuracy or 0.0)} at {points(before.gap)}."
         )
     return said | {name: (text, "") for name, text in texts.items()}
 
 
 def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
-    """Key, name and what it was before."""
+    """Key, name and value before the rule, of each headline number."""
     before = content.before
     found: list[tuple[str, str, _Number | None]] = [
         ("gap", "Gap between groups", _number(before.gap, points)),
-        ("ratio", "Lowest rate ÷ highest", _number(before.ratio, _two)),
+        ("ratio", "Ratio (lowest ÷ highest)", _number(before.ratio, _two)),
         ("changed", "Decisions that change", None),
-        ("drawn", "Decisions drawn by lot", None),
-        ("accuracy", "Right decisions", _number(before.overall_accuracy, percent)),
+        ("drawn", "Decided at random", None),
+        ("accuracy", "Accuracy", _number(before.overall_accuracy, percent)),
     ]
     return found if content.labeled else found[:-1]
 
 
 class _Column(NamedTuple):
-    """A column of the table: one number of each group, or the two ends of a range."""
+    """A column of the table: one number per group, or the two ends of an interval."""
 
     name: str
     form: str
     sources: tuple[str, ...]
-    moves: bool = True  # with the slider: numbers of the outcome, otherwise of the content
+    moves: bool = True  # with the slider: read from the outcome, otherwise from the content
 
 
 def _columns(content: Content) -> list[_Column]:
     """The columns of the table."""
     ramps = (
-        [_Column("drawn from", "score", ("ramp_from",)), _Column("drawn to", "score", ("ramp_to",))]
+        [_Column("ramp from", "score", ("ramp_from",)), _Column("ramp to", "score", ("ramp_to",))]
         if content.settings["ramp_width"] > 0
-        else [_Column("chance at threshold", "share", ("tie_chances",))]
+        else [_Column("probability at threshold", "share", ("tie_chances",))]
     )
     found = [
-        _Column("rows", "whole", ("sizes",), moves=False),
+        _Column("rows", "count", ("sizes",), moves=False),
         _Column("threshold", "score", ("thresholds",)),
         *ramps,
         _Column("rate before", "share", ("before.rate",), moves=False),
-        _Column("range", "range", ("before.lower", "before.upper"), moves=False),
+        _Column(_ci(content), "range", ("before.lower", "before.upper"), moves=False),
         _Column("rate after", "share", ("after.rate",)),
-        _Column("range", "range", ("after.lower", "after.upper")),
-        _Column("turned to yes", "share", ("changed_to_yes",)),
-        _Column("turned to no", "share", ("changed_to_no",)),
-        _Column("right decisions", "share", ("after.accuracy",)),
+        _Column(_ci(content), "range", ("after.lower", "after.upper")),
+        _Column("newly selected", "share", ("changed_to_yes",)),
+        _Column("no longer selected", "share", ("changed_to_no",)),
+        _Column("accuracy", "share", ("after.accuracy",)),
         _Column("true positive rate", "share", ("after.true_positive_rate",)),
         _Column("false positive rate", "share", ("after.false_positive_rate",)),
     ]
@@ -310,7 +325,7 @@ def _columns(content: Content) -> list[_Column]:
 
 
 def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
-    """The parts of each cell of a column; None for NaN, where no row counts."""
+    """The parts of each cell of a column; None for NaN."""
     parts = [attrgetter(source)(o if column.moves else content) for source in column.sources]
     chosen = [[part[k] for k in seats] for part in parts]
     return [[None if v != v else float(full(v)) if isinstance(v, float) else v for v in part] for part in chosen]
@@ -321,7 +336,7 @@ def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
     if parts[0] is None:
         return "–", ""
     forms: dict[str, Callable[..., str]] = {
-        "whole": "{:,}".format,
+        "count": "{:,}".format,
         "range": lambda low, high: f"{fixed(100 * low, 1)}–{percent(high)}",
         "share": percent,
         "score": lambda value: fixed(value, decimals),
@@ -330,12 +345,12 @@ def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
 
 
 def _decimals(content: Content) -> int:
-    """Decimals at which the ends of a ramp differ."""
+    """Enough decimals for the two ends of a ramp to differ."""
     return max(4, 2 - floor(log10(content.settings["ramp_width"] or 1.0)))
 
 
-def _asked(content: Content) -> str:
-    """What the population was to keep, where that was asked for."""
+def _requested(content: Content) -> str:
+    """The gap that was requested for the population, if any."""
     asked = content.settings["asked"]
     if asked is None:
         return ""
@@ -348,16 +363,16 @@ def _origin(content: Content) -> list[tuple[str, str]]:
     return [
         ("Rule (fingerprint)", content.rule_fingerprint),
         ("These rows (fingerprint)", content.data_fingerprint),
-        ("Fit rows (fingerprint)", content.fit_fingerprint or "not on record"),
-        *([("Gap asked for in the population", _asked(content))] if s["asked"] else []),
+        ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
+        *([("Requested gap in the population", _requested(content))] if s["asked"] else []),
         ("Largest allowed gap on the fit rows", full(s["max_gap"])),
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
-        ("Cutoff of the classifier", f"{full(s['cutoff'])}, scale {s['scale']}"),
+        ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
-        ("Groups the fit did not see", s["unseen_group"]),
-        ("Rows have weights", "yes" if content.weighted else "no"),
-        ("Confidence of intervals", full(content.confidence)),
-        *([("Date of the fit", str(s["date"]))] if s["date"] is not None else []),
+        ("Groups not seen in the fit", s["unseen_group"]),
+        ("Weighted rows", "yes" if content.weighted else "no"),
+        ("Confidence level of intervals", full(content.confidence)),
+        *([("Date of fit", str(s["date"]))] if s["date"] is not None else []),
         *((f"Version: {name}", version) for name, version in content.versions.items()),
     ]
