@@ -710,7 +710,7 @@ def test_a_rule_fitted_with_weights_can_be_checked():
     assert not rule.check(scores, groups, sample_weight=weights).has_drifted
     scores[groups == 1] = np.minimum(scores[groups == 1] + 0.4, 1)
     assert rule.check(scores, groups, sample_weight=weights).has_drifted
-    with pytest.warns(fairramp.FairrampWarning, match="fitted with weights: pass `sample_weight`"):
+    with pytest.warns(fairramp.FairrampWarning, match="fitted with weights; pass `sample_weight`"):
         rule.check(scores, groups)
     with pytest.warns(fairramp.FairrampWarning, match="a monitor counts each row once"):
         rule.monitor()

@@ -277,7 +277,7 @@ def test_pooled_and_original_warn_about_unseen_groups(inside, policy):
 def test_small_groups_warn(inside):
     inside.write("few.csv", rows(n=40))
     for command in (("audit", "few.csv", *COLUMNS), ("apply", "rule.json", "few.csv", "-o", "o.csv")):
-        assert "below 30 rows" in inside(*command).stderr
+        assert "fewer than 30 rows" in inside(*command).stderr
 
 
 # Arguments ----------------------------------------------------------------------------------------

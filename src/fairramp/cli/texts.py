@@ -146,7 +146,7 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         few = with_rows(small)
         screen.say(f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {few}.", "")
     if isinstance(found, str) or len(rule.groups) == 1:
-        screen.say(found if isinstance(found, str) else "There is only one group, so there is no gap to limit.")
+        screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
         return
     show_certificate(screen, rule, found)
     sure = percentage(found.confidence)
@@ -377,7 +377,7 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         screen.warn(f"{rows} of groups not seen in the fit get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
-        f"there is only one group, {show_label(found[0][0])}: nothing to compare.",
+        f"there is one group, {show_label(found[0][0])}: nothing to compare.",
         when=compared and len({label_key(label_of(parts[n:])) for parts in job.cells}) == 1,
     )
     small = [pair for pair in found if pair[1] < SMALL_GROUP]

@@ -93,7 +93,7 @@ def guarantee(rule: Rule, confidence: float) -> Guarantee:
     """The limits of a rule's gap, in words and numbers."""
     found = certify(rule, confidence)
     several = len(rule.groups) > 1
-    said = found.sentences(_PAGE) if several else ["There is only one group, so there is no gap to limit."]
+    said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to limit."]
     return Guarantee(" ".join(said), found.assumptions, found.estimated, found.proven)
 
 
@@ -109,11 +109,11 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
     error = max(record.rates["selection"].error) if record else 0.0
     small = [pair for pair in zip(labels, rows.tolist(), strict=True) if pair[1] < SMALL_GROUP]
     found = {
-        f"Groups below {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far from those "
-        "shown here.": small,
-        "There is only one group: nothing to equalize.": alone,
-        "These appear to be the rows the rule was fitted on. On new people the gap will be larger; the "
-        "certificate limits how much.": in_sample and not alone,
+        f"Groups with fewer than {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far "
+        "from those shown here.": small,
+        "There is one group: nothing to equalize.": alone,
+        "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
+        "the certificate limits how much.": in_sample and not alone,
         "It is unknown whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,
