@@ -89,7 +89,7 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
         shown = {
             Verdict.EXCEEDED: f"the gap of {whose} is {measured}, above {most} {sure}",
             Verdict.WITHIN: f"the gap of {whose} is {measured}, at most {most} {sure}",
-            Verdict.UNDECIDED: f"these rows do not show whether the gap of {whose} is above {most}: {measured}"
+            Verdict.UNDECIDED: f"these rows cannot show whether the gap of {whose} is above {most}: {measured}"
             + ("; more rows would help" if gap > limit else "")
             + _why_wide(found),
         }

@@ -88,7 +88,7 @@ def tune(
     target_rates : sequence of float or str, optional
         Target rates to try; by default the share of positive labels, and 0.05 and 0.1 above and below it.
     scorer : callable
-        ``scorer(labels, chances, sample_weight)``, higher is better; by default the expected accuracy.
+        ``scorer(labels, probabilities, sample_weight)``, higher is better; by default the expected accuracy.
     sample_weight : optional
         Weights of the fit rows.
     **options

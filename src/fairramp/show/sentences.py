@@ -114,7 +114,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
         "There is one group: nothing to equalize.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the certificate limits how much.": in_sample and not alone,
-        "It is unknown whether these are the rows the rule was fitted on.": in_sample is None
+        "It is not known whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,
         "These are not the rows the rule was fitted on. At its initial position, the slider shows the reported "
