@@ -103,7 +103,10 @@ class Monitor:
         self._confidence = check_number("confidence", confidence, 0.5, 1 - 1e-9)
         record = certifiable(rule)
         if record.weighted:
-            warn("The rule was fitted with weights, but a monitor counts each row once; rates may not compare")
+            warn(
+                "The rule was fitted with weights, but a monitor counts each row once, so rates may not be "
+                "comparable"
+            )
         self._fit_rates: Floats = np.array(record.rates["selection"].after)
         self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
