@@ -13,8 +13,8 @@ from scipy import integrate, optimize, stats
 import fairramp
 from fairramp import FairrampError, InputError, Ramp, Rule, fit_rule, rows_needed
 from fairramp.core.pairs import pair_factor
+from fairramp.core.words import upward_points
 from fairramp.measure.bounds import theorem_1_bound, theorem_2_bound
-from fairramp.measure.certificate import upward_points
 from samples import quiet_fit
 
 SIZES = (700, 400, 250)

@@ -224,7 +224,7 @@ def test_undecided_gate_names_the_group_with_the_widest_limits(inside):
 
 def test_one_group_warns(shell):
     shell.write("s.csv", rows(groups=("a",)))
-    assert "one single group, a" in shell("audit", "s.csv", *COLUMNS).stderr
+    assert "there is one group, a" in shell("audit", "s.csv", *COLUMNS).stderr
 
 
 def test_decisions_are_audited_as_given(inside):
@@ -419,13 +419,13 @@ def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
         assert found["cutoff"] == cutoff
         said = " ".join(inside("audit", "scores.csv", *COLUMNS, *given).stdout.split())
         low, high = (100 * rate for rate in found["before"]["rate"])
-        assert f"before, yes from {cutoff:g} on (--cutoff): b were selected " in said
-        assert f"as often as a: {high:.1f}% against {low:.1f}%, of 200 and 200 rows." in said
+        what = f"Selection rate before (yes at {cutoff:g} or above)"
+        assert f"{what}: b {high:.1f}% of 200 rows, a {low:.1f}% of 200 rows (" in said
     both = inside("audit", "scores.csv", "--rule", "rule.json", "--label", "y").stdout
-    assert "before, yes from 0.5 on (as in the rule): b were" in both
-    assert "\nafter: " in both
-    assert both.count("\nerrors after the rule:\n") == 1
-    assert "errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
+    assert "Selection rate before (yes at 0.5 or above): b" in both
+    assert "\nSelection rate after: " in both
+    assert both.count("\nErrors after the rule:\n") == 1
+    assert "Errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
 
 
 def test_columns_that_are_not_groups_fail_or_warn(shell):

@@ -32,16 +32,16 @@ def test_fitted_rule_shows_its_whole_record(fitted):
     rule = Rule.load(fitted.folder / "rule.json")
     text = said(fitted)
     for part in (
-        f"score column p, a probability from 0 to 1; the classifier says yes from {rule.cutoff:g} on",
-        "groups column g; one that the fit did not see is refused",
+        f"score column p, a probability from 0 to 1; the classifier says yes at {rule.cutoff:g} or above",
+        "groups column g; a group not seen in the fit raises an error",
         f"fitted to {sum(rule.record.rows):,} rows, by fairramp {rule.record.version}; date: not given",
         f"rule fingerprint {rule.fingerprint}",
         f"data fingerprint {rule.record.fingerprint}",
-        f"gap on the fit rows: {rule.record.gap_before:.4f} before, {rule.record.gap_after:.4f} after",
+        rule.record.gaps,
         " ".join(repr(rule.certificate()).split()),
-        "about 95% keep their estimated limit and at least 95% their proven one",
+        "about 95% keep their estimated limit and at least 95% keep their proven limit",
         "The limits do not cover error rates",
-        "ask new rows now and then, with fairramp check or fairramp monitor.",
+        "check new rows from time to time with fairramp check or fairramp monitor.",
     ):
         assert part in text, part
     assert rule.table().text(80) in fitted("show", "rule.json").stdout
