@@ -1,7 +1,7 @@
 """The quantile of max − min of independent Beta draws, one per group.
 
-A group's true rate at its fitted threshold is a Beta draw (see `rule.limits`), so the range of the draws is the gap.
-The laws of several groups are arrays of shape (2, groups): row 0 is a, row 1 is b.
+A group's true rate at its fitted threshold is a Beta draw (see `rule.limits`), so the range of the draws is the
+gap. The laws of several groups are arrays of shape (2, groups): row 0 is a, row 1 is b.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ def range_quantiles(
     The smallest rate is a draw of Beta(lower, rows + 1 − lower), the largest of Beta(upper, rows + 1 − upper).
     Strata are independent, so limits at confidence^(1/S) for each of S strata hold jointly.
 
-    If only the worst stratum matters, quick limits of single groups rank the strata, and strata that cannot be the
-    worst get 0.
+    If only the worst stratum matters, quick limits of single groups rank the strata, and strata that cannot be
+    the worst get 0.
     """
     parts = strata_slices(strata, len(rows))
     each = confidence ** (1 / len(parts))
@@ -51,9 +51,9 @@ def _range_quantile(smallest: Floats, largest: Floats, confidence: float) -> flo
     """The g with P(max − min ≤ g) = confidence, for one Beta draw per group.
 
     P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), where k is the group with the smallest draw, by the
-    midpoint rule. If there are two laws (one for the smallest draw, one for the largest), the same quantile drives
-    both. A group that selects no one has its smallest draw at 0, and one that selects everyone its largest at 1;
-    then only the other end is random.
+    midpoint rule. If there are two laws (one for the smallest draw, one for the largest), the same quantile
+    drives both. A group that selects no one has its smallest draw at 0, and one that selects everyone its largest
+    at 1; then only the other end is random.
     """
     n_groups = len(smallest[0])
     if n_groups == 1:

@@ -12,13 +12,13 @@ Donner and Zou 2012 for the ratio):
     difference  d = r₁ − r₂:    d − √((r₁ − l₁)² + (u₂ − r₂)²)   to   d + √((u₁ − r₁)² + (r₂ − l₂)²)
     ratio       q = r₁ / r₂:    (r₁r₂ ∓ √((r₁r₂)² − l₁u₂(2r₁ − l₁)(2r₂ − u₂))) / (u₂(2r₂ − u₂)), and u₁, l₂
 
-The gap of K groups is the difference between the highest and the lowest true rate. Its upper limit is the largest of
-all pairs' upper limits, each at confidence 1 − δ: the limit of the true extremes alone fails with probability δ/2,
-and more pairs can only raise the maximum. Its lower limit is the largest of the pairs' lower limits, any of which
-may fail, so the pairs share δ, but only those pairs that can be the extremes. A tenth of δ pays for joint limits of
-all groups that determine which can have the highest and which the lowest rate. With M such pairs, each gets
-confidence 1 − 0.9 δ/M (1 − δ if there is only one pair). The impact ratio mirrors this: its lower limit is the
-smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
+The gap of K groups is the difference between the highest and the lowest true rate. Its upper limit is the largest
+of all pairs' upper limits, each at confidence 1 − δ: the limit of the true extremes alone fails with probability
+δ/2, and more pairs can only raise the maximum. Its lower limit is the largest of the pairs' lower limits, any of
+which may fail, so the pairs share δ, but only those pairs that can be the extremes. A tenth of δ pays for joint
+limits of all groups that determine which can have the highest and which the lowest rate. With M such pairs, each
+gets confidence 1 − 0.9 δ/M (1 − δ if there is only one pair). The impact ratio mirrors this: its lower limit is
+the smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
 strata, pairs are formed within strata, and M counts all of them.
 """
 
@@ -82,7 +82,7 @@ def kl_interval(rates: Floats, rows: Floats, delta: float | Floats) -> tuple[Flo
 def gap_interval(
     rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
 ) -> tuple[float, float]:
-    """Limits of the largest difference between two rates, within a stratum if there are strata; 0 for one group."""
+    """Limits of the largest difference between two rates, within strata if there are any; 0 for one group."""
     lower, upper = wilson_interval(rates, rows, confidence)
     down, up = rates - lower, upper - rates
     candidates, corrected = _extremes(rates, rows, confidence, strata)
@@ -102,7 +102,7 @@ def gap_interval(
 def ratio_interval(
     rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
 ) -> tuple[float, float]:
-    """Limits of the smallest rate divided by the largest, within a stratum if there are strata; 1 for one group."""
+    """Limits of the smallest rate divided by the largest, within strata if there are any; 1 for one group."""
     lower, upper = wilson_interval(rates, rows, confidence)
     candidates, corrected = _extremes(rates, rows, confidence, strata)
     corrected_lower, corrected_upper = wilson_interval(rates, rows, corrected)

@@ -5,14 +5,15 @@ of (sample rate − true rate). These are Smirnov's one-sided statistics, and fo
 
     P(√n S > x) ≤ e^(−2x²)   and   P(√n D > x) ≤ e^(−2x²)   for x ≥ √(ln 2 / 2)            (Massart 1990)
 
-A ramp is a mixture of thresholds, so S and D bound its rates too. Hence, for any target, any ramp and any threshold
-edited by hand,
+A ramp is a mixture of thresholds, so S and D bound its rates too. Hence, for any target, any ramp and any
+threshold edited by hand,
 
     true gap of k and l  ≤  (r_k − r_l) + S_k + D_l.
 
-DKW bounds S_k and D_l separately. But they belong to different groups, so they are independent and rarely large at
-the same time: P(S_k + D_l > g) is a convolution. All ordered pairs share the same c in g = c √(1/n_k + 1/n_l), which
-keeps a small group from widening the limits of the others. c is the smallest value with Σ P ≤ δ over the pairs.
+DKW bounds S_k and D_l separately. But they belong to different groups, so they are independent and rarely large
+at the same time: P(S_k + D_l > g) is a convolution. All ordered pairs share the same c in g = c √(1/n_k + 1/n_l),
+which keeps a small group from widening the limits of the others. c is the smallest value with Σ P ≤ δ over the
+pairs.
 
 The convolution is summed from above, cell by cell, so the result is a proven bound, free of simulation error.
 
@@ -37,7 +38,7 @@ _TOO_MANY = (np.empty(0, dtype=np.intp),) * 2
 
 
 def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
-    """The c such that, with this confidence, no S_k + D_l exceeds c √(1/n_k + 1/n_l); infinite for too many pairs.
+    """The c such that no S_k + D_l exceeds c √(1/n_k + 1/n_l), with this confidence; infinite for too many pairs.
 
     >>> bool(pair_factor(np.array([1000.0, 1000.0]), None, 0.95) < 1.62)
     True

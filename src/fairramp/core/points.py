@@ -9,8 +9,8 @@ score in [lower, upper). Each has a number of rows, Σw, Σw² and a place:
 
 A ramp with foot s and width γ is linear between s and s + γ and constant outside. So an averaged bin acts exactly
 like its rows unless an end of the ramp falls inside it, and a plain bin does unless it overlaps the ramp.
-`unresolved` finds the bins for which this fails, and `replace` swaps them for finer points. Once none is left, the
-summary is as good as the rows.
+`unresolved` finds the bins for which this fails, and `replace` swaps them for finer points. Once none is left,
+the summary is as good as the rows.
 
 Summaries add up: `join_points` of the points of all parts is the summary of the whole.
 """

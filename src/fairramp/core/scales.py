@@ -5,8 +5,8 @@
     signed        x in [−1, 1]     yes at 0 or above
     logit         any finite x     yes at 0 or above; converted to 1/(1 + e^−x) first
 
-A *position* is the number that the solver and the rule work with: the score itself, or its probability for
-logits and percentages. Ramp widths and thresholds are positions; tables show them in percent on the percent scale.
+A *position* is the number that the solver and the rule work with: the score itself, or its probability for logits
+and percentages. Ramp widths and thresholds are positions; tables show them in percent on the percent scale.
 """
 
 from collections.abc import Callable

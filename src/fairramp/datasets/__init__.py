@@ -1,7 +1,7 @@
 """A real dataset of scores, shipped with the package: no download, no training.
 
-`load_adult_scores` returns a classifier's scores for 24,421 people it was not trained on, with their sex, race and
-true label. `scripts/make_adult_scores.py` made the file; its license is in `LICENSE-adult.md`.
+`load_adult_scores` returns a classifier's scores for 24,421 people it was not trained on, with their sex, race
+and true label. `scripts/make_adult_scores.py` made the file; its license is in `LICENSE-adult.md`.
 """
 
 import csv
