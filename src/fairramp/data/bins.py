@@ -206,7 +206,7 @@ class GroupScores:
         return Columns(mine.score if mine.score == theirs.score else None, groups, strata)
 
     def coarsened(self, resolution: int) -> "GroupScores":
-        """Reduce the number of bins, for a smaller file that reveals less about single rows but has larger errors.
+        """Reduce the number of bins, for a smaller file that reveals less about single rows, with larger errors.
 
         Parameters
         ----------
