@@ -363,7 +363,7 @@ def test_errors_without_labels_are_refused():
         ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
         ({"confidence": 95}, "`confidence` must be a number"),
         ({"scale": "odds"}, "`scale` must be one of 'probability', 'percent', 'signed', 'logit', got 'odds'."),
-        ({"cutoff": 2}, "`cutoff` must be a number in [0, 1], got 2."),
+        ({"cutoff": 2}, "`cutoff` must be between 0 and 1, got 2."),
     ],
 )
 def test_bad_input_is_named(change, start):

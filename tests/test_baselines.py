@@ -131,14 +131,18 @@ def test_a_group_without_weight_was_not_seen():
     assert shift.groups == ("B", "C")
     assert shift.rows == (2, 2)
     assert shift.cutoffs == (0.5, 0.5)
-    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['A'\]; fitted groups: \['B', 'C'\]"):
+    with pytest.raises(
+        UnseenGroupError, match=r"Groups not in the fit rows: \['A'\]; fitted groups: \['B', 'C'\]"
+    ):
         shift.probabilities([0.5], ["A"])
 
 
 def test_shift_bad_input_is_refused_in_one_sentence():
-    with pytest.raises(InputError, match=r"^`labels` has 2 rows and `groups` 3; they must match\.$"):
+    with pytest.raises(InputError, match=r"^`labels` has 2 rows but `groups` has 3; the lengths must match\.$"):
         fit_shift_inference([0, 1], ["A", "A", "A"])
-    with pytest.raises(InputError, match=r"^`sample_weight` has 1 rows and `groups` 2; they must match\.$"):
+    with pytest.raises(
+        InputError, match=r"^`sample_weight` has 1 rows but `groups` has 2; the lengths must match\.$"
+    ):
         fit_shift_inference([0, 1], ["A", "A"], sample_weight=[1])
     with pytest.raises(InputError, match=r"^`labels` must be 0 or 1, got 2\.0 in row 1\.$"):
         fit_shift_inference([0, 2], ["A", "A"])
@@ -284,7 +288,7 @@ def test_reject_option_bad_input_is_refused_in_one_sentence():
         fit_reject_option(*rows, validation=([0.5, math.nan], ["A", "B"]))
     with pytest.raises(InputError, match="`groups` has 1 rows and `scores` 2"):
         fit_reject_option([0.2, 0.8], ["A"], validation=rows)
-    with pytest.raises(InputError, match=r"`cutoff` must be a number in \[0, 1\], got 3"):
+    with pytest.raises(InputError, match=r"`cutoff` must be between 0 and 1, got 3"):
         fit_reject_option(*rows, validation=rows, cutoff=3)
     with pytest.raises(InputError, match="`scale` must be one of"):
         fit_reject_option(*rows, validation=rows, scale="odds")

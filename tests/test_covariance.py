@@ -115,7 +115,7 @@ def test_own_decisions_stand_if_they_comply_in_every_stratum():
 def test_a_stratum_with_one_group_keeps_its_cut_off_and_is_warned_of():
     scores, sex, stratum = departments(900)
     sex[stratum == 1] = 0
-    with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalized: 1\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Strata with only one group, where nothing is equalized: 1\.$"):
         rule = fairramp.fit_rule(scores, sex, strata=stratum)
     assert dict(zip(rule.groups, rule.thresholds, strict=True))[1, 0] == 0.5
 
@@ -170,7 +170,7 @@ def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
         quiet_fit(scores, sex).probabilities(scores, sex, stratum)
     with pytest.raises(InputError, match=r"`strata` has 599 rows and `groups` 600"):
         rule.probabilities(scores, sex, stratum[1:])
-    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: .* or with unseen_group='original'"):
+    with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: .* or with unseen_group='original'"):
         rule.probabilities(scores, sex, stratum + 1)
 
 
@@ -186,7 +186,7 @@ def test_an_unseen_stratum_may_keep_the_original_decision():
         ({"target_rate": 0.3}, "`target_rate` must be 'optimal' or 'accuracy', got 0.3"),
         ({"target_rate": "base_rate", "labels": np.arange(600) % 2}, "'optimal' or 'accuracy', got 'base_rate'"),
         ({"unseen_group": "pooled"}, "`unseen_group` must be 'error' or 'original', got 'pooled'"),
-        ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` is for parity over all rows"),
+        ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` does not support strata"),
     ],
 )
 def test_settings_without_meaning_within_strata_are_refused(settings, message):
@@ -201,7 +201,7 @@ def test_settings_without_meaning_within_strata_are_refused(settings, message):
         ({"criterion": "demographic_parity"}, "did you mean 'parity'?"),
         ({"strata": "department"}, "`strata` must be a column with one label per row"),
         ({"strata": np.arange(600) + 0.5}, "stratum must be"),
-        ({"strata": [["a"] * 600, ["b"] * 599]}, "The columns of `strata` differ in length"),
+        ({"strata": [["a"] * 600, ["b"] * 599]}, "The columns of `strata` have different lengths"),
     ],
 )
 def test_bad_criteria_and_strata_are_refused(settings, message):
@@ -294,7 +294,7 @@ def test_rows_of_unknown_strata_are_left_out_of_a_check():
     rule = fit(scores, sex, stratum, unseen_group="original")
     found = rule.check(scores, sex, strata=np.where(np.arange(6000) < 3000, stratum, 9))
     assert sum(found.rows) == 3000
-    with pytest.raises(InputError, match="None of the rows is of a group that the rule was fitted on"):
+    with pytest.raises(InputError, match="None of the rows belongs to a group that the rule was fitted on"):
         rule.check(scores, sex, strata=stratum + 10)
 
 
@@ -307,7 +307,7 @@ def test_a_rule_for_all_rows_can_be_measured_within_strata():
 
 def test_one_group_in_every_stratum_is_warned_of():
     scores, _, stratum = departments()
-    with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalize\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Every stratum has only one group: nothing to equalize\.$"):
         fairramp.fit_rule(scores, np.zeros(600, int), strata=stratum)
 
 

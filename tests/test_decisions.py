@@ -501,7 +501,7 @@ def test_a_seed_is_the_generator_made_from_it():
     ids=["true", "negative", "float", "text", "list", "RandomState", "Random", "module"],
 )
 def test_any_other_random_state_is_refused(state):
-    with pytest.raises(InputError, match="`random_state` must be a whole number from 0 on or a numpy"):
+    with pytest.raises(InputError, match="`random_state` must be a non-negative integer or a numpy"):
         RULE.decide(SCORES, GROUPS, random_state=state)
 
 

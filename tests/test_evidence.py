@@ -259,8 +259,8 @@ def test_limits_and_priors_are_those_the_monitor_began_with(saved, monkeypatch):
         ({"batches": ["x", "x"]}, "each once"),
         ({"parts": []}, '"parts" must be those of the rule'),
         ({"confidence": 2.0}, '"confidence" must be'),
-        ({"more": 1}, "is not understood"),
-        ({"version": 1}, "is not understood"),
+        ({"more": 1}, "is unknown"),
+        ({"version": 1}, "is not supported"),
         ({"rule": "0" * 64}, "is of another rule"),
     ],
 )

@@ -559,5 +559,5 @@ def test_columns_of_other_names_than_those_of_the_fit_are_refused():
 
 
 def test_a_label_that_is_a_list_is_refused_wherever_it_stands():
-    with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert such labels to strings"):
+    with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert the labels to strings"):
         fit_rule([0.2, 0.4, 0.6], ["a", ["b"], "c"])

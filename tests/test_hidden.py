@@ -200,7 +200,7 @@ def test_lists_booleans_and_columns_of_libraries_are_the_same():
         (([0, 1], [0.5, -0.1]), r"`membership` must be in \[0, 1\], got -0\.1 in row 1\."),
         (([0, 1], [0.5, None]), r"`membership` must be numbers, got None in row 1\."),
         (([0, 1], ["f", "m"]), r"`membership` must be numbers, got text\."),
-        (([0, 1], [0.5]), r"`membership` has 1 rows and `decisions` 2; they must match\."),
+        (([0, 1], [0.5]), r"`membership` has 1 rows but `decisions` has 2; the lengths must match\."),
         (([0, 1], [[0.5, 0.5]]), r"`membership` must be one column of numbers, got shape \(1, 2\)\."),
     ],
 )
@@ -210,7 +210,9 @@ def test_bad_input_is_refused_in_one_sentence(arguments, message):
 
 
 def test_bad_weights_are_refused_in_one_sentence():
-    with pytest.raises(InputError, match=r"^`sample_weight` has 3 rows and `decisions` 2; they must match\.$"):
+    with pytest.raises(
+        InputError, match=r"^`sample_weight` has 3 rows but `decisions` has 2; the lengths must match\.$"
+    ):
         hidden_split([0, 1], [0, 1], sample_weight=[1, 1, 1])
     with pytest.raises(InputError, match=r"not negative, got -1\.0 in row 0"):
         hidden_split([0, 1], [0, 1], sample_weight=[-1, 1])

@@ -90,7 +90,9 @@ def test_a_score_that_is_not_finite_is_refused_on_every_scale(door, scale, value
 
 @pytest.mark.parametrize("value", [-0.001, 1.001, -3, 2])
 def test_a_probability_outside_0_to_1_is_refused(door, value):
-    refused(lambda: door(with_row(value)), "`scores`", "[0, 1]", "'probability'", f"got {value}", "row 3")
+    refused(
+        lambda: door(with_row(value)), "`scores`", "between 0 and 1", "'probability'", f"got {value}", "row 3"
+    )
 
 
 @pytest.mark.parametrize("value", [-1.001, 1.001, 5])
@@ -98,7 +100,7 @@ def test_a_signed_score_outside_minus_1_to_1_is_refused(door, value):
     refused(
         lambda: door(with_row(value), scale="signed"),
         "`scores`",
-        "[-1, 1]",
+        "between -1 and 1",
         "'signed'",
         f"got {value}",
         "row 3",
@@ -121,19 +123,19 @@ def test_a_score_just_out_of_range_is_shown_with_the_digits_that_put_it_there(do
 
 
 def test_percentages_taken_for_probabilities_are_refused_with_the_remedy(door):
-    refused(lambda: door(SCORES * 100), "[0, 1]", "scale='percent' for percentages")
+    refused(lambda: door(SCORES * 100), "between 0 and 1", "scale='percent' for percentages")
 
 
 def test_logits_taken_for_probabilities_are_refused_with_the_remedy(door):
-    refused(lambda: door(np.log(SCORES / (1 - SCORES))), "[0, 1]", "scale='logit'")
+    refused(lambda: door(np.log(SCORES / (1 - SCORES))), "between 0 and 1", "scale='logit'")
 
 
 def test_signed_scores_taken_for_probabilities_are_refused_with_the_remedy(door):
-    refused(lambda: door(2 * SCORES - 1), "[0, 1]", "scale='signed'")
+    refused(lambda: door(2 * SCORES - 1), "between 0 and 1", "scale='signed'")
 
 
 def test_logits_taken_for_signed_scores_are_refused_with_the_remedy(door):
-    refused(lambda: door(np.log(SCORES / (1 - SCORES)), scale="signed"), "[-1, 1]", "scale='logit'")
+    refused(lambda: door(np.log(SCORES / (1 - SCORES)), scale="signed"), "between -1 and 1", "scale='logit'")
 
 
 @pytest.mark.parametrize("row", [0, 131_071, 131_072, 299_999])
@@ -263,7 +265,7 @@ def test_groups_of_another_length_are_refused(door, keep):
 
 
 def test_group_columns_of_different_length_are_refused(door):
-    refused(lambda: door(SCORES, [GROUPS, GROUPS[1:]]), "`groups`", "differ in length", str(N), str(N - 1))
+    refused(lambda: door(SCORES, [GROUPS, GROUPS[1:]]), "`groups`", "have different lengths", str(N), str(N - 1))
 
 
 def test_weights_of_another_length_are_refused():
@@ -320,7 +322,7 @@ def test_a_group_whose_weights_are_all_0_is_refused_by_name():
         "`sample_weight`",
         "zero in every row",
         "'B'",
-        "leave",
+        "remove",
     )
 
 
@@ -393,7 +395,9 @@ NOT_NUMBERS = [True, False, np.True_, "0.1", None, [0.1], np.array([0.1]), 1j, d
 
 @pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
 def test_a_max_gap_that_is_not_a_number_in_0_to_1_is_refused(value):
-    refused(lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", "[0, 1]", f"got {plain(value)!r}")
+    refused(
+        lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", "between 0 and 1", f"got {plain(value)!r}"
+    )
 
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
@@ -406,7 +410,7 @@ def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, ramp_width=value),
         "`ramp_width`",
-        "0 or at least 1e-6",
+        "0 or between 1e-6 and 1e6",
         f"{value!r}",
         "; 0",
     )
@@ -422,7 +426,7 @@ def test_a_target_rate_that_is_not_a_number_in_0_to_1_is_refused(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, target_rate=value),
         "`target_rate`",
-        "[0, 1]",
+        "between 0 and 1",
         f"got {plain(value)!r}",
     )
 
@@ -442,15 +446,15 @@ def test_a_target_rate_of_an_unknown_word_is_refused_with_the_known_ones(value):
 @pytest.mark.parametrize(
     ("scale", "value", "limits"),
     [
-        ("probability", -0.1, "[0, 1]"),
-        ("probability", 1.1, "[0, 1]"),
-        ("probability", np.nan, "[0, 1]"),
-        ("signed", -1.1, "[-1, 1]"),
-        ("signed", 1.1, "[-1, 1]"),
-        ("logit", np.inf, "[-700, 700]"),
-        ("logit", np.nan, "[-700, 700]"),
-        ("logit", -1e300, "[-700, 700]"),
-        *(("probability", value, "[0, 1]") for value in NOT_NUMBERS if value is not None),
+        ("probability", -0.1, "between 0 and 1"),
+        ("probability", 1.1, "between 0 and 1"),
+        ("probability", np.nan, "between 0 and 1"),
+        ("signed", -1.1, "between -1 and 1"),
+        ("signed", 1.1, "between -1 and 1"),
+        ("logit", np.inf, "between -700 and 700"),
+        ("logit", np.nan, "between -700 and 700"),
+        ("logit", -1e300, "between -700 and 700"),
+        *(("probability", value, "between 0 and 1") for value in NOT_NUMBERS if value is not None),
     ],
     ids=repr,
 )

@@ -290,12 +290,12 @@ def test_labels_are_asked_for_where_they_are_needed(target):
     [
         ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1."),
         ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
-        ([0, 1, 1], "`labels` has 3 rows and `scores` 2; they must match."),
+        ([0, 1, 1], "`labels` has 3 rows but `scores` has 2; the lengths must match."),
         ([[0, 1]], "`labels` must be one column, got shape (1, 2)."),
         (["no", "yes"], "`labels` must be numbers, got text."),
         (
             0.05,
-            "`labels` must be one column of 0 and 1, got 0.05; settings are passed by name, like max_gap=0.05.",
+            "`labels` must be one column of 0 and 1, got 0.05; pass settings by name, such as max_gap=0.05.",
         ),
     ],
 )

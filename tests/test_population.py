@@ -75,7 +75,7 @@ def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed,
         quiet_fit(*sample, max_gap=most, confidence=confidence)
     assert caught.value.argument == "max_gap"
     said = re.fullmatch(
-        r"`max_gap` cannot be kept at \S+ in the population with \S+% confidence: even the smallest gap on "
+        r"`max_gap` cannot be guaranteed to be at most \S+ in the population with \S+% confidence: even the smallest gap on "
         r"these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) rows of each "
         r"group, where these have fewer: \d+ \(([\d,]+) rows\).*\.",
         str(caught.value),
@@ -155,14 +155,14 @@ def test_what_was_asked_for_is_in_the_file_and_in_the_text(tmp_path):
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
     assert "gap in the population: at most 9 points with 90% confidence (estimated limit)" in text
-    assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
+    assert f"gap used on the fit rows to achieve this: {100 * rule.max_gap:.2f} points" in text
 
 
 def test_weights_keep_the_estimated_limit_and_have_no_proven_one():
     weights = np.random.default_rng(2).uniform(1, 2, len(SCORES))
     rule = quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95)
     assert limit(rule) <= 0.09
-    with pytest.raises(InputError, match="needs rows without weights, for which nothing is proven"):
+    with pytest.raises(InputError, match="does not support weights: nothing is proven for weighted rows"):
         quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95, confidence_limit="proven")
 
 
@@ -184,17 +184,17 @@ def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` needs a `max_gap` above 0"),
+        ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` requires `max_gap` above 0"),
         (
             {"confidence": 95, "max_gap": 0.1},
-            "`confidence` must be a number in [0.5, 0.999999999], got 95; for 95% write 0.95",
+            "`confidence` must be between 0.5 and 0.999999999, got 95; for 95%, pass 0.95",
         ),
         ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be a number"),
         ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` needs `confidence`"),
         ({"confidence_limit": "sure", "max_gap": 0.1}, "`confidence_limit` must be one of 'estimated', 'proven'"),
         (
             {"confidence": 0.9, "max_gap": 0.1, "solver": "sgd", "target_rate": 0.4},
-            "`confidence` needs the exact solver",
+            "`confidence` requires the exact solver",
         ),
     ],
 )

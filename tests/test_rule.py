@@ -166,8 +166,8 @@ def test_a_rule_that_makes_no_sense_cannot_be_written_by_hand(changes, words):
         (("0.5", 0.1), "foot of a ramp"),
         ((True, 0.1), "foot of a ramp"),
         ((None, 0.1), "foot of a ramp"),
-        ((0.5, -0.1), "`width` must be 0 or at least 1e-6"),
-        ((0.5, 1e-9), "`width` must be 0 or at least 1e-6"),
+        ((0.5, -0.1), "`width` must be 0 or between 1e-6 and 1e6"),
+        ((0.5, 1e-9), "`width` must be 0 or between 1e-6 and 1e6"),
         ((0.5, math.nan), "`width`"),
         ((0.5, math.inf), "`width`"),
         ((0.5, "0.1"), "`width`"),
@@ -390,7 +390,7 @@ def test_what_is_not_nothing_is_not_shown_as_0():
 @pytest.mark.parametrize("group", ["A", None, 1])
 def test_one_row_is_a_list_of_one(group):
     for scores, groups in ((0.5, ["A"]), ([0.5], group)):
-        with pytest.raises(InputError, match=r"for one row pass a list of one\."):
+        with pytest.raises(InputError, match=r"for a single row, pass a list of one label\."):
             RULE.probabilities(scores, groups)
 
 
@@ -680,7 +680,7 @@ def test_every_truncation_is_refused_as_one():
 
 @pytest.mark.parametrize("text", ["rule", "{'format': 1}", TEXT + "x", "group,score\nA,0.5\n"])
 def test_what_has_an_end_is_not_called_cut_short(text):
-    with pytest.raises(RuleFormatError, match=r"^Not a rule, because not valid JSON: "):
+    with pytest.raises(RuleFormatError, match=r"^Not a rule: not valid JSON: "):
         Rule.from_json(text)
 
 
@@ -1113,5 +1113,5 @@ def test_a_table_of_mixed_widths_shows_the_chance_of_ties_and_the_ramps():
 def test_a_rule_of_version_1_is_refused_with_what_to_do():
     with pytest.raises(RuleFormatError) as caught:
         Rule.from_json('{"format": "fairramp.rule", "version": 1}')
-    sentence = "Version 1 of a rule is not understood: this library reads version 2; fit the rule again."
+    sentence = "Version 1 of a rule is not supported: this library reads version 2; fit the rule again."
     assert str(caught.value) == sentence

@@ -136,7 +136,7 @@ def test_a_summary_says_what_it_is():
     assert (summary.resolution, summary.cutoff, summary.weighted, summary.stratified) == (16, 0.3, False, False)
     assert summary.columns == Columns("p", ("unit",))
     assert summary.smallest_count == 1
-    assert repr(summary).startswith("3 rows of 2 groups in 16 bins of the scale 'probability'")
+    assert repr(summary).startswith("3 rows, 2 groups, 16 bins, scale 'probability'")
     assert summary.table()["mean_score"].tolist() == [0.2, 0.7]
 
 
@@ -194,7 +194,7 @@ def test_coarsening_in_steps_equals_coarse_bins_at_once(sample, sizes, cutoff):
 
 
 def test_finer_bins_need_the_rows():
-    with pytest.raises(InputError, match="finer bins need the rows"):
+    with pytest.raises(InputError, match="finer bins require the rows"):
         summarize([0.5], ["A"], resolution=16).coarsened(32)
 
 
@@ -223,11 +223,11 @@ BASE = {"scores": [0.2, 0.8], "groups": ["A", "B"]}
 @pytest.mark.parametrize(
     ("other", "text"),
     [
-        ({"scale": "signed"}, "different scales do not merge, got 'probability' and 'signed'"),
-        ({"cutoff": 0.4}, "different cutoffs do not merge, got 0.5 and 0.4"),
+        ({"scale": "signed"}, "different scales cannot be merged, got 'probability' and 'signed'"),
+        ({"cutoff": 0.4}, "different cutoffs cannot be merged, got 0.5 and 0.4"),
         (
             {"groups": {"site": ["A", "B"]}},
-            r"different group columns do not merge, got \['unit'\] and \['site'\]",
+            r"different group columns cannot be merged, got \['unit'\] and \['site'\]",
         ),
         ({"groups": [["A", "B"], ["x", "y"]]}, "different kinds of groups do not merge"),
         ({"strata": ["x", "y"]}, "different kinds of groups do not merge"),
@@ -551,9 +551,9 @@ def test_a_file_with_another_character_is_refused_or_means_the_same(at, characte
     [
         (b"", "not valid JSON"),
         (b"\x80\x04\x95", "not UTF-8"),
-        (b"[1]", 'the field "format" is not "fairramp.summary"'),
-        (b'{"format": "fairramp.rule", "version": 1}', 'the field "format" is not "fairramp.summary"'),
-        (b'{"format": "fairramp.summary", "version": 1}', "Version 1 of a summary is not understood"),
+        (b"[1]", 'the field "format" must be "fairramp.summary"'),
+        (b'{"format": "fairramp.rule", "version": 1}', 'the field "format" must be "fairramp.summary"'),
+        (b'{"format": "fairramp.summary", "version": 1}', "Version 1 of a summary is not supported"),
         (b'{"format": "fairramp.summary", "version": NaN}', "NaN is not a number"),
         (b'{"format": "fairramp.summary", "version": 2}', '"sha256" of the summary is missing'),
         (b"[" * 100_000, "nested too deeply"),
@@ -617,7 +617,7 @@ def group(**changes):
         (lambda c: c.update(weighted=1), '"weighted" must be true or false'),
         (lambda c: c.update(weighted=False), "null if and only if"),
         (lambda c: c.update(stratified=True), "must be pairs"),
-        (lambda c: c.update(more=1), "'more' of the summary is not understood"),
+        (lambda c: c.update(more=1), "'more' of the summary is unknown"),
         (lambda c: c["columns"].update(groups=[1]), "must be text"),
         (lambda c: c.update(groups=[]), "at least one group"),
         (lambda c: c["groups"].reverse(), "must differ and be in order"),
@@ -630,7 +630,7 @@ def group(**changes):
         (group(rows=lambda v: [-1, *v[1:]]), "whole number"),
         (group(rows=lambda v: [2.5, *v[1:]]), "whole number"),
         (group(rows=lambda v: [2**62, *v[1:]]), "counts from 1 on"),
-        (group(rows=lambda v: v[1:]), "differ in length"),
+        (group(rows=lambda v: v[1:]), "have different lengths"),
         (group(weight=lambda v: [0, *v[1:]]), "must be positive"),
         (group(weight_squares=lambda v: [-1, *v[1:]]), "must be positive"),
         (group(weight=lambda v: [1e300, *v[1:]]), "must be positive and below 1e\\+100"),

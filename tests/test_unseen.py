@@ -30,7 +30,7 @@ def test_an_unseen_group_is_refused_and_both_unseen_and_fitted_groups_are_named(
     ask = rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
     with pytest.raises(UnseenGroupError) as caught:
         ask([0.1, 0.2, 0.3, 0.4], ["B", "E", "D", "E"])
-    assert str(caught.value).startswith("Groups not seen in fit: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
+    assert str(caught.value).startswith("Groups not in the fit rows: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
     assert "unseen_group='pooled' or 'original'" in str(caught.value)
     assert isinstance(caught.value, InputError)
 

@@ -476,7 +476,7 @@ def test_cut_tables_say_how_to_see_all(shell):
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
         (
             ("show", "empty.json"),
-            "cut short, as by an interrupted copy: not valid JSON, for it is empty; copy it again",
+            "truncated, perhaps by an interrupted copy: the file is empty; copy it again",
         ),
         (("nonsense", "--help"), "See: fairramp --help"),
         (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),

@@ -100,7 +100,7 @@ def test_a_state_of_something_else_is_refused(inside):
     assert "Not a monitor" in inside.error(*MONITOR[:-1], "rule.json")
     path = inside.folder / "state.json"
     path.write_text(path.read_text().replace('"looks": 1', '"looks": 2'))
-    assert "The checksum does not fit the content" in inside.error(*MONITOR)
+    assert "The checksum does not match the content" in inside.error(*MONITOR)
 
 
 def test_rows_of_groups_that_the_fit_did_not_see_are_left_out_and_counted(inside):

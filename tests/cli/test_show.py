@@ -102,7 +102,7 @@ def test_without_a_record_it_says_what_is_missing(inside):
     assert "score name of the column not known" in text
     assert "groups column unit;" in text
     assert "fitted not known: there is no record of the fit" in text
-    assert "exported without its record has no fit rows on record, so nothing certifies it." in text
+    assert "exported without its record." in text
     assert "confidence" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert (content["certificate"], content["rows"], content["gap_after"]) == (None, None, None)
@@ -115,7 +115,7 @@ def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):
     assert "on cross-fitted scores" in said(inside)
     assert "No certificate: " in said(inside)
     saved(inside, quiet_fit(SCORES, np.repeat(["a"], 6000)))
-    assert said(inside).endswith("There is one single group, so there is no gap to bound.")
+    assert said(inside).endswith("There is only one group, so there is no gap to bound.")
 
 
 @pytest.mark.parametrize("n", [17, 18, 200])
@@ -194,4 +194,4 @@ def test_a_rule_whose_small_groups_borrowed_says_so(inside):
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert [row["borrowed"] for row in content["groups"]] == list(rule.record.borrowed)
     refused = inside("fit", "rows.csv", *options, "--weight", "p", code=2).stderr
-    assert "--small-groups borrow is for rows without weights; leave one of the two out." in refused
+    assert "--small-groups borrow does not support weights; remove one of the two." in refused

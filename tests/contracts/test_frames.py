@@ -451,7 +451,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
     new = {"p": [0.3, 0.4, 0.45, 0.9, 0.62], "sex": ["g0", "new", None, "g1", "g"]}
     frame = table(engine, new)
     if policy == "error":
-        with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['g', 'new', None\]"):
+        with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: \['g', 'new', None\]"):
             rule.apply(frame, score="p", group="sex")
     else:
         found = columns_of(rule.apply(frame, score="p", group="sex"))["probability"]
@@ -634,27 +634,31 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
         ({"p": [0.1, None, 0.3]}, {}, "`scores` must be finite numbers, got null in 1 row."),
         ({"p": [0.1, float("nan"), 0.3]}, {}, "must be finite numbers, got (nan|null) in 1 row."),
         ({"p": [0.1, float("inf"), 0.3]}, {"scale": "logit"}, "must be finite numbers, got inf in 1 row."),
-        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be in \[0, 1\] for scale='probability', got 2.0 in 2 rows; pass"),
+        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be between 0 and 1 for scale='probability', got 2.0 in 2 rows; pass"),
         (
             {"p": [-1.5, 1.0, 0.3]},
             {"scale": "signed"},
-            r"must be in \[-1, 1\] for scale='signed', got -1.5 in 1 row",
+            r"must be between -1 and 1 for scale='signed', got -1.5 in 1 row",
         ),
         ({"p": ["a", "b", "c"]}, {}, "`scores` must be numbers, got text."),
-        ({"w": [1.0, -1.0, 1.0]}, {}, "`sample_weight` must be finite and not negative, got others in 1 row."),
+        (
+            {"w": [1.0, -1.0, 1.0]},
+            {},
+            "`sample_weight` must be finite and not negative, got other values in 1 row.",
+        ),
         ({"w": [1.0, None, 1.0]}, {}, "`sample_weight` must be finite and not negative"),
         ({"w": [0.0, 0.0, 0.0]}, {}, "`sample_weight` is zero in every row; at least"),
         ({"w": [1.0, 1.0, 0.0]}, {}, "`sample_weight` is zero in every row of group 'b'"),
         ({"w": [1e200, 1e-200, 1.0]}, {}, "must not differ by more than a factor of 1e300"),
-        ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got others in 1 row."),
+        ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got other values in 1 row."),
         ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, a whole number"),
         ({"g": [[1], [2], [1]]}, {}, "A group label must be .* got values of type List"),
-        ({}, {"solver": "sgd", "target_rate": 0.5}, "needs the rows in memory; collect the table first"),
+        ({}, {"solver": "sgd", "target_rate": 0.5}, "requires rows in memory; collect the table first"),
         ({}, {"score": "pp"}, "The table has no column 'pp'; did you mean 'p'?"),
         ({}, {"group": "nothing"}, "The table has no column 'nothing'; its columns are 'p', 'g', 'w', 'y'."),
-        ({}, {"group": ["g", "g"]}, "`group` names a column twice"),
-        ({}, {"group": []}, "`group` must be the name of a column or a list of names"),
-        ({}, {"score": 3}, "`score` must be the name of a column, got 3."),
+        ({}, {"group": ["g", "g"]}, "`group` names the same column twice"),
+        ({}, {"group": []}, "`group` must be a column name or a list of column names"),
+        ({}, {"score": 3}, "`score` must be a column name, got 3."),
         ({}, {"target_rate": "accuracy", "label": None}, "needs `label`"),
         ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
     ],

@@ -267,7 +267,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
             Rule((("n", "a"), ("n", "b")), (Ramp.centered(0.5, 0.1),) * 2, target_rate=None, stratified=True),
             "duckdb",
             {},
-            "Pass `strata`: the rule equalizes within strata and does not know their columns",
+            "Pass `strata`: the rule equalizes within strata but does not store their column names",
         ),
         (Rule(("\0",), (Ramp.centered(0.5, 0.1),)), "sqlite", {}, "The group '.x00' contains the character NUL"),
         (

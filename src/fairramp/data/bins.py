@@ -428,7 +428,7 @@ _GROUP_LAWS: dict[str, Callable[[Any, Grid, bool], Any]] = {
     '"weight" and "weight_squares" of group {label} must be null if and only if rows are unweighted': (
         lambda e, grid, weighted: {weighted} == {e.weight is not None, e.weight_squares is not None}
     ),
-    "The lists of group {label} differ in length": lambda e, grid, weighted: (
+    "The lists of group {label} have different lengths": lambda e, grid, weighted: (
         len({len(v) for v in (e.bin, e.rows, e.mean, e.weight, e.weight_squares) if v is not None}) == 1
     ),
     "The weights of group {label} must be positive and below {largest:g}": lambda e, grid, weighted: (
