@@ -261,7 +261,7 @@ def test_rounding_beyond_probability_1_is_forgiven_and_more_is_not():
         Off.factor = factor
         inner = FrozenEstimator(Off().fit(x, y))
         if factor < 1.001:
-            with pytest.warns(FairrampWarning, match="everybody is selected"):
+            with pytest.warns(FairrampWarning, match="everyone is selected"):
                 optimizer(inner, target_rate="optimal").fit(x, y, sensitive_features=groups)
         else:
             with pytest.raises(InputError, match=r"1\.01"):
@@ -655,7 +655,7 @@ PARTS = np.array_split(np.arange(900), [100, 101, 500])
 WEIGHTS = np.random.default_rng(4).uniform(0.5, 2, 900)
 
 
-@pytest.mark.filterwarnings("ignore:Groups below 30 rows")
+@pytest.mark.filterwarnings("ignore:Groups with fewer")
 @pytest.mark.filterwarnings("ignore:There is only one group")
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
 @pytest.mark.parametrize("target_rate", ["accuracy", "optimal", "base_rate", 0.4])

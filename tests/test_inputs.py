@@ -514,7 +514,7 @@ def group_door(request):
     ids=["numpy", "float32", "list", "pandas", "polars", "arrow"],
 )
 def test_continuous_numbers_are_refused_as_groups_with_the_remedy(group_door, column):
-    refused(lambda: group_door(SCORES, column), "group label", "whole number", "(float", "bins")
+    refused(lambda: group_door(SCORES, column), "group label", "an integer", "(float", "bins")
 
 
 @pytest.mark.parametrize(
@@ -591,7 +591,7 @@ def test_what_came_is_repeated_as_python_writes_it_if_it_can(value, words):
     ids=repr,
 )
 def test_booleans_among_numbers_are_refused_as_groups(group_door, pair):
-    refused(lambda: group_door(SCORES, list(pair) * (N // 2)), "`groups`", "booleans and numbers", "one kind")
+    refused(lambda: group_door(SCORES, list(pair) * (N // 2)), "`groups`", "booleans and numbers", "one type")
 
 
 @pytest.mark.parametrize(
@@ -671,7 +671,7 @@ def test_one_single_group_keeps_the_classifiers_own_decisions():
 
 def test_a_group_below_30_rows_is_warned_of_with_its_size():
     groups = np.where(np.arange(N) < 29, "few", "many")
-    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "few (29 rows)")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "fewer than 30 rows", "few (29 rows)")
 
 
 def test_a_group_of_30_rows_is_not_warned_of():
@@ -687,11 +687,11 @@ def test_rows_of_weight_0_do_not_make_a_group_large():
 
 def test_many_small_groups_are_warned_of_once_and_counted():
     groups = np.arange(N) // 4
-    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "below 30 rows", "0 (4 rows)", "95 more")
+    warned(lambda: fit_rule(SCORES, groups, max_gap=1), "fewer than 30 rows", "0 (4 rows)", "95 more")
 
 
 @pytest.mark.parametrize(
-    ("scores", "rate", "who"), [(SCORES * 0.4, 0, "nobody"), (SCORES * 0.4 + 0.6, 1, "everybody")]
+    ("scores", "rate", "who"), [(SCORES * 0.4, 0, "no one"), (SCORES * 0.4 + 0.6, 1, "everyone")]
 )
 def test_an_optimal_rate_of_0_or_1_is_warned_of_with_the_remedies(scores, rate, who):
     rule = warned(lambda: fit_rule(scores, GROUPS), f"rate is {rate}", who, "`cutoff`", "`target_rate`")

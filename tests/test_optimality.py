@@ -191,7 +191,7 @@ def test_a_light_group_is_not_moved_for_nothing(cutoff, offset, error):
     np.testing.assert_allclose(found.feet, problem.own_foot, rtol=0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:Groups below")
+@pytest.mark.filterwarnings("ignore:Groups with fewer")
 class TestExample1:
     """x in {-1, 0, 1}: the paper's proof that randomization is needed."""
 
@@ -216,7 +216,7 @@ class TestExample1:
         assert np.array_equal(rule.probabilities(scores, groups), own) == unchanged
 
 
-@pytest.mark.filterwarnings("ignore:Groups below")
+@pytest.mark.filterwarnings("ignore:Groups with fewer")
 def test_of_several_best_targets_the_one_nearest_the_classifiers_own_rate_is_taken():
     # With ramp 0 and scores 0 and 1 only, a wide band leaves every target in it equally good.
     scores = np.array([0, 0, 0, 1, 1, 0, 1, 1, 1, 1.0])

@@ -75,9 +75,9 @@ def test_either_the_limit_is_kept_or_the_error_says_what_can_be_had(sizes, seed,
         quiet_fit(*sample, max_gap=most, confidence=confidence)
     assert caught.value.argument == "max_gap"
     said = re.fullmatch(
-        r"`max_gap` cannot be guaranteed to be at most \S+ in the population with \S+% confidence: even the smallest gap on "
-        r"these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) rows of each "
-        r"group, where these have fewer: \d+ \(([\d,]+) rows\).*\.",
+        r"`max_gap` cannot be guaranteed to be at most \S+ in the population with \S+% confidence: even the "
+        r"smallest gap on these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) "
+        r"rows per group; groups with fewer: \d+ \(([\d,]+) rows\).*\.",
         str(caught.value),
     )
     found, allowed, needed, has = (float(part.replace(",", "")) for part in said.groups())

@@ -276,7 +276,7 @@ def test_unseen_groups_that_are_decided_are_warned_of(inside, policy):
 def test_small_groups_are_warned_of(inside):
     inside.write("few.csv", rows(n=40))
     for command in (("audit", "few.csv", *COLUMNS), ("apply", "rule.json", "few.csv", "-o", "o.csv")):
-        assert "below 30 rows" in inside(*command).stderr
+        assert "fewer than 30 rows" in inside(*command).stderr
 
 
 # Arguments ----------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):
     assert "on cross-fitted scores" in said(inside)
     assert "No certificate: " in said(inside)
     saved(inside, quiet_fit(SCORES, np.repeat(["a"], 6000)))
-    assert said(inside).endswith("There is only one group, so there is no gap to bound.")
+    assert said(inside).endswith("There is one single group, so there is no gap to bound.")
 
 
 @pytest.mark.parametrize("n", [17, 18, 200])

@@ -5,7 +5,7 @@ the confidence is 1 − δ. G is monotone, so a deviation at the *fitted* thresh
 
     beta   G*_k ~ Beta(m_k, n_k + 1 − m_k) with m_k fit rows at or above the threshold, independent between
            groups: the 1 − δ quantile of max − min. If the threshold is not a fit score, as with a ramp, whose
-           foot moves to the next score if no row is on it, the largest rate is drawn from Beta(m_k + 1, n_k − m_k)
+           foot moves to the next score if no row is on it, the largest rate is from Beta(m_k + 1, n_k − m_k)
     kl     n_k · L(r_k ‖ u_k) = ln(2K/δ) on either side (ln(6K/δ) if max_gap > 0); max u_k − min l_l
     pairs  max (r_k − r_l) + c √(1/n_k + 1/n_l): holds for every threshold and ramp at once (see `core.pairs`)
     dkw    x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l): holds for every threshold and ramp too
