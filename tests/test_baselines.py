@@ -280,7 +280,7 @@ def test_reject_option_bad_input_is_refused_in_one_sentence():
         fit_reject_option(*rows, validation=([0.2], ["A"]))
     with pytest.raises(InputError, match="`validation` must have rows of both groups, got none of group 'A'"):
         fit_reject_option(*rows, validation=(*rows, [0, 1]))
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['C'\]; fitted groups: \['A', 'B'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['C'\]; fitted groups: \['A', 'B'\]"):
         fit_reject_option(*rows, validation=([0.2, 0.3], ["A", "C"]))
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\] .* got 1\.5 in row 0"):
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
@@ -321,7 +321,7 @@ def test_deciding_refuses_what_a_rule_refuses(peer):
         peer.decide([0.5], [0], ids=["anna"])
     with pytest.raises(InputError, match="got both"):
         peer.decide([0.5], [0], ids=["anna"], key=KEY, random_state=0)
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['0'\]; fitted groups: \[0, 1\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['0'\]; fitted groups: \[0, 1\]"):
         peer.decide([0.5], ["0"])
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
         peer.probabilities([-0.5], [0])

@@ -172,7 +172,7 @@ def test_a_limit_is_never_shown_smaller_than_it_is(gap):
         ({"ramp_width": 0.01}, "the ramp"),
         ({"max_gap": 0.1}, "the allowed gap"),
         ({"target_rate": "optimal"}, "a target rate learned from the rows"),
-        ({"sample_weight": np.linspace(1, 2, sum(SIZES))}, "the rows' weights"),
+        ({"sample_weight": np.linspace(1, 2, sum(SIZES))}, "the row weights"),
         ({"ramp_width": 0.01, "target_rate": "optimal"}, "the ramp and a target rate learned from the rows"),
     ],
 )

@@ -412,7 +412,7 @@ def test_a_ramp_width_too_narrow_to_be_exact_is_refused_with_the_remedy(value):
         "`ramp_width`",
         "0 or between 1e-6 and 1e6",
         f"{value!r}",
-        "; 0",
+        "with 0",
     )
 
 
@@ -483,7 +483,7 @@ def test_a_setting_that_is_none_of_its_words_is_refused_with_all_of_them(name, w
 @pytest.mark.parametrize("value", [20240131, True, b"2024-01-31", datetime.date(2024, 1, 31)])
 def test_a_date_that_is_not_text_is_refused_with_the_remedy(value):
     refused(
-        lambda: fit_rule(SCORES, GROUPS, date=value), "`date`", "text", f"got {plain(value)!r}", "isoformat()"
+        lambda: fit_rule(SCORES, GROUPS, date=value), "`date`", "string", f"got {plain(value)!r}", "isoformat()"
     )
 
 
@@ -514,7 +514,7 @@ def group_door(request):
     ids=["numpy", "float32", "list", "pandas", "polars", "arrow"],
 )
 def test_continuous_numbers_are_refused_as_groups_with_the_remedy(group_door, column):
-    refused(lambda: group_door(SCORES, column), "group label", "an integer", "(float", "bins")
+    refused(lambda: group_door(SCORES, column), "group label", "an integer", "(float", "bin a")
 
 
 @pytest.mark.parametrize(
@@ -659,7 +659,7 @@ def test_plain_data_warn_of_nothing():
 
 def test_one_single_group_is_warned_of_by_name():
     rule = warned(
-        lambda: fit_rule(SCORES, ["only"] * N), "one single group", "group, only: ", "nothing to equalize"
+        lambda: fit_rule(SCORES, ["only"] * N), "only one group", "group, only: ", "nothing to equalize"
     )
     assert rule.groups == ("only",)
 

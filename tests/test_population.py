@@ -189,8 +189,8 @@ def test_the_estimator_keeps_a_gap_only_for_a_frozen_classifier():
             {"confidence": 95, "max_gap": 0.1},
             "`confidence` must be between 0.5 and 0.999999999, got 95; for 95%, pass 0.95",
         ),
-        ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be a number"),
-        ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` needs `confidence`"),
+        ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be between 0.5 and"),
+        ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` requires `confidence`"),
         ({"confidence_limit": "sure", "max_gap": 0.1}, "`confidence_limit` must be one of 'estimated', 'proven'"),
         (
             {"confidence": 0.9, "max_gap": 0.1, "solver": "sgd", "target_rate": 0.4},

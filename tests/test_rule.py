@@ -127,8 +127,8 @@ def test_fit_records_say_what_the_fit_saw():
     [
         ({"groups": (), "ramps": ()}, "at least one group"),
         ({"groups": ("A",)}, "one ramp per group"),
-        ({"groups": ("A", "A")}, "must differ"),
-        ({"groups": (None, None)}, "must differ"),
+        ({"groups": ("A", "A")}, "must be distinct"),
+        ({"groups": (None, None)}, "must be distinct"),
         ({"ramp": "linear"}, "`ramp` must be one of 'centered', 'paper'"),
         ({"scale": "odds"}, "`scale` must be one of"),
         ({"unseen_group": "ignore"}, "`unseen_group` must be one of"),
@@ -390,7 +390,7 @@ def test_what_is_not_nothing_is_not_shown_as_0():
 @pytest.mark.parametrize("group", ["A", None, 1])
 def test_one_row_is_a_list_of_one(group):
     for scores, groups in ((0.5, ["A"]), ([0.5], group)):
-        with pytest.raises(InputError, match=r"for a single row, pass a list of one label\."):
+        with pytest.raises(InputError, match=r"for a single row, pass a list of one (value|label)\."):
             RULE.probabilities(scores, groups)
 
 
@@ -827,7 +827,7 @@ def test_a_reason_starts_like_a_sentence(path):
         (("target_rate",), -0.5, "target_rate"),
         (("groups",), [], "at least one group"),
         (("groups", 0, "tie"), 1.5, "tie"),
-        (("groups", 0, "label"), "B", "differ"),
+        (("groups", 0, "label"), "B", "distinct"),
         (("pooled",), None, "pooled"),
         (("unseen_group",), "error", "pooled"),
         (("unseen_group",), "original", "pooled"),
@@ -844,7 +844,7 @@ def test_duplicate_groups_are_refused(labels):
     content = rule_of("ab").to_dict()
     for group, label in zip(content["groups"], labels, strict=True):
         group["label"] = label
-    refused(json.dumps(content), "differ")
+    refused(json.dumps(content), "distinct")
 
 
 @pytest.mark.parametrize("name", names_of(RATES))

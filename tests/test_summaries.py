@@ -229,8 +229,8 @@ BASE = {"scores": [0.2, 0.8], "groups": ["A", "B"]}
             {"groups": {"site": ["A", "B"]}},
             r"different group columns cannot be merged, got \['unit'\] and \['site'\]",
         ),
-        ({"groups": [["A", "B"], ["x", "y"]]}, "different kinds of groups do not merge"),
-        ({"strata": ["x", "y"]}, "different kinds of groups do not merge"),
+        ({"groups": [["A", "B"], ["x", "y"]]}, "different kinds of groups cannot be merged"),
+        ({"strata": ["x", "y"]}, "different kinds of groups cannot be merged"),
     ],
 )
 def test_what_does_not_add_up_is_refused_in_one_sentence(other, text):
@@ -393,18 +393,20 @@ def test_own_decisions_that_comply_stand_without_error():
 def test_a_cutoff_must_be_an_edge():
     summary = summarize([0.2, 0.8], ["A", "B"], resolution=4)
     assert quiet(fit_summary, summary, cutoff=0.75).cutoff == 0.75
-    with pytest.raises(InputError, match=r"edge of the summary's bins, got 0.3; summarize with cutoff=0.3"):
+    with pytest.raises(
+        InputError, match=r"edge of the summary's bins, got 0.3; to make it one, summarize with cutoff=0.3"
+    ):
         fit_summary(summary, cutoff=0.3)
 
 
 @pytest.mark.parametrize("target", ["accuracy", "base_rate"])
 def test_targets_that_need_labels_are_refused(target):
-    with pytest.raises(InputError, match="needs labels, which a summary does not have"):
+    with pytest.raises(InputError, match="requires labels, which a summary does not have"):
         fit_summary(summarize([0.2], ["A"]), target_rate=target)
 
 
 def test_only_summaries_are_fitted():
-    with pytest.raises(InputError, match=r"fairramp\.summarize makes one"):
+    with pytest.raises(InputError, match=r"make one with fairramp\.summarize"):
         fit_summary([0.2])
 
 
@@ -466,7 +468,7 @@ def test_certificates_count_the_error_in(width):
     assert kinds["theorem_1"].limit <= 1
     assert {name for name, bound in kinds.items() if bound.is_theorem} == {"pairs", "dkw", "theorem_1"}
     assert mine.proven == kinds["pairs"].limit
-    assert "scores in bins" in kinds["kl"].why_not
+    assert "binned scores" in kinds["kl"].why_not
 
 
 def test_a_population_keeps_the_certified_gap():
@@ -554,7 +556,7 @@ def test_a_file_with_another_character_is_refused_or_means_the_same(at, characte
         (b"[1]", 'the field "format" must be "fairramp.summary"'),
         (b'{"format": "fairramp.rule", "version": 1}', 'the field "format" must be "fairramp.summary"'),
         (b'{"format": "fairramp.summary", "version": 1}', "Version 1 of a summary is not supported"),
-        (b'{"format": "fairramp.summary", "version": NaN}', "NaN is not a number"),
+        (b'{"format": "fairramp.summary", "version": NaN}', "NaN is not allowed as a number"),
         (b'{"format": "fairramp.summary", "version": 2}', '"sha256" of the summary is missing'),
         (b"[" * 100_000, "nested too deeply"),
     ],
@@ -620,16 +622,16 @@ def group(**changes):
         (lambda c: c.update(more=1), "'more' of the summary is unknown"),
         (lambda c: c["columns"].update(groups=[1]), "must be text"),
         (lambda c: c.update(groups=[]), "at least one group"),
-        (lambda c: c["groups"].reverse(), "must differ and be in order"),
-        (lambda c: c["groups"].append(c["groups"][-1]), "must differ and be in order"),
+        (lambda c: c["groups"].reverse(), "must be distinct and in order"),
+        (lambda c: c["groups"].append(c["groups"][-1]), "must be distinct and in order"),
         (group(label=1.5), 'label" must be'),
         (group(bin=[], rows=[], weight=[], weight_squares=[], mean=[], one_score=[]), "has no rows"),
-        (group(bin=lambda v: v[::-1]), "must be in order"),
-        (group(bin=lambda v: [*v[:-1], 1000]), "must be in order and below 66"),
-        (group(rows=lambda v: [0, *v[1:]]), "counts from 1 on"),
+        (group(bin=lambda v: v[::-1]), "must be increasing"),
+        (group(bin=lambda v: [*v[:-1], 1000]), "must be increasing and below 66"),
+        (group(rows=lambda v: [0, *v[1:]]), "must be positive integers"),
         (group(rows=lambda v: [-1, *v[1:]]), "integer"),
         (group(rows=lambda v: [2.5, *v[1:]]), "integer"),
-        (group(rows=lambda v: [2**62, *v[1:]]), "counts from 1 on"),
+        (group(rows=lambda v: [2**62, *v[1:]]), "must be positive integers"),
         (group(rows=lambda v: v[1:]), "have different lengths"),
         (group(weight=lambda v: [0, *v[1:]]), "must be positive"),
         (group(weight_squares=lambda v: [-1, *v[1:]]), "must be positive"),
@@ -638,7 +640,7 @@ def group(**changes):
         (group(weight=None), "null if and only if"),
         (group(mean=lambda v: [*v[1:], v[0]]), "outside its bin"),
         (group(mean=lambda v: [1e300, *v[1:]]), "outside its bin"),
-        (group(one_score=[1000]), "must be in order and name bins"),
+        (group(one_score=[1000]), "must be increasing and list bins"),
     ],
 )
 def test_content_that_cannot_be_is_refused_whatever_the_checksum(change, text):
@@ -648,7 +650,7 @@ def test_content_that_cannot_be_is_refused_whatever_the_checksum(change, text):
 
 def test_a_checksum_that_does_not_fit_is_refused():
     assert from_text(forged(lambda content: None)) == SUMMARIES["weighted"]
-    with pytest.raises(SummaryFormatError, match="the file is damaged or was changed"):
+    with pytest.raises(SummaryFormatError, match="the file is damaged or was edited"):
         from_text(TEXT.replace('"score":null', '"score":"p"'))
 
 

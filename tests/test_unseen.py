@@ -67,7 +67,9 @@ def test_missing_values_and_blank_texts_are_told_apart(missing, crossed):
 
     labels = [("", "x"), ("A", "x")] if crossed else ["", "A"]
     blank = Rule(tuple(labels), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-    with pytest.raises(UnseenGroupError, match=r"knows the blank text '', and None .* keep_default_na=False\."):
+    with pytest.raises(
+        UnseenGroupError, match=r"group '' \(the empty string\), but None .* keep_default_na=False\."
+    ):
         blank.probabilities([0.5], column(missing))
     gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(
@@ -292,7 +294,7 @@ def test_a_missing_group_that_the_fit_did_not_see_is_unseen(asked):
     ids=["pandas", "category", "categorical", "polars", "polars categorical"],
 )
 def test_a_missing_group_in_a_column_of_any_library_is_unseen_unless_seen(column):
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \[None\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \[None\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4, 0.4], column)
 
 

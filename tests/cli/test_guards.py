@@ -276,7 +276,7 @@ def test_unseen_groups_that_are_decided_are_warned_of(inside, policy):
 def test_small_groups_are_warned_of(inside):
     inside.write("few.csv", rows(n=40))
     for command in (("audit", "few.csv", *COLUMNS), ("apply", "rule.json", "few.csv", "-o", "o.csv")):
-        assert "fewer than 30 rows" in inside(*command).stderr
+        assert "below 30 rows" in inside(*command).stderr
 
 
 # Arguments ----------------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_cut_tables_say_how_to_see_all(shell):
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
         (
             ("show", "empty.json"),
-            "truncated, perhaps by an interrupted copy: the file is empty; copy it again",
+            "truncated, perhaps by an interrupted copy: not valid JSON (the file is empty); copy it again",
         ),
         (("nonsense", "--help"), "See: fairramp --help"),
         (("audit", "sheet.csv", *COLUMNS), "sheet.csv is a spreadsheet; save it as CSV"),

@@ -128,9 +128,9 @@ def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) 
         if not _is_cut(text, error):
             raise kind.refused("Not a {noun}: not valid JSON: {error}", error=error, **kind.words) from None
         raise kind.refused(
-            "The {noun} is truncated, perhaps by an interrupted copy: {why}",
+            "The {noun} is truncated, perhaps by an interrupted copy: not valid JSON ({why})",
             remedy="copy it again, or {again}",
-            why=f"not valid JSON, {error}" if text.strip() else "the file is empty",
+            why=error if text.strip() else "the file is empty",
             **kind.words,
         ) from None
     if document.sha256 != checksum(document):
