@@ -98,7 +98,7 @@ def test_the_rows_that_the_error_asks_for_are_enough():
 def test_large_groups_stay_as_they_are_where_a_small_one_needs_rows():
     with pytest.raises(InputError) as caught:
         quiet_fit(*rows((20_000, 60)), max_gap=0.05, confidence=0.95)
-    assert "where these have fewer: 1 (60 rows)." in str(caught.value)
+    assert "groups with fewer: 1 (60 rows)." in str(caught.value)
     needed = caught.value.values["needed"]
     assert limit(quiet_fit(*rows((20_000, round(1.05 * needed))), max_gap=0.05, confidence=0.95)) <= 0.05
 

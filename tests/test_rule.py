@@ -673,13 +673,13 @@ def test_a_truncated_text_is_refused(share):
 def test_every_truncation_is_refused_as_one():
     for length in range(len(TEXT.rstrip())):
         with pytest.raises(
-            RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit the rule again\.$"
+            RuleFormatError, match=r"^The rule is truncated, .*; copy it again, or fit the rule again\.$"
         ):
             Rule.from_json(TEXT[:length])
 
 
 @pytest.mark.parametrize("text", ["rule", "{'format': 1}", TEXT + "x", "group,score\nA,0.5\n"])
-def test_what_has_an_end_is_not_called_cut_short(text):
+def test_what_has_an_end_is_not_called_truncated(text):
     with pytest.raises(RuleFormatError, match=r"^Not a rule: not valid JSON: "):
         Rule.from_json(text)
 
@@ -730,7 +730,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_an_unknown_field_is_refused_by_name_at_every_level(place):
-    refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "not understood")
+    refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "unknown")
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_missing_values_and_blank_texts_are_told_apart(missing, crossed):
         blank.probabilities([0.5], column(missing))
     gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(
-        UnseenGroupError, match=r"knows None \(a missing value\), and the blank text '' is another"
+        UnseenGroupError, match=r"group None \(a missing value\), but '' \(the empty string\) is another"
     ):
         gone.probabilities([0.5], column(""))
     for rule in (blank, gone):
