@@ -355,8 +355,8 @@ def test_errors_without_labels_are_refused():
     ("change", "start"),
     [
         ({"labels": LABELS + 1}, "`labels` must be 0 or 1"),
-        ({"labels": LABELS[1:]}, "`labels` has 899 rows and `scores` 900"),
-        ({"groups": GROUPS[1:]}, "`groups` has 899 rows and `scores` 900"),
+        ({"labels": LABELS[1:]}, "`labels` has 899 rows but `scores` has 900"),
+        ({"groups": GROUPS[1:]}, "`groups` has 899 rows but `scores` has 900"),
         ({"scores": SCORES + 1}, "`scores` must"),
         ({"scores": np.where(SCORES > 0.9, np.nan, SCORES)}, "`scores` must"),
         ({"scores": []}, "`scores` is empty"),

@@ -131,9 +131,7 @@ def test_a_group_without_weight_was_not_seen():
     assert shift.groups == ("B", "C")
     assert shift.rows == (2, 2)
     assert shift.cutoffs == (0.5, 0.5)
-    with pytest.raises(
-        UnseenGroupError, match=r"Groups not in the fit rows: \['A'\]; fitted groups: \['B', 'C'\]"
-    ):
+    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['A'\]; fitted groups: \['B', 'C'\]"):
         shift.probabilities([0.5], ["A"])
 
 
@@ -280,7 +278,7 @@ def test_reject_option_bad_input_is_refused_in_one_sentence():
         fit_reject_option(*rows, validation=([0.2], ["A"]))
     with pytest.raises(InputError, match="`validation` must have rows of both groups, got none of group 'A'"):
         fit_reject_option(*rows, validation=(*rows, [0, 1]))
-    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['C'\]; fitted groups: \['A', 'B'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['C'\]; fitted groups: \['A', 'B'\]"):
         fit_reject_option(*rows, validation=([0.2, 0.3], ["A", "C"]))
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\] .* got 1\.5 in row 0"):
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
@@ -317,11 +315,11 @@ def test_every_way_to_decide_gives_the_same_answers(peer):
 
 @pytest.mark.parametrize("peer", peers(), ids=lambda peer: type(peer).__name__)
 def test_deciding_refuses_what_a_rule_refuses(peer):
-    with pytest.raises(InputError, match="Repeatable decisions need both"):
+    with pytest.raises(InputError, match="Repeatable decisions require both"):
         peer.decide([0.5], [0], ids=["anna"])
     with pytest.raises(InputError, match="got both"):
         peer.decide([0.5], [0], ids=["anna"], key=KEY, random_state=0)
-    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['0'\]; fitted groups: \[0, 1\]"):
+    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['0'\]; fitted groups: \[0, 1\]"):
         peer.decide([0.5], ["0"])
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
         peer.probabilities([-0.5], [0])

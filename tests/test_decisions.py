@@ -429,7 +429,7 @@ def test_ids_that_are_no_column_are_refused(value):
 
 @pytest.mark.parametrize("column", [IDS[1:], [*IDS, "one more"], [], np.arange(N - 1)], ids=len)
 def test_ids_of_another_length_are_refused(column):
-    with pytest.raises(InputError, match=f"`ids` has {len(column)} rows and `scores` {N}"):
+    with pytest.raises(InputError, match=f"`ids` has {len(column)} rows but `scores` has {N}"):
         RULE.decide(SCORES, GROUPS, ids=column, key=KEY)
 
 

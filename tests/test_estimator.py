@@ -145,7 +145,7 @@ def test_a_frozen_model_needs_no_labels_if_the_target_needs_none():
     unlabeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, None, sensitive_features=NEW_SEX)
     labeled = optimizer(FROZEN, target_rate="optimal").fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX)
     assert unlabeled.rule_ == labeled.rule_
-    with pytest.raises(InputError, match=r"`target_rate='accuracy'` needs `y`, the true outcomes"):
+    with pytest.raises(InputError, match=r"`target_rate='accuracy'` requires `y`, the true outcomes"):
         optimizer(FROZEN).fit(NEW_X, None, sensitive_features=NEW_SEX)
 
 
@@ -498,7 +498,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"unseen_group": "skip"}, SEX, "`unseen_group` must be one of"),
         ({"target_rate": "best"}, SEX, "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number in"),
         ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
-        ({"solver": "sgd"}, SEX, "`solver='sgd'` needs `target_rate` as a number"),
+        ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
         ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has names"),
         ({"strata": 0, "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
@@ -694,7 +694,7 @@ def test_more_rows_need_labels_only_if_the_target_does():
     assert model.rule_ == labeled.partial_fit(NEW_X, NEW_Y, sensitive_features=NEW_SEX).rule_
     model = optimizer().fit(X, Y, sensitive_features=SEX)
     before = model.rule_
-    with pytest.raises(InputError, match="`target_rate='accuracy'` needs `y`"):
+    with pytest.raises(InputError, match="`target_rate='accuracy'` requires `y`"):
         model.partial_fit(NEW_X, sensitive_features=NEW_SEX)
     assert model.rule_ is before
 

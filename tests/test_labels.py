@@ -282,7 +282,7 @@ def test_base_rate_is_the_weighted_mean_label(max_gap):
 def test_labels_are_asked_for_where_they_are_needed(target):
     with pytest.raises(InputError) as caught:
         fit_rule([0.1, 0.9], ["a", "b"], target_rate=target)
-    assert str(caught.value) == f"`target_rate='{target}'` needs `labels`, the true outcomes of the rows."
+    assert str(caught.value) == f"`target_rate='{target}'` requires `labels`, the true outcomes."
 
 
 @pytest.mark.parametrize(

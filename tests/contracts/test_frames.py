@@ -651,7 +651,7 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
         ({"w": [1.0, 1.0, 0.0]}, {}, "`sample_weight` is zero in every row of group 'b'"),
         ({"w": [1e200, 1e-200, 1.0]}, {}, "must not differ by more than a factor of 1e300"),
         ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got other values in 1 row."),
-        ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, a whole number"),
+        ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, an integer"),
         ({"g": [[1], [2], [1]]}, {}, "A group label must be .* got values of type List"),
         ({}, {"solver": "sgd", "target_rate": 0.5}, "requires rows in memory; collect the table first"),
         ({}, {"score": "pp"}, "The table has no column 'pp'; did you mean 'p'?"),
@@ -659,7 +659,7 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
         ({}, {"group": ["g", "g"]}, "`group` names the same column twice"),
         ({}, {"group": []}, "`group` must be a column name or a list of column names"),
         ({}, {"score": 3}, "`score` must be a column name, got 3."),
-        ({}, {"target_rate": "accuracy", "label": None}, "needs `label`"),
+        ({}, {"target_rate": "accuracy", "label": None}, "requires `label`"),
         ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
     ],
 )
@@ -705,7 +705,7 @@ def test_what_is_not_a_table_is_refused(frame):
         ({"group": ["g", "who"]}, r"`group` must name 1 column, as in the fit, got \['g', 'who'\]"),
         ({"strata": "who"}, "`strata` are not known to this rule"),
         ({"prefix": 3}, "`prefix` must be text"),
-        ({"prefix": "my_"}, "has a column 'my_probability' already; pass `prefix`"),
+        ({"prefix": "my_"}, "already has a column 'my_probability'; pass `prefix`"),
     ],
 )
 def test_what_cannot_be_applied_is_refused(engine, settings, message):
