@@ -361,7 +361,7 @@ def test_errors_without_labels_are_refused():
         ({"scores": np.where(SCORES > 0.9, np.nan, SCORES)}, "`scores` must"),
         ({"scores": []}, "`scores` is empty"),
         ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
-        ({"confidence": 95}, "`confidence` must be a number"),
+        ({"confidence": 95}, "`confidence` must be between 0.5 and"),
         ({"scale": "odds"}, "`scale` must be one of 'probability', 'percent', 'signed', 'logit', got 'odds'."),
         ({"cutoff": 2}, "`cutoff` must be between 0 and 1, got 2."),
     ],

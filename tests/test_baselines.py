@@ -284,7 +284,7 @@ def test_reject_option_bad_input_is_refused_in_one_sentence():
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
     with pytest.raises(InputError, match="`scores` must be finite numbers, got nan in row 1"):
         fit_reject_option(*rows, validation=([0.5, math.nan], ["A", "B"]))
-    with pytest.raises(InputError, match="`groups` has 1 rows and `scores` 2"):
+    with pytest.raises(InputError, match="`groups` has 1 rows but `scores` has 2"):
         fit_reject_option([0.2, 0.8], ["A"], validation=rows)
     with pytest.raises(InputError, match=r"`cutoff` must be between 0 and 1, got 3"):
         fit_reject_option(*rows, validation=rows, cutoff=3)
@@ -323,7 +323,7 @@ def test_deciding_refuses_what_a_rule_refuses(peer):
         peer.decide([0.5], ["0"])
     with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
         peer.probabilities([-0.5], [0])
-    with pytest.raises(InputError, match="`groups` has 2 rows and `scores` 1"):
+    with pytest.raises(InputError, match="`groups` has 2 rows but `scores` has 1"):
         peer.probabilities([0.5], [0, 1])
 
 

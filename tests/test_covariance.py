@@ -168,7 +168,7 @@ def test_strata_are_asked_for_where_the_rule_needs_them_and_refused_where_not():
         rule.probabilities(scores, sex)
     with pytest.raises(InputError, match="does not use `strata`"):
         quiet_fit(scores, sex).probabilities(scores, sex, stratum)
-    with pytest.raises(InputError, match=r"`strata` has 599 rows and `groups` 600"):
+    with pytest.raises(InputError, match=r"`strata` has 599 rows but `groups` has 600"):
         rule.probabilities(scores, sex, stratum[1:])
     with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: .* or with unseen_group='original'"):
         rule.probabilities(scores, sex, stratum + 1)

@@ -232,7 +232,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     ("rule", "dialect", "more", "message"),
     [
         (RULE, "oracle", {}, "`dialect` must be one of"),
-        (RULE, "duckdb", {"score": None}, "Pass `score`: the rule does not know"),
+        (RULE, "duckdb", {"score": None}, "Pass `score`: the rule does not store"),
         (RULE, "duckdb", {"group": ["a", "b"]}, "`group` must name 1 column"),
         (RULE, "duckdb", {"id": "who"}, "need both `id` and `key_table`; `key_table` is missing"),
         (RULE, "duckdb", {"key_table": "k"}, "need both `id` and `key_table`; `id` is missing"),
@@ -243,7 +243,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
         (RULE, "duckdb", {"table": "a..b"}, "`table`: the part has an empty name"),
         (RULE, "duckdb", {"table": 7}, "`table` must be a name like"),
         (RULE, "duckdb", {"id": "who", "key_table": 7}, "`key_table` must be a name like"),
-        (RULE, "duckdb", {"prefix": 7}, "`prefix` must be text"),
+        (RULE, "duckdb", {"prefix": 7}, "`prefix` must be a string"),
         (
             RULE,
             "duckdb",
