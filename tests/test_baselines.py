@@ -280,7 +280,7 @@ def test_reject_option_bad_input_is_refused_in_one_sentence():
         fit_reject_option(*rows, validation=(*rows, [0, 1]))
     with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['C'\]; fitted groups: \['A', 'B'\]"):
         fit_reject_option(*rows, validation=([0.2, 0.3], ["A", "C"]))
-    with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\] .* got 1\.5 in row 0"):
+    with pytest.raises(InputError, match=r"`scores` must be between 0 and 1 .* got 1\.5 in row 0"):
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
     with pytest.raises(InputError, match="`scores` must be finite numbers, got nan in row 1"):
         fit_reject_option(*rows, validation=([0.5, math.nan], ["A", "B"]))
@@ -321,7 +321,7 @@ def test_deciding_refuses_what_a_rule_refuses(peer):
         peer.decide([0.5], [0], ids=["anna"], key=KEY, random_state=0)
     with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['0'\]; fitted groups: \[0, 1\]"):
         peer.decide([0.5], ["0"])
-    with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
+    with pytest.raises(InputError, match=r"`scores` must be between 0 and 1"):
         peer.probabilities([-0.5], [0])
     with pytest.raises(InputError, match="`groups` has 2 rows but `scores` has 1"):
         peer.probabilities([0.5], [0, 1])

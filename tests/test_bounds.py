@@ -145,7 +145,7 @@ def test_huge_and_tiny_weights_are_as_good_as_others():
         (lambda: proposition_1_bound(0.2, 0, 0.1, 9, [0, math.inf]), r"`multipliers` .* got inf in row 1\."),
         (
             lambda: impossibility_bound([0, 1], [0.5, 1.5]),
-            r"`membership` must be in \[0, 1\], got 1\.5 in row 1\.",
+            r"`membership` must be between 0 and 1, got 1\.5 in row 1\.",
         ),
         (
             lambda: impossibility_bound([0, 1], [0.5]),

@@ -496,7 +496,11 @@ def test_bad_groups_are_refused_before_anything_is_trained():
         ({"ramp": "steep"}, SEX, "`ramp` must be one of 'centered', 'paper', got 'steep'"),
         ({"cutoff": 1.5}, SEX, r"`cutoff` must be between 0 and 1, got 1\.5"),
         ({"unseen_group": "skip"}, SEX, "`unseen_group` must be one of"),
-        ({"target_rate": "best"}, SEX, "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number in"),
+        (
+            {"target_rate": "best"},
+            SEX,
+            "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number between",
+        ),
         ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
@@ -575,7 +579,7 @@ def test_decisions_are_drawn_with_their_chances():
 
 @pytest.mark.parametrize("bad", [-1, 1.5, "seed", True])
 def test_other_random_states_are_refused(bad):
-    with pytest.raises(InputError, match="`random_state` must be an integer of at least 0"):
+    with pytest.raises(InputError, match="`random_state` must be a non-negative integer"):
         draw(bad)
 
 

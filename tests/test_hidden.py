@@ -197,7 +197,7 @@ def test_lists_booleans_and_columns_of_libraries_are_the_same():
         ((["no", "yes"], [1, 0]), r"`decisions` must be numbers, got text\."),
         (([], []), r"`decisions` is empty; pass at least one row\."),
         ((1, [1]), r"`decisions` must be one column of numbers, got 1\."),
-        (([0, 1], [0.5, -0.1]), r"`membership` must be in \[0, 1\], got -0\.1 in row 1\."),
+        (([0, 1], [0.5, -0.1]), r"`membership` must be between 0 and 1, got -0\.1 in row 1\."),
         (([0, 1], [0.5, None]), r"`membership` must be numbers, got None in row 1\."),
         (([0, 1], ["f", "m"]), r"`membership` must be numbers, got text\."),
         (([0, 1], [0.5]), r"`membership` has 1 rows but `decisions` has 2; the lengths must match\."),

@@ -660,7 +660,7 @@ def test_a_threshold_that_no_probability_reaches_decides_all_logits_alike(thresh
         ({}, {"group": []}, "`group` must be a column name or a list of column names"),
         ({}, {"score": 3}, "`score` must be a column name, got 3."),
         ({}, {"target_rate": "accuracy", "label": None}, "requires `label`"),
-        ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
+        ({}, {"max_gap": 2}, "`max_gap` must be between"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(engine, change, settings, message):
@@ -682,7 +682,7 @@ def test_an_empty_table_is_refused(engine):
 
 @pytest.mark.parametrize("frame", [[1, 2], {"p": [0.1]}, None, np.zeros((2, 2))])
 def test_what_is_not_a_table_is_refused(frame):
-    with pytest.raises(InputError, match="`frame` must be a pandas, polars or Arrow table"):
+    with pytest.raises(InputError, match="`frame` must be a pandas, polars, Arrow, Spark or Dask table"):
         fairramp.fit_frame(frame, score="p", group="g")
 
 
