@@ -540,13 +540,13 @@ def test_rows_needed_to_select_nobody_or_everybody_are_few(rate):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"max_gap": 0}, "`max_gap` must be a number"),
-        ({"max_gap": 2}, "`max_gap` must be a number"),
+        ({"max_gap": 0}, "`max_gap` must be between"),
+        ({"max_gap": 2}, "`max_gap` must be between"),
         ({"n_groups": 0}, "`n_groups` must be an integer of at least 2, got 0"),
         ({"n_groups": 2.5}, "`n_groups` must be an integer of at least 2, got 2.5"),
         ({"n_groups": True}, "`n_groups` must be an integer of at least 2, got True"),
-        ({"rate": 1.5}, "`rate` must be a number"),
-        ({"confidence": 0.1}, "`confidence` must be a number"),
+        ({"rate": 1.5}, "`rate` must be between"),
+        ({"confidence": 0.1}, "`confidence` must be between"),
         ({"limit": "hoeffding"}, "`limit` must be one of 'estimated', 'proven', got 'hoeffding'"),
     ],
 )

@@ -501,7 +501,7 @@ def test_bad_groups_are_refused_before_anything_is_trained():
             SEX,
             "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number between",
         ),
-        ({"target_rate": None}, SEX, "or a number in .0, 1., got None"),
+        ({"target_rate": None}, SEX, "or a number between 0 and 1, got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
         ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has names"),

@@ -174,7 +174,7 @@ def test_names_with_line_ends_stay_on_their_line(inside):
 def test_bad_arguments_get_a_sentence(inside):
     assert inside.error("show", "none.json") == "There is no rule none.json; make one with: fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
-    assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
+    assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be between")
     assert inside("show", "rule.json", "--quiet").stdout == ""
 
 
