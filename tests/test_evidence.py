@@ -206,7 +206,7 @@ def test_what_cannot_be_monitored():
     with pytest.raises(fairramp.InputError, match="`rule`"):
         Monitor("rule.json")
     by_hand = fairramp.Rule(("a", "b"), (fairramp.Ramp.centered(0.5, 0.1),) * 2)
-    with pytest.raises(fairramp.FairrampError, match="nothing certifies it"):
+    with pytest.raises(fairramp.FairrampError, match="No certificate: the rule has no record"):
         by_hand.monitor()
 
 

@@ -298,7 +298,7 @@ def test_small_groups_are_warned_of(inside):
         (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, and the header has 3"),
         (
             ("fit", "scores.csv", *COLUMNS, "--strata", "y", "--target-rate", "0.3", "-o", "r.json"),
-            "With --strata each",
+            "With --strata, each",
         ),
     ],
 )

@@ -106,7 +106,7 @@ def test_without_a_record_it_says_what_is_missing(inside):
     assert "confidence" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert (content["certificate"], content["rows"], content["gap_after"]) == (None, None, None)
-    assert "nothing certifies it" in content["why_no_certificate"]
+    assert "No certificate: the rule has no record" in content["why_no_certificate"]
 
 
 def test_cross_fitted_scores_and_one_single_group_are_not_certified(inside):

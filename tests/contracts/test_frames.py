@@ -704,7 +704,7 @@ def test_what_is_not_a_table_is_refused(frame):
         ({"score": None}, "Pass `score`: the rule does not store"),
         ({"group": ["g", "who"]}, r"`group` must name 1 column, as in the fit, got \['g', 'who'\]"),
         ({"strata": "who"}, "does not use `strata`"),
-        ({"prefix": 3}, "`prefix` must be text"),
+        ({"prefix": 3}, "`prefix` must be a string"),
         ({"prefix": "my_"}, "already has a column 'my_probability'; pass `prefix`"),
     ],
 )

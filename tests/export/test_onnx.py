@@ -451,7 +451,7 @@ def test_a_classifier_may_stray_by_a_rounding_and_no_farther(scale, low, high, k
     [
         ({"group": "u", "decisions": True}, "'u' already; pass `prefix`"),
         ({"group": "probability"}, "'probability' already; pass `prefix`"),
-        ({"prefix": 3}, "`prefix` must be text, got 3"),
+        ({"prefix": 3}, "`prefix` must be a string, got 3"),
     ],
 )
 def test_names_that_the_rule_needs_itself_are_refused_alone_and_behind_a_classifier(options, said):
