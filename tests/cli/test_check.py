@@ -146,7 +146,7 @@ def test_each_stratum_has_its_own_limit(inside):
 def test_uncheckable_input_fails(inside):
     rule = rule_of(inside, BIG)
     replace(rule, record=None).save(inside.folder / "bare.json")
-    assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")
+    assert "No certificate: the rule has no record" in inside.error("check", "bare.json", "fit.csv")
     replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
     assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
     assert inside.error("check", "none.json", "fit.csv").startswith("The rule none.json does not exist")

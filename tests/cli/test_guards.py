@@ -298,7 +298,7 @@ def test_small_groups_warn(inside):
         (("audit", "short.csv", *COLUMNS), "line 3: it has 2 cells, but the header has 3"),
         (
             ("fit", "scores.csv", *COLUMNS, "--strata", "y", "--target-rate", "0.3", "-o", "r.json"),
-            "With --strata each",
+            "With --strata, each",
         ),
     ],
 )
@@ -476,7 +476,7 @@ def test_shortened_tables_say_how_to_see_all(shell):
         (("report", "scores.csv", "rule.json", "-o", "r.html"), "as in: fairramp report RULE DATA"),
         (
             ("show", "empty.json"),
-            "cut short, as by an interrupted copy: not valid JSON, for it is empty; copy it again",
+            "truncated, perhaps by an interrupted copy: not valid JSON (the file is empty); copy it again",
         ),
         (
             ("fit", "scores.csv", *COLUMNS, "-o", "r.json", "--max-gap", "x"),

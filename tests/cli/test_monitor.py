@@ -102,7 +102,7 @@ def test_mismatched_state_fails(inside):
     assert "Not a monitor" in inside.error(*MONITOR[:-1], "rule.json")
     path = inside.folder / "state.json"
     path.write_text(path.read_text().replace('"looks": 1', '"looks": 2'))
-    assert "The checksum does not fit the content" in inside.error(*MONITOR)
+    assert "The checksum does not match the content" in inside.error(*MONITOR)
 
 
 def test_unseen_groups_are_left_out_and_counted(inside):
