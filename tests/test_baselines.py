@@ -131,7 +131,7 @@ def test_a_group_with_zero_weight_counts_as_unseen():
     assert shift.groups == ("B", "C")
     assert shift.rows == (2, 2)
     assert shift.cutoffs == (0.5, 0.5)
-    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['A'\]; fitted groups: \['B', 'C'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['A'\]; fitted groups: \['B', 'C'\]"):
         shift.probabilities([0.5], ["A"])
 
 
@@ -278,7 +278,7 @@ def test_reject_option_rejects_bad_input_with_one_sentence():
         fit_reject_option(*rows, validation=([0.2], ["A"]))
     with pytest.raises(InputError, match="`validation` must have rows of both groups, got none of group 'A'"):
         fit_reject_option(*rows, validation=(*rows, [0, 1]))
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['C'\]; fitted groups: \['A', 'B'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['C'\]; fitted groups: \['A', 'B'\]"):
         fit_reject_option(*rows, validation=([0.2, 0.3], ["A", "C"]))
     with pytest.raises(InputError, match=r"`scores` must be between 0 and 1 .* got 1\.5 in row 0"):
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
@@ -319,7 +319,7 @@ def test_baselines_reject_the_same_input_as_a_rule(peer):
         peer.decide([0.5], [0], ids=["anna"])
     with pytest.raises(InputError, match="got both"):
         peer.decide([0.5], [0], ids=["anna"], key=KEY, random_state=0)
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['0'\]; fitted groups: \[0, 1\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['0'\]; fitted groups: \[0, 1\]"):
         peer.decide([0.5], ["0"])
     with pytest.raises(InputError, match=r"`scores` must be between 0 and 1"):
         peer.probabilities([-0.5], [0])

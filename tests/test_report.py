@@ -272,7 +272,7 @@ def test_rule_that_changes_nothing_says_so():
     content = make_content(fairramp.fit_rule(scores, group), scores, group)
     assert content.chosen.stands
     assert content.chosen.changed == 0
-    assert "nothing changes" in content.chosen.sentence
+    assert "Nothing changes" in content.chosen.sentence
 
 
 def test_labels_with_one_value_leave_blanks_in_the_table():
@@ -480,7 +480,7 @@ def test_rule_fitted_to_bins_does_not_claim_to_know_its_rows(bins, in_sample):
     assert make_content(rule, *rows(seed=1)[:2]).in_sample is None
     notes = " ".join(content.notes)
     assert "These are not the rows" not in notes
-    assert ("It cannot be told whether these are the rows" in notes) == (in_sample is None)
+    assert ("It is not known whether these are the rows" in notes) == (in_sample is None)
     assert f"off by up to {100 * max(rule.record.rates['selection'].error):.2g} percentage points" in notes
 
 
@@ -523,7 +523,7 @@ def test_no_position_has_a_certificate_if_the_rule_has_none(kind):
     for outcome in content.outcomes:
         assert outcome.guarantee.estimated is outcome.guarantee.proven is None
         assert (outcome.guarantee.sentence == str(refused.value)) == outcome.is_own
-        assert outcome.is_own or "given none either" in outcome.guarantee.sentence
+        assert outcome.is_own or "have none either" in outcome.guarantee.sentence
     assert (content.in_sample is None) == (kind != "cross-fitted")
 
 
@@ -592,5 +592,5 @@ def test_command_reports_unseen_groups_like_apply(inside, policy):
     code = 2 if policy == "error" else 0
     applied = inside("apply", "rule.json", "more.csv", "-o", "out.csv", "-q", code=code)
     reported = inside("report", "rule.json", "more.csv", "-o", "r.html", "-q", code=code)
-    assert "not seen in the fit" in reported.stderr
+    assert "not in the fit rows" in reported.stderr
     assert reported.stderr == applied.stderr

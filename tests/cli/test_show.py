@@ -33,7 +33,7 @@ def test_fitted_rule_shows_its_whole_record(fitted):
     text = said(fitted)
     for part in (
         f"score column p, a probability from 0 to 1; the classifier says yes at {rule.cutoff:g} or above",
-        "groups column g; a group not seen in the fit raises an error",
+        "groups column g; a group not in the fit rows raises an error",
         f"fitted to {sum(rule.record.rows):,} rows, by fairramp {rule.record.version}; date: not given",
         f"rule fingerprint {rule.fingerprint}",
         f"data fingerprint {rule.record.fingerprint}",
@@ -101,7 +101,7 @@ def test_missing_record_is_reported(inside):
     text = said(inside)
     assert "score column name unknown" in text
     assert "groups column unit;" in text
-    assert "fitted not known: there is no record of the fit" in text
+    assert "fitted unknown: the rule has no record of its fit" in text
     assert "exported without its record." in text
     assert "confidence" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
@@ -153,7 +153,7 @@ def test_every_kind_of_rule_fits_80_columns(inside, options):
     assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
         assert content["pooled"]["threshold"] == rule.threshold_of(rule.pooled)
-        assert f"a group not seen in the fit gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
+        assert f"a group not in the fit rows gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
             inside
         )
 
