@@ -355,15 +355,15 @@ def test_error_rates_without_labels_raise():
     ("change", "start"),
     [
         ({"labels": LABELS + 1}, "`labels` must be 0 or 1"),
-        ({"labels": LABELS[1:]}, "`labels` has 899 rows and `scores` 900"),
-        ({"groups": GROUPS[1:]}, "`groups` has 899 rows and `scores` 900"),
+        ({"labels": LABELS[1:]}, "`labels` has 899 rows but `scores` has 900"),
+        ({"groups": GROUPS[1:]}, "`groups` has 899 rows but `scores` has 900"),
         ({"scores": SCORES + 1}, "`scores` must"),
         ({"scores": np.where(SCORES > 0.9, np.nan, SCORES)}, "`scores` must"),
         ({"scores": []}, "`scores` is empty"),
         ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
-        ({"confidence": 95}, "`confidence` must be a number"),
+        ({"confidence": 95}, "`confidence` must be between 0.5 and"),
         ({"scale": "odds"}, "`scale` must be one of 'probability', 'percent', 'signed', 'logit', got 'odds'."),
-        ({"cutoff": 2}, "`cutoff` must be a number in [0, 1], got 2."),
+        ({"cutoff": 2}, "`cutoff` must be between 0 and 1, got 2."),
     ],
 )
 def test_error_names_the_bad_argument(change, start):

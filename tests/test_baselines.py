@@ -131,14 +131,16 @@ def test_a_group_with_zero_weight_counts_as_unseen():
     assert shift.groups == ("B", "C")
     assert shift.rows == (2, 2)
     assert shift.cutoffs == (0.5, 0.5)
-    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['A'\]; fitted groups: \['B', 'C'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['A'\]; fitted groups: \['B', 'C'\]"):
         shift.probabilities([0.5], ["A"])
 
 
 def test_shift_rejects_bad_input_with_one_sentence():
-    with pytest.raises(InputError, match=r"^`labels` has 2 rows and `groups` 3; they must match\.$"):
+    with pytest.raises(InputError, match=r"^`labels` has 2 rows but `groups` has 3; the lengths must match\.$"):
         fit_shift_inference([0, 1], ["A", "A", "A"])
-    with pytest.raises(InputError, match=r"^`sample_weight` has 1 rows and `groups` 2; they must match\.$"):
+    with pytest.raises(
+        InputError, match=r"^`sample_weight` has 1 rows but `groups` has 2; the lengths must match\.$"
+    ):
         fit_shift_inference([0, 1], ["A", "A"], sample_weight=[1])
     with pytest.raises(InputError, match=r"^`labels` must be 0 or 1, got 2\.0 in row 1\.$"):
         fit_shift_inference([0, 2], ["A", "A"])
@@ -276,15 +278,15 @@ def test_reject_option_rejects_bad_input_with_one_sentence():
         fit_reject_option(*rows, validation=([0.2], ["A"]))
     with pytest.raises(InputError, match="`validation` must have rows of both groups, got none of group 'A'"):
         fit_reject_option(*rows, validation=(*rows, [0, 1]))
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['C'\]; fitted groups: \['A', 'B'\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['C'\]; fitted groups: \['A', 'B'\]"):
         fit_reject_option(*rows, validation=([0.2, 0.3], ["A", "C"]))
-    with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\] .* got 1\.5 in row 0"):
+    with pytest.raises(InputError, match=r"`scores` must be between 0 and 1 .* got 1\.5 in row 0"):
         fit_reject_option([1.5, 0.8], ["A", "B"], validation=rows)
     with pytest.raises(InputError, match="`scores` must be finite numbers, got nan in row 1"):
         fit_reject_option(*rows, validation=([0.5, math.nan], ["A", "B"]))
-    with pytest.raises(InputError, match="`groups` has 1 rows and `scores` 2"):
+    with pytest.raises(InputError, match="`groups` has 1 rows but `scores` has 2"):
         fit_reject_option([0.2, 0.8], ["A"], validation=rows)
-    with pytest.raises(InputError, match=r"`cutoff` must be a number in \[0, 1\], got 3"):
+    with pytest.raises(InputError, match=r"`cutoff` must be between 0 and 1, got 3"):
         fit_reject_option(*rows, validation=rows, cutoff=3)
     with pytest.raises(InputError, match="`scale` must be one of"):
         fit_reject_option(*rows, validation=rows, scale="odds")
@@ -313,15 +315,15 @@ def test_all_decision_methods_agree(peer):
 
 @pytest.mark.parametrize("peer", peers(), ids=lambda peer: type(peer).__name__)
 def test_baselines_reject_the_same_input_as_a_rule(peer):
-    with pytest.raises(InputError, match="Repeatable decisions need both"):
+    with pytest.raises(InputError, match="Repeatable decisions require both"):
         peer.decide([0.5], [0], ids=["anna"])
     with pytest.raises(InputError, match="got both"):
         peer.decide([0.5], [0], ids=["anna"], key=KEY, random_state=0)
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \['0'\]; fitted groups: \[0, 1\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \['0'\]; fitted groups: \[0, 1\]"):
         peer.decide([0.5], ["0"])
-    with pytest.raises(InputError, match=r"`scores` must be in \[0, 1\]"):
+    with pytest.raises(InputError, match=r"`scores` must be between 0 and 1"):
         peer.probabilities([-0.5], [0])
-    with pytest.raises(InputError, match="`groups` has 2 rows and `scores` 1"):
+    with pytest.raises(InputError, match="`groups` has 2 rows but `scores` has 1"):
         peer.probabilities([0.5], [0, 1])
 
 

@@ -306,25 +306,25 @@ def test_a_report_of_weighted_rows_says_that_the_slider_does_not_borrow():
     [
         (
             {"scale": "signed"},
-            "`small_groups='borrow'` needs scores that are probabilities, percentages or logits, got "
-            "`scale='signed'`; pass (score + 1) / 2 if those are probabilities.",
+            "`small_groups='borrow'` requires scores that are probabilities, percentages or logits, got "
+            "`scale='signed'`; if (score + 1) / 2 is a probability, pass that.",
         ),
         (
             {"sample_weight": [1, 2, 1, 1]},
-            "`small_groups='borrow'` is for rows without weights; leave one of the two out.",
+            "`small_groups='borrow'` does not support weights; remove one of the two.",
         ),
         (
             {"strata": [1, 1, 2, 2]},
-            "`small_groups='borrow'` is for rows without strata; leave one of the two out.",
+            "`small_groups='borrow'` does not support strata; remove one of the two.",
         ),
         (
             {"solver": "sgd", "target_rate": 0.5},
-            "`small_groups='borrow'` needs the exact solver; leave `solver` out.",
+            "`small_groups='borrow'` requires the exact solver; remove `solver`.",
         ),
-        ({"groups": ["a"] * 4}, "`small_groups='borrow'` needs several groups, got one; leave it out."),
+        ({"groups": ["a"] * 4}, "`small_groups='borrow'` requires at least two groups, got one; remove it."),
         (
             {"scores": [0.2, 0.2, 0.7, 0.7], "groups": [0, 0, 1, 1]},
-            "`small_groups='borrow'` needs scores that differ within groups, got equal ones; leave it out.",
+            "`small_groups='borrow'` requires scores that differ within groups, got equal ones; remove it.",
         ),
     ],
 )
@@ -337,10 +337,10 @@ def test_unsupported_combinations_raise(change, sentence):
 
 def test_weighted_summaries_and_tables_raise():
     scores, groups = uneven()
-    with pytest.raises(InputError, match="is for rows without weights"):
+    with pytest.raises(InputError, match="does not support weights"):
         fit_summary(fairramp.summarize(scores, groups, sample_weight=scores), small_groups="borrow")
     frame = pl.LazyFrame({"x": scores, "g": groups, "w": scores})
-    with pytest.raises(InputError, match="is for rows without weights"):
+    with pytest.raises(InputError, match="does not support weights"):
         fit_frame(frame, score="x", group="g", weight="w", small_groups="borrow")
 
 

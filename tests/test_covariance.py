@@ -115,7 +115,7 @@ def test_decisions_within_the_gap_in_every_stratum_are_unchanged():
 def test_a_stratum_with_one_group_keeps_its_cutoff_and_warns():
     scores, sex, stratum = departments(900)
     sex[stratum == 1] = 0
-    with pytest.warns(FairrampWarning, match=r"^Strata with one single group, where nothing is equalized: 1\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Strata with only one group, where nothing is equalized: 1\.$"):
         rule = fairramp.fit_rule(scores, sex, strata=stratum)
     assert dict(zip(rule.groups, rule.thresholds, strict=True))[1, 0] == 0.5
 
@@ -152,7 +152,7 @@ def test_invalid_json_with_strata_raises():
     broken = {
         text.replace('"stratified": true', '"stratified": false'): "target_rate",
         text.replace('"criterion": "parity"', '"criterion": "odds"'): "criterion",
-        text.replace('"target_rate": null', '"target_rate": 0.5'): "no `target_rate` in common",
+        text.replace('"target_rate": null', '"target_rate": 0.5'): "no common `target_rate`",
         text.replace('"unseen_group": "error"', '"unseen_group": "pooled"'): "pooled",
     }
     for changed, reason in broken.items():
@@ -166,11 +166,11 @@ def test_strata_are_required_exactly_when_the_rule_has_them():
     rule = quiet_fit(scores, sex, strata=pd.Series(stratum, name="department"))
     with pytest.raises(InputError, match=r"equalizes within strata: pass `strata` \(department\)"):
         rule.probabilities(scores, sex)
-    with pytest.raises(InputError, match="`strata` are not known to this rule"):
+    with pytest.raises(InputError, match="does not use `strata`"):
         quiet_fit(scores, sex).probabilities(scores, sex, stratum)
-    with pytest.raises(InputError, match=r"`strata` has 599 rows and `groups` 600"):
+    with pytest.raises(InputError, match=r"`strata` has 599 rows but `groups` has 600"):
         rule.probabilities(scores, sex, stratum[1:])
-    with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: .* or with unseen_group='original'"):
+    with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: .* or with unseen_group='original'"):
         rule.probabilities(scores, sex, stratum + 1)
 
 
@@ -186,7 +186,7 @@ def test_an_unseen_stratum_may_keep_the_original_decision():
         ({"target_rate": 0.3}, "`target_rate` must be 'optimal' or 'accuracy', got 0.3"),
         ({"target_rate": "base_rate", "labels": np.arange(600) % 2}, "'optimal' or 'accuracy', got 'base_rate'"),
         ({"unseen_group": "pooled"}, "`unseen_group` must be 'error' or 'original', got 'pooled'"),
-        ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` is for parity over all rows"),
+        ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` does not support strata"),
     ],
 )
 def test_settings_that_conflict_with_strata_raise(settings, message):
@@ -201,7 +201,7 @@ def test_settings_that_conflict_with_strata_raise(settings, message):
         ({"criterion": "demographic_parity"}, "did you mean 'parity'?"),
         ({"strata": "department"}, "`strata` must be a column with one label per row"),
         ({"strata": np.arange(600) + 0.5}, "stratum must be"),
-        ({"strata": [["a"] * 600, ["b"] * 599]}, "The columns of `strata` differ in length"),
+        ({"strata": [["a"] * 600, ["b"] * 599]}, "The columns of `strata` have different lengths"),
     ],
 )
 def test_bad_criteria_and_strata_raise(settings, message):
@@ -294,7 +294,7 @@ def test_a_check_ignores_rows_of_unseen_strata():
     rule = fit(scores, sex, stratum, unseen_group="original")
     found = rule.check(scores, sex, strata=np.where(np.arange(6000) < 3000, stratum, 9))
     assert sum(found.rows) == 3000
-    with pytest.raises(InputError, match="None of the rows is of a group that the rule was fitted on"):
+    with pytest.raises(InputError, match="None of the rows belongs to a group that the rule was fitted on"):
         rule.check(scores, sex, strata=stratum + 10)
 
 
@@ -307,7 +307,7 @@ def test_a_rule_for_all_rows_can_be_measured_within_strata():
 
 def test_one_group_in_every_stratum_warns():
     scores, _, stratum = departments()
-    with pytest.warns(FairrampWarning, match=r"^Every stratum has one single group: nothing to equalize\.$"):
+    with pytest.warns(FairrampWarning, match=r"^Every stratum has only one group: nothing to equalize\.$"):
         fairramp.fit_rule(scores, np.zeros(600, int), strata=stratum)
 
 

@@ -429,7 +429,7 @@ def test_ids_that_are_not_a_column_raise(value):
 
 @pytest.mark.parametrize("column", [IDS[1:], [*IDS, "one more"], [], np.arange(N - 1)], ids=len)
 def test_ids_of_the_wrong_length_raise(column):
-    with pytest.raises(InputError, match=f"`ids` has {len(column)} rows and `scores` {N}"):
+    with pytest.raises(InputError, match=f"`ids` has {len(column)} rows but `scores` has {N}"):
         RULE.decide(SCORES, GROUPS, ids=column, key=KEY)
 
 
@@ -501,7 +501,7 @@ def test_a_seed_equals_a_generator_with_that_seed():
     ids=["true", "negative", "float", "text", "list", "RandomState", "Random", "module"],
 )
 def test_an_invalid_random_state_raises(state):
-    with pytest.raises(InputError, match="`random_state` must be a whole number from 0 on or a numpy"):
+    with pytest.raises(InputError, match="`random_state` must be a non-negative integer or a numpy"):
         RULE.decide(SCORES, GROUPS, random_state=state)
 
 

@@ -53,7 +53,7 @@ def test_an_older_file_gets_the_default_of_a_new_field_and_is_written_unchanged(
 def test_non_default_fields_are_written_and_older_readers_reject_them():
     later = text(higher=False)
     assert written(read(later, Later, lambda found: found), indent=-1) == later
-    with pytest.raises(fairramp.RuleFormatError, match=r"^The field 'higher' of the test is not understood\.$"):
+    with pytest.raises(fairramp.RuleFormatError, match=r"^The field 'higher' of the test is unknown\.$"):
         read(later, Before, lambda found: found)
 
 
@@ -66,12 +66,12 @@ def test_non_default_fields_are_written_and_older_readers_reject_them():
         ({"parts": [{}]}, 'The field "share" of "parts[0]" is missing.'),
         ({"parts": {}}, '"parts" must be a list, got {}.'),
         ({"parts": [3]}, '"parts[0]" must be an object, got 3.'),
-        ({"x - at `$.parts": 1}, "is not understood."),
-        ({"` - at `$.parts[7].share`": 1}, "is not understood."),
-        ({"{place}": 1}, "The field '{place}' of the test is not understood."),
+        ({"x - at `$.parts": 1}, "is unknown."),
+        ({"` - at `$.parts[7].share`": 1}, "is unknown."),
+        ({"{place}": 1}, "The field '{place}' of the test is unknown."),
         (
             {"version": 3},
-            "Version 3 of a test is not understood: this library reads version 2; update fairramp or",
+            "Version 3 of a test is not supported: this library reads version 2; update fairramp or",
         ),
     ],
 )

@@ -40,7 +40,7 @@ def on_the_command_line(name, value):
 def whole(kind=InputError):
     """An error with all parts."""
     return kind(
-        "must be a number in [{low:g}, {high:g}] unless {target_rate:accuracy}",
+        "must be between {low:g} and {high:g} unless {target_rate:accuracy}",
         argument="max_gap",
         got=1.5,
         remedy="leave {labels} out or pass {example!r}",
@@ -52,14 +52,14 @@ def whole(kind=InputError):
 
 def test_python_message_uses_argument_names():
     assert str(whole()) == (
-        "`max_gap` must be a number in [0, 1] unless `target_rate='accuracy'`, got 1.5; leave `labels` out or "
+        "`max_gap` must be between 0 and 1 unless `target_rate='accuracy'`, got 1.5; leave `labels` out or "
         "pass '{0.02}'."
     )
 
 
 def test_command_line_message_uses_option_names():
     assert whole().told(on_the_command_line) == (
-        "--max-gap must be a number in [0, 1] unless --target-rate accuracy, got 1.5; leave --labels out or pass "
+        "--max-gap must be between 0 and 1 unless --target-rate accuracy, got 1.5; leave --labels out or pass "
         "'{0.02}'."
     )
 
@@ -91,7 +91,7 @@ def test_every_part_is_optional(error, sentence):
 def test_parts_are_attributes():
     error = whole()
     assert (error.argument, error.got) == ("max_gap", 1.5)
-    assert error.rule.startswith("must be a number in [{low:g}")
+    assert error.rule.startswith("must be between {low:g}")
     assert error.remedy == "leave {labels} out or pass {example!r}"
     assert error.values == {"low": 0.0, "high": 1.0, "example": "{0.02}"}
     nothing = InputError("is empty")

@@ -206,7 +206,7 @@ def test_invalid_monitors_raise():
     with pytest.raises(fairramp.InputError, match="`rule`"):
         Monitor("rule.json")
     by_hand = fairramp.Rule(("a", "b"), (fairramp.Ramp.centered(0.5, 0.1),) * 2)
-    with pytest.raises(fairramp.FairrampError, match="nothing certifies it"):
+    with pytest.raises(fairramp.FairrampError, match="No certificate: the rule has no record"):
         by_hand.monitor()
 
 
@@ -259,8 +259,8 @@ def test_a_loaded_monitor_keeps_its_limits_and_priors(saved, monkeypatch):
         ({"batches": ["x", "x"]}, '"batches" must be unique'),
         ({"parts": []}, '"parts" must match the rule'),
         ({"confidence": 2.0}, '"confidence" must be'),
-        ({"more": 1}, "is not understood"),
-        ({"version": 1}, "is not understood"),
+        ({"more": 1}, "is unknown"),
+        ({"version": 1}, "is not supported"),
         ({"rule": "0" * 64}, "belongs to another rule"),
     ],
 )

@@ -102,7 +102,7 @@ def test_frontier_rejects_invalid_input():
         frontier(*fit, max_gaps=[])
     with pytest.raises(InputError, match="`max_gaps` must be a sequence"):
         frontier(*fit, max_gaps=0.1)
-    with pytest.raises(InputError, match=r"`max_gaps` must be a number in \[0, 1\], got 2"):
+    with pytest.raises(InputError, match=r"`max_gaps` must be between 0 and 1, got 2"):
         frontier(*fit, max_gaps=[0, 2])
 
 

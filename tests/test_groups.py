@@ -215,7 +215,7 @@ def test_booleans_in_every_container_are_the_same_groups_and_stay_booleans(colum
 
 def test_similar_booleans_integers_and_texts_are_different_groups():
     for fitted, asked in [(HALVES, HALVES.astype(int)), (HALVES.astype(int), HALVES)]:
-        with pytest.raises(FairrampError, match="not seen in fit"):
+        with pytest.raises(FairrampError, match="not in the fit rows"):
             fit_rule(SCORES, fitted).probabilities(SCORES, asked)
     check(labeled([1, "1", "True"]), [1, "1", "True"], labeled([1, "1", "True"]))
     check(labeled([True, "1", "True"]), [True, "1", "True"], labeled([True, "1", "True"]))
@@ -554,10 +554,10 @@ def test_unused_categories_are_not_groups_at_decision_time():
 def test_columns_not_named_as_in_the_fit_raise():
     rule = quiet_fit([0.2, 0.8], {"sex": ["f", "m"], "unit": [1, 2]})
     assert rule.probabilities([0.2], {"unit": [1], "more": ["x"], "sex": ["f"]}).shape == (1,)
-    with pytest.raises(FairrampError, match=r"has the columns \['sex', 'team'\], the rule was fitted on"):
+    with pytest.raises(FairrampError, match=r"has the columns \['sex', 'team'\], but the rule was fitted on"):
         rule.probabilities([0.2], {"sex": ["f"], "team": [1]})
 
 
 def test_a_list_as_label_raises():
-    with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert such labels to strings"):
+    with pytest.raises(FairrampError, match=r"got \['b'\] \(list\); convert the labels to strings"):
         fit_rule([0.2, 0.4, 0.6], ["a", ["b"], "c"])

@@ -197,10 +197,10 @@ def test_every_column_type_gives_the_same_split():
         ((["no", "yes"], [1, 0]), r"`decisions` must be numbers, got text\."),
         (([], []), r"`decisions` is empty; pass at least one row\."),
         ((1, [1]), r"`decisions` must be one column of numbers, got 1\."),
-        (([0, 1], [0.5, -0.1]), r"`membership` must be in \[0, 1\], got -0\.1 in row 1\."),
+        (([0, 1], [0.5, -0.1]), r"`membership` must be between 0 and 1, got -0\.1 in row 1\."),
         (([0, 1], [0.5, None]), r"`membership` must be numbers, got None in row 1\."),
         (([0, 1], ["f", "m"]), r"`membership` must be numbers, got text\."),
-        (([0, 1], [0.5]), r"`membership` has 1 rows and `decisions` 2; they must match\."),
+        (([0, 1], [0.5]), r"`membership` has 1 rows but `decisions` has 2; the lengths must match\."),
         (([0, 1], [[0.5, 0.5]]), r"`membership` must be one column of numbers, got shape \(1, 2\)\."),
     ],
 )
@@ -210,7 +210,9 @@ def test_bad_input_raises(arguments, message):
 
 
 def test_bad_weights_raise():
-    with pytest.raises(InputError, match=r"^`sample_weight` has 3 rows and `decisions` 2; they must match\.$"):
+    with pytest.raises(
+        InputError, match=r"^`sample_weight` has 3 rows but `decisions` has 2; the lengths must match\.$"
+    ):
         hidden_split([0, 1], [0, 1], sample_weight=[1, 1, 1])
     with pytest.raises(InputError, match=r"not negative, got -1\.0 in row 0"):
         hidden_split([0, 1], [0, 1], sample_weight=[-1, 1])

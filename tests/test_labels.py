@@ -282,7 +282,7 @@ def test_base_rate_is_the_weighted_mean_label(max_gap):
 def test_missing_labels_raise_if_needed(target):
     with pytest.raises(InputError) as caught:
         fit_rule([0.1, 0.9], ["a", "b"], target_rate=target)
-    assert str(caught.value) == f"`target_rate='{target}'` needs `labels`, the true outcomes of the rows."
+    assert str(caught.value) == f"`target_rate='{target}'` requires `labels`, the true outcomes."
 
 
 @pytest.mark.parametrize(
@@ -290,12 +290,12 @@ def test_missing_labels_raise_if_needed(target):
     [
         ([0, 2], "`labels` must be 0 or 1, got 2.0 in row 1."),
         ([0, float("nan")], "`labels` must be 0 or 1, got nan in row 1."),
-        ([0, 1, 1], "`labels` has 3 rows and `scores` 2; they must match."),
+        ([0, 1, 1], "`labels` has 3 rows but `scores` has 2; the lengths must match."),
         ([[0, 1]], "`labels` must be one column, got shape (1, 2)."),
         (["no", "yes"], "`labels` must be numbers, got text."),
         (
             0.05,
-            "`labels` must be one column of 0 and 1, got 0.05; settings are passed by name, like max_gap=0.05.",
+            "`labels` must be one column of 0 and 1, got 0.05; pass settings by name, such as max_gap=0.05.",
         ),
     ],
 )

@@ -191,7 +191,7 @@ def test_light_group_is_not_moved_needlessly(cutoff, offset, error):
     np.testing.assert_allclose(found.feet, problem.own_foot, rtol=0, atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore:Groups below")
+@pytest.mark.filterwarnings("ignore:Groups with fewer")
 class TestExample1:
     """The paper's proof that randomization is needed, with x in {-1, 0, 1}."""
 
@@ -216,7 +216,7 @@ class TestExample1:
         assert np.array_equal(rule.probabilities(scores, groups), own) == unchanged
 
 
-@pytest.mark.filterwarnings("ignore:Groups below")
+@pytest.mark.filterwarnings("ignore:Groups with fewer")
 def test_tied_targets_resolve_to_the_one_nearest_the_classifiers_own_rate():
     # With ramp width 0 and scores of only 0 and 1, every target in a wide band is equally good.
     scores = np.array([0, 0, 0, 1, 1, 0, 1, 1, 1, 1.0])

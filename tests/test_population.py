@@ -75,9 +75,9 @@ def test_limit_is_kept_or_the_error_says_what_is_possible(sizes, seed, most, con
         quiet_fit(*sample, max_gap=most, confidence=confidence)
     assert caught.value.argument == "max_gap"
     said = re.fullmatch(
-        r"`max_gap` cannot be kept at \S+ in the population with \S+% confidence: even the smallest gap on "
-        r"these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) rows of each "
-        r"group, where these have fewer: \d+ \(([\d,]+) rows\).*\.",
+        r"`max_gap` cannot be guaranteed to be at most \S+ in the population with \S+% confidence: even the "
+        r"smallest gap on these rows has an estimated limit of ([\d.]+); allow ([\d.]+), or fit about ([\d,]+) "
+        r"rows per group; groups with fewer: \d+ \(([\d,]+) rows\).*\.",
         str(caught.value),
     )
     found, allowed, needed, has = (float(part.replace(",", "")) for part in said.groups())
@@ -98,7 +98,7 @@ def test_rows_suggested_by_the_error_suffice():
 def test_only_small_groups_need_more_rows():
     with pytest.raises(InputError) as caught:
         quiet_fit(*rows((20_000, 60)), max_gap=0.05, confidence=0.95)
-    assert "where these have fewer: 1 (60 rows)." in str(caught.value)
+    assert "groups with fewer: 1 (60 rows)." in str(caught.value)
     needed = caught.value.values["needed"]
     assert limit(quiet_fit(*rows((20_000, round(1.05 * needed))), max_gap=0.05, confidence=0.95)) <= 0.05
 
@@ -155,14 +155,14 @@ def test_request_is_saved_and_shown(tmp_path):
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
     assert "Gap in the population: at most 9.0 points with 90% confidence (estimated limit)" in text
-    assert f"gap that the fit rows were held to for that: {100 * rule.max_gap:.2f} points" in text
+    assert f"For this, the gap on the fit rows is at most {100 * rule.max_gap:.2f} points." in text
 
 
 def test_weights_allow_an_estimated_limit_but_no_proven_one():
     weights = np.random.default_rng(2).uniform(1, 2, len(SCORES))
     rule = quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95)
     assert limit(rule) <= 0.09
-    with pytest.raises(InputError, match="needs rows without weights, for which nothing is proven"):
+    with pytest.raises(InputError, match="does not support weights: nothing is proven for weighted rows"):
         quiet_fit(SCORES, GROUPS, sample_weight=weights, max_gap=0.09, confidence=0.95, confidence_limit="proven")
 
 
@@ -184,17 +184,17 @@ def test_estimator_needs_a_frozen_classifier():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` needs a `max_gap` above 0"),
+        ({"max_gap": 0.0, "confidence": 0.95}, "`confidence` requires `max_gap` above 0"),
         (
             {"confidence": 95, "max_gap": 0.1},
-            "`confidence` must be a number in [0.5, 0.999999999], got 95; for 95% write 0.95",
+            "`confidence` must be between 0.5 and 0.999999999, got 95; for 95%, pass 0.95",
         ),
-        ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be a number"),
-        ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` needs `confidence`"),
+        ({"confidence": float("nan"), "max_gap": 0.1}, "`confidence` must be between 0.5 and"),
+        ({"confidence_limit": "proven", "max_gap": 0.1}, "`confidence_limit` requires `confidence`"),
         ({"confidence_limit": "sure", "max_gap": 0.1}, "`confidence_limit` must be one of 'estimated', 'proven'"),
         (
             {"confidence": 0.9, "max_gap": 0.1, "solver": "sgd", "target_rate": 0.4},
-            "`confidence` needs the exact solver",
+            "`confidence` requires the exact solver",
         ),
     ],
 )

@@ -130,8 +130,8 @@ def test_record_describes_the_fit_rows():
     [
         ({"groups": (), "ramps": ()}, "at least one group"),
         ({"groups": ("A",)}, "one ramp per group"),
-        ({"groups": ("A", "A")}, "must differ"),
-        ({"groups": (None, None)}, "must differ"),
+        ({"groups": ("A", "A")}, "must be distinct"),
+        ({"groups": (None, None)}, "must be distinct"),
         ({"ramp": "linear"}, "`ramp` must be one of 'centered', 'paper'"),
         ({"scale": "odds"}, "`scale` must be one of"),
         ({"unseen_group": "ignore"}, "`unseen_group` must be one of"),
@@ -169,8 +169,8 @@ def test_invalid_rule_raises(changes, words):
         (("0.5", 0.1), "foot of a ramp"),
         ((True, 0.1), "foot of a ramp"),
         ((None, 0.1), "foot of a ramp"),
-        ((0.5, -0.1), "`width` must be 0 or at least 1e-6"),
-        ((0.5, 1e-9), "`width` must be 0 or at least 1e-6"),
+        ((0.5, -0.1), "`width` must be 0 or between 1e-6 and 1e6"),
+        ((0.5, 1e-9), "`width` must be 0 or between 1e-6 and 1e6"),
         ((0.5, math.nan), "`width`"),
         ((0.5, math.inf), "`width`"),
         ((0.5, "0.1"), "`width`"),
@@ -393,7 +393,7 @@ def test_small_values_are_not_shown_as_0():
 @pytest.mark.parametrize("group", ["A", None, 1])
 def test_one_row_needs_a_list_of_one(group):
     for scores, groups in ((0.5, ["A"]), ([0.5], group)):
-        with pytest.raises(InputError, match=r"for one row pass a list of one\."):
+        with pytest.raises(InputError, match=r"for a single row, pass a list of one (value|label)\."):
             RULE.probabilities(scores, groups)
 
 
@@ -676,14 +676,14 @@ def test_truncated_text_raises(share):
 def test_every_truncation_is_recognized():
     for length in range(len(TEXT.rstrip())):
         with pytest.raises(
-            RuleFormatError, match=r"^The rule is cut short, .*; copy it again, or fit the rule again\.$"
+            RuleFormatError, match=r"^The rule is truncated, .*; copy it again, or fit the rule again\.$"
         ):
             Rule.from_json(TEXT[:length])
 
 
 @pytest.mark.parametrize("text", ["rule", "{'format': 1}", TEXT + "x", "group,score\nA,0.5\n"])
 def test_complete_text_is_not_called_truncated(text):
-    with pytest.raises(RuleFormatError, match=r"^Not a rule, because not valid JSON: "):
+    with pytest.raises(RuleFormatError, match=r"^Not a rule: not valid JSON: "):
         Rule.from_json(text)
 
 
@@ -733,7 +733,7 @@ PLACES = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_unknown_field_raises_at_every_level(place):
-    refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "not understood")
+    refused(changed((*PLACES[place], "surprise"), 1), "surprise", place, "unknown")
 
 
 @pytest.mark.parametrize(
@@ -830,7 +830,7 @@ def test_message_starts_with_a_capital(path):
         (("target_rate",), -0.5, "target_rate"),
         (("groups",), [], "at least one group"),
         (("groups", 0, "tie"), 1.5, "tie"),
-        (("groups", 0, "label"), "B", "differ"),
+        (("groups", 0, "label"), "B", "distinct"),
         (("pooled",), None, "pooled"),
         (("unseen_group",), "error", "pooled"),
         (("unseen_group",), "original", "pooled"),
@@ -847,7 +847,7 @@ def test_duplicate_groups_raise(labels):
     content = rule_of("ab").to_dict()
     for group, label in zip(content["groups"], labels, strict=True):
         group["label"] = label
-    refused(json.dumps(content), "differ")
+    refused(json.dumps(content), "distinct")
 
 
 @pytest.mark.parametrize("name", names_of(RATES))
@@ -1116,7 +1116,7 @@ def test_table_for_mixed_widths_shows_tie_probabilities_and_ramps():
 def test_version_1_raises_with_a_remedy():
     with pytest.raises(RuleFormatError) as caught:
         Rule.from_json('{"format": "fairramp.rule", "version": 1}')
-    sentence = "Version 1 of a rule is not understood: this library reads version 2; fit the rule again."
+    sentence = "Version 1 of a rule is not supported: this library reads version 2; fit the rule again."
     assert str(caught.value) == sentence
 
 

@@ -136,7 +136,7 @@ def test_summary_describes_itself():
     assert (summary.resolution, summary.cutoff, summary.weighted, summary.stratified) == (16, 0.3, False, False)
     assert summary.columns == Columns("p", ("unit",))
     assert summary.smallest_count == 1
-    assert repr(summary).startswith("3 rows of 2 groups in 16 bins of the scale 'probability'")
+    assert repr(summary).startswith("3 rows, 2 groups, 16 bins, scale 'probability'")
     assert summary.table()["mean_score"].tolist() == [0.2, 0.7]
 
 
@@ -194,7 +194,7 @@ def test_coarsening_in_steps_equals_coarse_bins(sample, sizes, cutoff):
 
 
 def test_finer_bins_need_the_rows():
-    with pytest.raises(InputError, match="finer bins need the rows"):
+    with pytest.raises(InputError, match="finer bins require the rows"):
         summarize([0.5], ["A"], resolution=16).coarsened(32)
 
 
@@ -223,14 +223,14 @@ BASE = {"scores": [0.2, 0.8], "groups": ["A", "B"]}
 @pytest.mark.parametrize(
     ("other", "text"),
     [
-        ({"scale": "signed"}, "different scales do not merge, got 'probability' and 'signed'"),
-        ({"cutoff": 0.4}, "different cutoffs do not merge, got 0.5 and 0.4"),
+        ({"scale": "signed"}, "different scales cannot be merged, got 'probability' and 'signed'"),
+        ({"cutoff": 0.4}, "different cutoffs cannot be merged, got 0.5 and 0.4"),
         (
             {"groups": {"site": ["A", "B"]}},
-            r"different group columns do not merge, got \['unit'\] and \['site'\]",
+            r"different group columns cannot be merged, got \['unit'\] and \['site'\]",
         ),
-        ({"groups": [["A", "B"], ["x", "y"]]}, "different kinds of groups do not merge"),
-        ({"strata": ["x", "y"]}, "different kinds of groups do not merge"),
+        ({"groups": [["A", "B"], ["x", "y"]]}, "different kinds of groups cannot be merged"),
+        ({"strata": ["x", "y"]}, "different kinds of groups cannot be merged"),
     ],
 )
 def test_incompatible_summaries_raise(other, text):
@@ -393,18 +393,20 @@ def test_own_decisions_that_comply_are_kept_without_error():
 def test_cutoff_must_be_an_edge():
     summary = summarize([0.2, 0.8], ["A", "B"], resolution=4)
     assert quiet(fit_summary, summary, cutoff=0.75).cutoff == 0.75
-    with pytest.raises(InputError, match=r"edge of the summary's bins, got 0.3; summarize with cutoff=0.3"):
+    with pytest.raises(
+        InputError, match=r"edge of the summary's bins, got 0.3; to make it one, summarize with cutoff=0.3"
+    ):
         fit_summary(summary, cutoff=0.3)
 
 
 @pytest.mark.parametrize("target", ["accuracy", "base_rate"])
 def test_targets_that_need_labels_raise(target):
-    with pytest.raises(InputError, match="needs labels, which a summary does not have"):
+    with pytest.raises(InputError, match="requires labels, which a summary does not have"):
         fit_summary(summarize([0.2], ["A"]), target_rate=target)
 
 
 def test_fitting_anything_else_raises():
-    with pytest.raises(InputError, match=r"fairramp\.summarize makes one"):
+    with pytest.raises(InputError, match=r"make one with fairramp\.summarize"):
         fit_summary([0.2])
 
 
@@ -466,7 +468,7 @@ def test_certificates_include_the_error(width):
     assert kinds["theorem_1"].limit <= 1
     assert {name for name, bound in kinds.items() if bound.is_theorem} == {"pairs", "dkw", "theorem_1"}
     assert mine.proven == kinds["pairs"].limit
-    assert "scores in bins" in kinds["kl"].why_not
+    assert "binned scores" in kinds["kl"].why_not
 
 
 def test_population_meets_the_certified_limit():
@@ -551,10 +553,10 @@ def test_changed_character_raises_or_keeps_the_meaning(at, character):
     [
         (b"", "not valid JSON"),
         (b"\x80\x04\x95", "not UTF-8"),
-        (b"[1]", 'the field "format" is not "fairramp.summary"'),
-        (b'{"format": "fairramp.rule", "version": 1}', 'the field "format" is not "fairramp.summary"'),
-        (b'{"format": "fairramp.summary", "version": 1}', "Version 1 of a summary is not understood"),
-        (b'{"format": "fairramp.summary", "version": NaN}', "NaN is not a number"),
+        (b"[1]", 'the field "format" must be "fairramp.summary"'),
+        (b'{"format": "fairramp.rule", "version": 1}', 'the field "format" must be "fairramp.summary"'),
+        (b'{"format": "fairramp.summary", "version": 1}', "Version 1 of a summary is not supported"),
+        (b'{"format": "fairramp.summary", "version": NaN}', "NaN is not allowed as a number"),
         (b'{"format": "fairramp.summary", "version": 2}', '"sha256" of the summary is missing'),
         (b"[" * 100_000, "nested too deeply"),
     ],
@@ -617,20 +619,20 @@ def group(**changes):
         (lambda c: c.update(weighted=1), '"weighted" must be true or false'),
         (lambda c: c.update(weighted=False), "null if and only if"),
         (lambda c: c.update(stratified=True), "must be pairs"),
-        (lambda c: c.update(more=1), "'more' of the summary is not understood"),
+        (lambda c: c.update(more=1), "'more' of the summary is unknown"),
         (lambda c: c["columns"].update(groups=[1]), "must be text"),
         (lambda c: c.update(groups=[]), "at least one group"),
-        (lambda c: c["groups"].reverse(), "must differ and be in order"),
-        (lambda c: c["groups"].append(c["groups"][-1]), "must differ and be in order"),
+        (lambda c: c["groups"].reverse(), "must be distinct and in order"),
+        (lambda c: c["groups"].append(c["groups"][-1]), "must be distinct and in order"),
         (group(label=1.5), 'label" must be'),
         (group(bin=[], rows=[], weight=[], weight_squares=[], mean=[], one_score=[]), "has no rows"),
-        (group(bin=lambda v: v[::-1]), "must be in order"),
-        (group(bin=lambda v: [*v[:-1], 1000]), "must be in order and below 66"),
-        (group(rows=lambda v: [0, *v[1:]]), "counts from 1 on"),
-        (group(rows=lambda v: [-1, *v[1:]]), "whole number"),
-        (group(rows=lambda v: [2.5, *v[1:]]), "whole number"),
-        (group(rows=lambda v: [2**62, *v[1:]]), "counts from 1 on"),
-        (group(rows=lambda v: v[1:]), "differ in length"),
+        (group(bin=lambda v: v[::-1]), "must be increasing"),
+        (group(bin=lambda v: [*v[:-1], 1000]), "must be increasing and below 66"),
+        (group(rows=lambda v: [0, *v[1:]]), "must be positive integers"),
+        (group(rows=lambda v: [-1, *v[1:]]), "integer"),
+        (group(rows=lambda v: [2.5, *v[1:]]), "integer"),
+        (group(rows=lambda v: [2**62, *v[1:]]), "must be positive integers"),
+        (group(rows=lambda v: v[1:]), "have different lengths"),
         (group(weight=lambda v: [0, *v[1:]]), "must be positive"),
         (group(weight_squares=lambda v: [-1, *v[1:]]), "must be positive"),
         (group(weight=lambda v: [1e300, *v[1:]]), "must be positive and below 1e\\+100"),
@@ -638,7 +640,7 @@ def group(**changes):
         (group(weight=None), "null if and only if"),
         (group(mean=lambda v: [*v[1:], v[0]]), "outside its bin"),
         (group(mean=lambda v: [1e300, *v[1:]]), "outside its bin"),
-        (group(one_score=[1000]), "must be in order and name bins"),
+        (group(one_score=[1000]), "must be increasing and list bins"),
     ],
 )
 def test_impossible_content_raises_even_with_a_valid_checksum(change, text):
@@ -648,7 +650,7 @@ def test_impossible_content_raises_even_with_a_valid_checksum(change, text):
 
 def test_wrong_checksum_raises():
     assert from_text(forged(lambda content: None)) == SUMMARIES["weighted"]
-    with pytest.raises(SummaryFormatError, match="the file is damaged or was changed"):
+    with pytest.raises(SummaryFormatError, match="the file is damaged or was edited"):
         from_text(TEXT.replace('"score":null', '"score":"p"'))
 
 

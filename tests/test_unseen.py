@@ -30,7 +30,7 @@ def test_unseen_group_raises_naming_unseen_and_fitted_groups(method):
     ask = rule.probabilities if method == "probabilities" else lambda *data: rule.decide(*data, random_state=0)
     with pytest.raises(UnseenGroupError) as caught:
         ask([0.1, 0.2, 0.3, 0.4], ["B", "E", "D", "E"])
-    assert str(caught.value).startswith("Groups not seen in fit: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
+    assert str(caught.value).startswith("Groups not in the fit rows: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
     assert "unseen_group='pooled' or 'original'" in str(caught.value)
     assert isinstance(caught.value, InputError)
 
@@ -67,11 +67,13 @@ def test_missing_values_and_blank_text_are_distinguished(missing, crossed):
 
     labels = [("", "x"), ("A", "x")] if crossed else ["", "A"]
     blank = Rule(tuple(labels), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
-    with pytest.raises(UnseenGroupError, match=r"knows the blank text '', and None .* keep_default_na=False\."):
+    with pytest.raises(
+        UnseenGroupError, match=r"group '' \(the empty string\), but None .* keep_default_na=False\."
+    ):
         blank.probabilities([0.5], column(missing))
     gone = Rule((labels[1], (None, "x") if crossed else None), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     with pytest.raises(
-        UnseenGroupError, match=r"knows None \(a missing value\), and the blank text '' is another"
+        UnseenGroupError, match=r"group None \(a missing value\), but '' \(the empty string\) is another"
     ):
         gone.probabilities([0.5], column(""))
     for rule in (blank, gone):
@@ -290,7 +292,7 @@ def test_missing_value_not_seen_in_the_fit_is_unseen(asked):
     ids=["pandas", "category", "categorical", "polars", "polars categorical"],
 )
 def test_missing_value_in_any_column_type_is_unseen(column):
-    with pytest.raises(UnseenGroupError, match=r"not seen in fit: \[None\]"):
+    with pytest.raises(UnseenGroupError, match=r"not in the fit rows: \[None\]"):
         fit_rule(SCORES, GROUPS).probabilities([0.4, 0.4], column)
 
 

@@ -28,7 +28,8 @@ BRITISH = (
 MIXED = r"cut-off|\bdata (?:base|set|frame)s?\b|\be-mail|\bset-up\b|\bper cent\b|time stamp"
 #: Phrases that sound translated, and metaphors.
 PHRASES = (
-    r"\bfrom (?!scratch)\S+ on\b|\bhardly any|\bby lot\b|\bturn(?:s|ed)? round\b|\bturned to (?:no|yes)\b"
+    r"\bfrom (?!scratch|those|that)\S+ on\b(?! both)|\bhardly any|\bby lot\b|\bturn(?:s|ed)? round\b"
+    r"|\bturned to (?:no|yes)\b"
     r"|\bright decisions?\b"
     r"|\bone single\b|\balso if\b|\bso many\b|\bwhole number from\b|\bwhat came\b|\bwho is killed\b"
     r"|coming.from|what goes wrong|what is where|\bpromis\w*|\bforet[eo]l[ld]\w*|\bat the door\b|\bof the house\b"

@@ -1,6 +1,6 @@
 """fairramp: equal selection rates between groups, from any classifier's scores.
 
-Names are loaded when they are first used, so that the command line answers at once.
+Names are loaded on first use, which keeps the command line fast to start.
 """
 
 from importlib import import_module
@@ -90,7 +90,7 @@ __all__ = [
     "tune",
 ]
 
-#: Where each public name lives.
+#: Module that defines each public name.
 _HOMES = {
     name: home
     for home, names in {
@@ -135,11 +135,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name."""
+    """Load a public name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'fairramp' has no attribute {name!r}")
     home = import_module(f"fairramp.{_HOMES[name]}")
-    globals()[name] = value = getattr(home, name, home)  # some names are those of modules
+    globals()[name] = value = getattr(home, name, home)  # some public names are modules
     return value
 
 

@@ -67,11 +67,11 @@ class _FixedDecisions(ABC):
         return Rule(self.groups, ramps, scale=self.scale, columns=Columns(groups=self.group_columns))
 
     def _codes(self, groups: Any) -> Codes:
-        """Encode groups; a group not seen in the fit raises an error."""
+        """Encode groups; a group not in the fit rows raises an error."""
         codes, known = encode_groups(groups, self.group_columns), set(map(label_key, self.groups))
         if unseen := [x for x in compress(codes.labels, codes.occurring()) if label_key(x) not in known]:
             raise UnseenGroupError(
-                "Groups not seen in fit: {unseen}; fitted groups: {known}. Fit on rows that contain them, or "
+                "Groups not in the fit rows: {unseen}; fitted groups: {known}. Fit on rows that contain them, or "
                 "check the column, the spelling and the type",
                 unseen=shown(unseen),
                 known=shown(list(self.groups)),

@@ -1,12 +1,12 @@
-"""What can go wrong, as data: argument, rule, value and remedy; Python and the command line each render it.
+"""Errors and warnings as data: argument, rule, value and remedy. Python and the command line each render them.
 
-    InputError("must be a number in [{low:g}, {high:g}]", argument="max_gap", got=1.5, low=0, high=1)
+    InputError("must be between {low:g} and {high:g}", argument="max_gap", got=1.5, low=0, high=1)
 
-    in Python             `max_gap` must be a number in [0, 1], got 1.5.
-    on the command line   --max-gap must be a number in [0, 1], got 1.5.
+    in Python             `max_gap` must be between 0 and 1, got 1.5.
+    on the command line   --max-gap must be between 0 and 1, got 1.5.
 
-`rule` and `remedy` are templates. A field in braces is one of the values that are passed with it or, if there is
-none of that name, another argument: ``{labels}``, or ``{target_rate:accuracy}`` for one with a value.
+`rule` and `remedy` are templates. A field in braces is one of the keyword values or, if no value has that name,
+another argument: ``{labels}``, or ``{target_rate:accuracy}`` for an argument with a value.
 """
 
 import copyreg
@@ -19,17 +19,17 @@ from typing import Any, Self
 
 
 class _Nothing:
-    """No value is worth repeating. A class, because copies and pickles keep its identity."""
+    """Marks a missing value. A class, because copying and pickling preserve its identity."""
 
 
 def _in_python(name: str, value: str) -> str:
-    """An argument as Python has it."""
+    """An argument as written in Python."""
     return f"`{name}={value!r}`" if value else f"`{name}`"
 
 
 @dataclass(frozen=True)
 class _Argument:
-    """An argument that a template names; its format is its value."""
+    """An argument named in a template; its format spec is its value."""
 
     name: str
     spelled: Callable[[str, str], str]
@@ -39,20 +39,20 @@ class _Argument:
 
 
 class _Told(Exception):  # noqa: N818
-    """A sentence with its parts; see the module's documentation.
+    """A message with its parts; see the module docstring.
 
     Attributes
     ----------
     argument : str or None
-        The argument that the sentence is about, its first word.
+        The argument that the message is about; the message starts with it.
     rule : str
-        What must hold, or the whole sentence where it is about no single argument; a template.
+        What must hold, or the whole message if it is not about one argument; a template.
     got : object
-        What came.
+        The rejected value.
     remedy : str or None
         What to do; a template.
     values : dict
-        For the fields of both templates.
+        Values of the fields in both templates.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class _Told(Exception):  # noqa: N818
         super().__init__(self.told())
 
     def renamed(self, **names: str) -> Self:
-        """The same where arguments, or values, have other names: what came as `groups` may have been `strata`."""
+        """Rename arguments or values, for callers that know them by another name (`strata` for `groups`)."""
         self.values = self.values | {name: new for name, new in names.items() if name in self.values}
         self._names = self._names | names
         self.argument = names.get(self.argument or "", self.argument)
@@ -77,7 +77,7 @@ class _Told(Exception):  # noqa: N818
         return self
 
     def told(self, spelled: Callable[[str, str], str] = _in_python) -> str:
-        """The sentence, with arguments spelled by a function of their name and value ("" without one)."""
+        """The message, with arguments written by `spelled(name, value)`; `value` is "" if there is none."""
         text = self._filled(self.rule, spelled)
         if self.argument is not None:
             text = f"{spelled(self.argument, '')} {text}"
@@ -88,18 +88,18 @@ class _Told(Exception):  # noqa: N818
         return text if text.endswith((".", "?")) else f"{text}."
 
     def _filled(self, template: str, spelled: Callable[[str, str], str]) -> str:
-        """A template with its values, and with arguments for the fields that have none."""
+        """Fill a template with its values; fields without a value are arguments."""
         named = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
         arguments = {name: _Argument(self._names.get(name, name), spelled) for name in named - self.values.keys()}
         return template.format_map(self.values | arguments)
 
     def __reduce__(self) -> Any:
-        # All parts are state: the text in `args` is no template, and must not be taken for one.
+        # Pickle the parts: `args` holds the finished text, which must not be parsed as a template.
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class FairrampError(_Told):
-    """Anything that fairramp refuses to do; it says what, why and the remedy.
+    """Base class of all fairramp errors. The message says what is wrong and what to do.
 
     Examples
     --------
@@ -109,42 +109,42 @@ class FairrampError(_Told):
     ... except fairramp.InputError as error:
     ...     print(error)
     ...     print(error.argument, error.got)
-    `max_gap` must be a number in [0, 1], got 2; 2 percentage points are 0.02.
+    `max_gap` must be between 0 and 1, got 2; 2 percentage points are 0.02.
     max_gap 2
     """
 
 
 class InputError(FairrampError, ValueError):
-    """An argument that breaks a rule: wrong range, wrong length, wrong kind."""
+    """An invalid argument: wrong type, wrong length or out of range."""
 
 
 class UnseenGroupError(InputError):
-    """A group at decision time that the fit never saw."""
+    """A group that did not occur in the fit rows."""
 
 
 class RuleFormatError(FairrampError, ValueError):
-    """A stored rule that is damaged, of another version, or not a rule at all."""
+    """A rule file that is damaged, of an unsupported version, or not a rule."""
 
 
 class SummaryFormatError(FairrampError, ValueError):
-    """A stored summary that is damaged, of another version, or not a summary at all."""
+    """A summary file that is damaged, of an unsupported version, or not a summary."""
 
 
 class MonitorFormatError(FairrampError, ValueError):
-    """A stored monitor that is damaged, of another rule, or not a monitor at all."""
+    """A monitor file that is damaged, belongs to another rule, or is not a monitor."""
 
 
 class FairrampWarning(_Told, UserWarning):
-    """Something that is allowed and that a careful person would want to know."""
+    """A result that is valid but may not be what you expect."""
 
 
 def warn(rule: str, **parts: Any) -> None:
-    """Warn at the line that called the library; the parts are those of `FairrampWarning`."""
+    """Warn at the user's line that called the library; takes the parts of `FairrampWarning`."""
     warnings.warn(FairrampWarning(rule, **parts), stacklevel=_outside())
 
 
 def _outside() -> int:
-    """How many frames up the caller of the library is, as `warnings.warn` counts from `warn`."""
+    """Number of frames up to the caller of the library, as `warnings.warn` counts them from `warn`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "fairramp":
         frame, level = frame.f_back, level + 1
@@ -152,7 +152,7 @@ def _outside() -> int:
 
 
 def installing(extra: str) -> str:
-    """The command that brings an extra: of the package, or of a clone.
+    """The command that installs an extra, from PyPI or from a clone.
 
     >>> installing("cli")
     "pip install 'fairramp[cli]' (in a clone: pip install '.[cli]')"
@@ -161,7 +161,7 @@ def installing(extra: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """What came, for a sentence: NumPy's numbers as Python's, on one line, and cut where it gets long.
+    """A value as text for a message: NumPy numbers as Python numbers, on one line, shortened if long.
 
     >>> print(shown(0.3), shown("x" * 100))
     0.3 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
@@ -172,7 +172,7 @@ def shown(value: Any) -> str:
         text = repr(value)
     except RecursionError:
         text = f"a deeply nested {type(value).__name__}"
-    except ValueError:  # a whole number of thousands of digits
+    except ValueError:  # an integer with thousands of digits
         text = f"a very long {type(value).__name__}"
     text = text.replace("\n", " ")
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -56,7 +56,7 @@ def test_output_and_exit_code_match_the_library(inside, by, code):
     assert done.stdout.startswith("4,000 rows of new.csv, by unit\n")
     assert (found.verdict, found.is_sound) == ("exceeded" if code else "within", True)
     first, second = found.sentences()
-    assert f"Check {'FAILED' if code else 'passed'}: {first} {second}" in words(done.stdout)
+    assert f"Check {'failed' if code else 'passed'}: {first} {second}" in words(done.stdout)
     assert all(len(line) <= 80 for line in done.stdout.split("\n"))
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
     assert (content["command"], content["has_drifted"]) == ("check", bool(code))
@@ -116,7 +116,7 @@ def test_unseen_groups_are_left_out_and_counted(inside):
     rule.save(inside.folder / "rule.json")
     save(inside, "new.csv", SCORES)
     done = inside("check", "rule.json", "new.csv", "--score", "p")
-    assert "40 rows left out: groups not seen in the fit, or zero weight." in done.stdout
+    assert "40 rows left out: groups not in the fit rows, or zero weight." in done.stdout
     assert " ".join(rule.check(SCORES[BIG], GROUPS[BIG]).sentences()) in words(done.stdout)
 
 
@@ -146,7 +146,7 @@ def test_each_stratum_has_its_own_limit(inside):
 def test_uncheckable_input_fails(inside):
     rule = rule_of(inside, BIG)
     replace(rule, record=None).save(inside.folder / "bare.json")
-    assert "nothing certifies it" in inside.error("check", "bare.json", "fit.csv")
+    assert "No certificate: the rule has no record" in inside.error("check", "bare.json", "fit.csv")
     replace(rule, record=replace(rule.record, cross_fitted=True)).save(inside.folder / "cross.json")
     assert inside.error("check", "cross.json", "fit.csv").startswith("No certificate: ")
     assert inside.error("check", "none.json", "fit.csv").startswith("The rule none.json does not exist")

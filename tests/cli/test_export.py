@@ -84,7 +84,7 @@ def test_sql_warns_that_empty_cells_must_not_become_null(inside, groups, is_told
     rule.save(inside.folder / "rule.json")
     done = inside("export", "rule.json", "--to", "sql", "--dialect", "duckdb", "--score", "p", "-o", "rule.sql")
     header = (inside.folder / "rule.sql").read_text()
-    assert ("load empty cells as empty texts" in header) == is_told
+    assert ("load empty cells as empty text" in header) == is_told
     assert ("load empty cells as empty strings" in " ".join(done.stdout.split())) == is_told
 
 

@@ -40,7 +40,7 @@ def test_every_batch_matches_the_library(inside):
         monitor.update(*batch(inside, seed, by=0.2 if seed > 1 else 0.0))
         done = inside(*MONITOR, code=int(monitor.has_drifted))
         codes.append(int(monitor.has_drifted))
-        word = "FAILED" if monitor.has_drifted else "undecided"
+        word = "failed" if monitor.has_drifted else "undecided"
         said = " ".join(done.stdout.split())
         # Rows are summed in another order, so the last digit of the evidence can differ.
         assert f"Monitor {word}: {monitor.sentence()} Evidence of a larger gap: " in said
@@ -102,7 +102,7 @@ def test_mismatched_state_fails(inside):
     assert "Not a monitor" in inside.error(*MONITOR[:-1], "rule.json")
     path = inside.folder / "state.json"
     path.write_text(path.read_text().replace('"looks": 1', '"looks": 2'))
-    assert "The checksum does not fit the content" in inside.error(*MONITOR)
+    assert "The checksum does not match the content" in inside.error(*MONITOR)
 
 
 def test_unseen_groups_are_left_out_and_counted(inside):
@@ -112,4 +112,4 @@ def test_unseen_groups_are_left_out_and_counted(inside):
         file.write("0.5,others\n" * 40)
     done = inside(*MONITOR)
     assert done.stdout.startswith("300 rows in state.json so far, by unit\n")
-    assert "40 rows left out: groups not seen in the fit." in done.stdout
+    assert "40 rows left out: groups not in the fit rows." in done.stdout

@@ -32,16 +32,16 @@ def test_fitted_rule_shows_its_whole_record(fitted):
     rule = Rule.load(fitted.folder / "rule.json")
     text = said(fitted)
     for part in (
-        f"score column p, a probability from 0 to 1; the classifier says yes from {rule.cutoff:g} on",
-        "groups column g; one that the fit did not see is refused",
+        f"score column p, a probability from 0 to 1; the classifier says yes at {rule.cutoff:g} or above",
+        "groups column g; a group not in the fit rows raises an error",
         f"fitted to {sum(rule.record.rows):,} rows, by fairramp {rule.record.version}; date: not given",
         f"rule fingerprint {rule.fingerprint}",
         f"data fingerprint {rule.record.fingerprint}",
-        f"gap on the fit rows: {rule.record.gap_before:.4f} before, {rule.record.gap_after:.4f} after",
+        rule.record.gaps,
         " ".join(repr(rule.certificate()).split()),
-        "about 95% keep their estimated limit and at least 95% their proven one",
+        "about 95% keep their estimated limit and at least 95% keep their proven limit",
         "The limits do not cover error rates",
-        "ask new rows now and then, with fairramp check or fairramp monitor.",
+        "check new rows from time to time with fairramp check or fairramp monitor.",
     ):
         assert part in text, part
     assert rule.table().text(80) in fitted("show", "rule.json").stdout
@@ -102,11 +102,11 @@ def test_missing_record_is_reported(inside):
     assert "score column name unknown" in text
     assert "groups column unit;" in text
     assert "fitted unknown, because the rule has no record of its fit" in text
-    assert "exported without its record has no fit rows on record, so nothing certifies it." in text
+    assert "exported without its record." in text
     assert "confidence" not in text
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert (content["certificate"], content["rows"], content["gap_after"]) == (None, None, None)
-    assert "nothing certifies it" in content["why_no_certificate"]
+    assert "No certificate: the rule has no record" in content["why_no_certificate"]
 
 
 def test_cross_fitted_scores_and_one_group_are_not_certified(inside):
@@ -153,7 +153,7 @@ def test_every_kind_of_rule_fits_80_columns(inside, options):
     assert content["ramp_width"] == pytest.approx(rule.ramps[0].width * unit)
     if rule.pooled:
         assert content["pooled"]["threshold"] == rule.threshold_of(rule.pooled)
-        assert f"a group not seen in the fit gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
+        assert f"a group not in the fit rows gets the threshold {rule.threshold_of(rule.pooled):.4f}" in said(
             inside
         )
 
@@ -174,7 +174,7 @@ def test_names_with_newlines_stay_on_one_line(inside):
 def test_bad_arguments_fail(inside):
     assert inside.error("show", "none.json") == "The rule none.json does not exist; create it with fairramp fit."
     saved(inside, quiet_fit(SCORES, np.repeat(["a", "b"], 3000)))
-    assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be a number in")
+    assert inside.error("show", "rule.json", "--confidence", "2").startswith("--confidence must be between")
     assert inside("show", "rule.json", "--quiet").stdout == ""
 
 
@@ -194,4 +194,4 @@ def test_borrowing_is_shown(inside):
     content = json.loads(inside("show", "rule.json", "--json").stdout)
     assert [row["borrowed"] for row in content["groups"]] == list(rule.record.borrowed)
     refused = inside("fit", "rows.csv", *options, "--weight", "p", code=2).stderr
-    assert "--small-groups borrow is for rows without weights; leave one of the two out." in refused
+    assert "--small-groups borrow does not support weights; remove one of the two." in refused

@@ -76,7 +76,7 @@ GATES = [
     ("--fail-unless-below", 0.16, "undecided", 3),
     ("--fail-unless-below", 0.5, "within", 0),
 ]
-WORDS = {"exceeded": "FAILED", "undecided": "undecided", "within": "passed"}
+WORDS = {"exceeded": "failed", "undecided": "undecided", "within": "passed"}
 
 
 @pytest.mark.parametrize(("option", "limit", "verdict", "code"), GATES)

@@ -412,7 +412,7 @@ def test_only_a_fixed_random_state_repeats(small):
         ({"objective": "f1"}, "`objective` must be 'accuracy_score'"),
         ({"flip": True}, "`flip=True` is not supported.*keep using `fairlearn"),
         ({"predict_method": "score"}, "`predict_method` must be one of"),
-        ({"tol": 1.5}, r"`tol` must be a number in \[0, 1\], got 1.5"),
+        ({"tol": 1.5}, r"`tol` must be between 0 and 1, got 1.5"),
         ({"estimator": None}, "`estimator` is missing"),
         ({"estimator": LinearSVC(), "predict_method": "predict_proba"}, "LinearSVC does not"),
     ],

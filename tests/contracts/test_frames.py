@@ -451,7 +451,7 @@ def test_unseen_groups(engine, policy, n_groups, either_way):
     new = {"p": [0.3, 0.4, 0.45, 0.9, 0.62], "sex": ["g0", "new", None, "g1", "g"]}
     frame = table(engine, new)
     if policy == "error":
-        with pytest.raises(UnseenGroupError, match=r"Groups not seen in fit: \['g', 'new', None\]"):
+        with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: \['g', 'new', None\]"):
             rule.apply(frame, score="p", group="sex")
     else:
         found = columns_of(rule.apply(frame, score="p", group="sex"))["probability"]
@@ -634,29 +634,33 @@ def test_unreachable_threshold_decides_all_logits_alike(threshold, chance):
         ({"p": [0.1, None, 0.3]}, {}, "`scores` must be finite numbers, got null in 1 row."),
         ({"p": [0.1, float("nan"), 0.3]}, {}, "must be finite numbers, got (nan|null) in 1 row."),
         ({"p": [0.1, float("inf"), 0.3]}, {"scale": "logit"}, "must be finite numbers, got inf in 1 row."),
-        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be in \[0, 1\] for scale='probability', got 2.0 in 2 rows; pass"),
+        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be between 0 and 1 for scale='probability', got 2.0 in 2 rows; pass"),
         (
             {"p": [-1.5, 1.0, 0.3]},
             {"scale": "signed"},
-            r"must be in \[-1, 1\] for scale='signed', got -1.5 in 1 row",
+            r"must be between -1 and 1 for scale='signed', got -1.5 in 1 row",
         ),
         ({"p": ["a", "b", "c"]}, {}, "`scores` must be numbers, got text."),
-        ({"w": [1.0, -1.0, 1.0]}, {}, "`sample_weight` must be finite and not negative, got others in 1 row."),
+        (
+            {"w": [1.0, -1.0, 1.0]},
+            {},
+            "`sample_weight` must be finite and not negative, got other values in 1 row.",
+        ),
         ({"w": [1.0, None, 1.0]}, {}, "`sample_weight` must be finite and not negative"),
         ({"w": [0.0, 0.0, 0.0]}, {}, "`sample_weight` is zero in every row; at least"),
         ({"w": [1.0, 1.0, 0.0]}, {}, "`sample_weight` is zero in every row of group 'b'"),
         ({"w": [1e200, 1e-200, 1.0]}, {}, "must not differ by more than a factor of 1e300"),
-        ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got others in 1 row."),
-        ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, a whole number"),
+        ({"y": [0, 2, 1]}, {}, "`labels` must be 0 or 1, got other values in 1 row."),
+        ({"g": [1.5, 2.0, 1.0]}, {}, "A group label must be a string, an integer"),
         ({"g": [[1], [2], [1]]}, {}, "A group label must be .* got values of type List"),
-        ({}, {"solver": "sgd", "target_rate": 0.5}, "needs the rows in memory; collect the table first"),
+        ({}, {"solver": "sgd", "target_rate": 0.5}, "requires rows in memory; collect the table first"),
         ({}, {"score": "pp"}, "The table has no column 'pp'; did you mean 'p'?"),
         ({}, {"group": "nothing"}, "The table has no column 'nothing'; its columns are 'p', 'g', 'w', 'y'."),
-        ({}, {"group": ["g", "g"]}, "`group` names a column twice"),
-        ({}, {"group": []}, "`group` must be the name of a column or a list of names"),
-        ({}, {"score": 3}, "`score` must be the name of a column, got 3."),
-        ({}, {"target_rate": "accuracy", "label": None}, "needs `label`"),
-        ({}, {"max_gap": 2}, "`max_gap` must be a number in"),
+        ({}, {"group": ["g", "g"]}, "`group` names the same column twice"),
+        ({}, {"group": []}, "`group` must be a column name or a list of column names"),
+        ({}, {"score": 3}, "`score` must be a column name, got 3."),
+        ({}, {"target_rate": "accuracy", "label": None}, "requires `label`"),
+        ({}, {"max_gap": 2}, "`max_gap` must be between"),
     ],
 )
 def test_bad_input_raises(engine, change, settings, message):
@@ -678,7 +682,7 @@ def test_empty_table_raises(engine):
 
 @pytest.mark.parametrize("frame", [[1, 2], {"p": [0.1]}, None, np.zeros((2, 2))])
 def test_non_table_raises(frame):
-    with pytest.raises(InputError, match="`frame` must be a pandas, polars or Arrow table"):
+    with pytest.raises(InputError, match="`frame` must be a pandas, polars, Arrow, Spark or Dask table"):
         fairramp.fit_frame(frame, score="p", group="g")
 
 
@@ -694,14 +698,14 @@ def test_non_table_raises(frame):
             "`ids` must be strings or integers, .* convert them to integers",
         ),
         ({"id": "yes", "key": KEY}, "`ids` must be strings or integers.*convert them to strings"),
-        ({"id": "gone", "key": KEY}, "`ids` must be strings or integers.*give every row an id of its own"),
-        ({"id": "gone_number", "key": KEY}, "`ids` must be strings or integers.*give every row an id of its own"),
+        ({"id": "gone", "key": KEY}, "`ids` must be strings or integers.*give every row a unique id"),
+        ({"id": "gone_number", "key": KEY}, "`ids` must be strings or integers.*give every row a unique id"),
         ({"score": "q"}, "The table has no column 'q'; did you mean 'p'|its columns are"),
-        ({"score": None}, "Pass `score`: the rule does not know"),
+        ({"score": None}, "Pass `score`: the rule does not store"),
         ({"group": ["g", "who"]}, r"`group` must name 1 column, as in the fit, got \['g', 'who'\]"),
-        ({"strata": "who"}, "`strata` are not known to this rule"),
-        ({"prefix": 3}, "`prefix` must be text"),
-        ({"prefix": "my_"}, "has a column 'my_probability' already; pass `prefix`"),
+        ({"strata": "who"}, "does not use `strata`"),
+        ({"prefix": 3}, "`prefix` must be a string"),
+        ({"prefix": "my_"}, "already has a column 'my_probability'; pass `prefix`"),
     ],
 )
 def test_bad_apply_arguments_raise(engine, settings, message):

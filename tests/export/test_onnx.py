@@ -455,7 +455,7 @@ def test_scores_may_leave_the_range_only_by_rounding(scale, low, high, kind):
     [
         ({"group": "u", "decisions": True}, "already uses the name 'u'; pass `prefix`"),
         ({"group": "probability"}, "already uses the name 'probability'; pass `prefix`"),
-        ({"prefix": 3}, "`prefix` must be text, got 3"),
+        ({"prefix": 3}, "`prefix` must be a string, got 3"),
     ],
 )
 def test_reserved_names_raise(options, said):

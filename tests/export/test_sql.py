@@ -130,7 +130,7 @@ def _several(stratified):
 
 @on
 @pytest.mark.parametrize("stratified", [False, True])
-@pytest.mark.filterwarnings("ignore:.*below 30 rows")
+@pytest.mark.filterwarnings("ignore:.*fewer than 30 rows")
 def test_several_columns_strata_and_all_label_types(db, stratified):
     score, given, rule, groups, strata = _several(stratified)
     ids = [f"{i}" for i in range(len(score))]

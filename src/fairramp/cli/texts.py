@@ -43,7 +43,7 @@ _UNSEEN = {
 WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed", Verdict.UNDECIDED: "undecided"}
 #: What the limits do not cover.
 _NOT_COVERED = (
-    "The limits do not cover error rates, subgroups, groups not seen in the fit, or a population that has "
+    "The limits do not cover error rates, subgroups, groups not in the fit rows, or a population that has "
     "changed: check new rows from time to time with fairramp check or fairramp monitor. Because some decisions "
     "are made at random, actual rates vary a little around these expected rates."
 )
@@ -199,7 +199,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
     facts = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
         f"at {rule.cutoff:g} or above",
-        "groups": f"{_columns(columns.groups)}; a group not seen in the fit {unseen}",
+        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
         "note": " ".join(record.notes(rule.max_gap)) if record else None,
@@ -374,7 +374,7 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         _refuse_unknown(rule, unknown)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
         rows = count(sum(n for _, n in unknown), "row")
-        screen.warn(f"{rows} of groups not seen in the fit get {how}: {_listed(unknown)}.")
+        screen.warn(f"{rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
         f"there is one group, {show_label(found[0][0])}: nothing to compare.",
@@ -401,7 +401,7 @@ def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
         guess += " Their accents are separate characters: normalize them to NFC."
     refuse_if(
         rule.unseen_group == "error",
-        "Groups not seen in the fit: {unknown}; the rule has {known}{more}.{guess} Correct them, fit again "
+        "Groups not in the fit rows: {unknown}; the rule has {known}{more}.{guess} Correct them, fit again "
         "on rows that include them, or fit again with --unseen-group {policies}",
         unknown=_listed(unknown),
         known=", ".join(known[:10]),

@@ -1,4 +1,4 @@
-"""Numbers and their rules: labels, scales, ramps, points, rate curves, intervals, the small result table.
+"""Basic data types and formulas: labels, scales, ramps, points, rate curves, intervals, the result table.
 
-Functions of NumPy arrays and plain values. May not know dataframes, files, engines or rules.
+Works on NumPy arrays and plain values. Must not depend on dataframes, files, engines or rules.
 """

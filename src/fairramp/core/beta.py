@@ -1,7 +1,7 @@
 """The quantile of max − min of independent Beta draws, one per group.
 
-A group's true rate at its fitted threshold is a Beta draw (see `rule.limits`), and so their range is the gap. The
-laws of several groups are arrays of shape (2, groups): a above b.
+A group's true rate at its fitted threshold is a Beta draw (see `rule.limits`), so the range of the draws is the
+gap. The laws of several groups are arrays of shape (2, groups): row 0 is a, row 1 is b.
 """
 
 from typing import Any
@@ -12,22 +12,22 @@ from scipy.special import betainc, betaincinv
 from fairramp.core.cells import strata_slices, widest
 from fairramp.core.curve import Floats
 
-#: Cells of the midpoint rule; the quantile is right to 0.1% of itself.
+#: Cells of the midpoint rule; the quantile is accurate to within 0.1% of its value.
 _CUTS = 1024
-#: Beyond this many groups their limits are combined by a union bound.
+#: For more groups than this, a union bound combines their limits.
 _MAX_EXACT_GROUPS = 512
 
 
 def range_quantiles(
     rows: Floats, lower: Floats, upper: Floats, strata: Any, confidence: float, *, worst_only: bool = False
 ) -> list[float]:
-    """The quantile of the gap of each stratum, of which all hold together; of all groups at once without strata.
+    """Upper limits of the gap in each stratum that hold jointly; without strata, of the gap of all groups.
 
     The smallest rate is a draw of Beta(lower, rows + 1 − lower), the largest of Beta(upper, rows + 1 − upper).
-    Strata are independent: with confidence^(1/S) for each of S, all hold together.
+    Strata are independent, so limits at confidence^(1/S) for each of S strata hold jointly.
 
-    If only the worst counts, quick limits of single groups rank the strata, and those that cannot be the worst
-    are given 0.
+    If only the worst stratum matters, quick limits of single groups rank the strata, and strata that cannot be
+    the worst get 0.
     """
     parts = strata_slices(strata, len(rows))
     each = confidence ** (1 / len(parts))
@@ -42,7 +42,7 @@ def range_quantiles(
 
 
 def _union(smallest: Floats, largest: Floats, confidence: float) -> float:
-    """A bound on the range from limits of each group that hold together."""
+    """A bound on the range from limits of the groups that hold jointly."""
     tail = (1 - confidence) / (2 * smallest.shape[1])
     return widest(_beta_quantile(smallest, tail), _beta_quantile(largest, 1 - tail))
 
@@ -50,32 +50,32 @@ def _union(smallest: Floats, largest: Floats, confidence: float) -> float:
 def _range_quantile(smallest: Floats, largest: Floats, confidence: float) -> float:
     """The g with P(max − min ≤ g) = confidence, for one Beta draw per group.
 
-    P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), k the group with the smallest draw, by the midpoint
-    rule. Where two laws are given (one for the smallest, one for the largest), both are driven by the same
-    quantile. A group that selects nobody has its smallest draw at 0, and one that selects everybody its largest
-    at 1: then only the other end is random.
+    P = Σ_k ∫ Π_{l ≠ k} (F_l(x + g) − F_l(x)) dF_k(x), where k is the group with the smallest draw, by the
+    midpoint rule. If there are two laws (one for the smallest draw, one for the largest), the same quantile
+    drives both. A group that selects no one has its smallest draw at 0, and one that selects everyone its largest
+    at 1; then only the other end is random.
     """
     n_groups = len(smallest[0])
     if n_groups == 1:
         return 0.0
     for law, other, end in ((smallest[0], largest, 0.0), (largest[1], smallest, 1.0)):
         if (law <= 0).any():
-            return _reach(other, end, confidence)  # of any group, also of one that selects nobody here
+            return _reach(other, end, confidence)  # over all groups, including those that select no one
     if n_groups > _MAX_EXACT_GROUPS:
         return _union(smallest, largest, confidence)
     tail = (1 - confidence) * 1e-5 / n_groups
     low, high = _beta_quantile(smallest, tail).min(), _beta_quantile(largest, 1 - tail).max()
-    # Edges and middles of the cells. A gap of j cells then shifts the table of F by j places, so that every F is
-    # evaluated once.
+    # Edges and midpoints of the cells. A gap of j cells then shifts the table of F by j places, so each F is
+    # evaluated only once.
     x: Floats = np.linspace(low, high, 2 * _CUTS + 1)
     below, above = _beta_cdfs(smallest, x), _beta_cdfs(largest, x[1::2])
-    mass = np.diff(below[:, 2::2], axis=1, prepend=0.0)  # the first cell has all that is below it
+    mass = np.diff(below[:, 2::2], axis=1, prepend=0.0)  # the first cell includes all mass below it
     at_middle = below[:, 1::2]
 
     def probability(j: int) -> float:
         shifted = np.concatenate([above[:, j:], np.ones((n_groups, j))], axis=1)
         inside = np.maximum(shifted - at_middle, 0.0)
-        # The product over all l ≠ k, from the product over all l that are not 0.
+        # The product over all l ≠ k, computed from the product over all nonzero factors.
         zeros = (inside == 0).sum(axis=0)
         logs = np.log(np.where(inside > 0, inside, 1.0))
         others = np.exp(logs.sum(axis=0) - logs) * (zeros - (inside == 0) == 0)
@@ -91,7 +91,7 @@ def _range_quantile(smallest: Floats, largest: Floats, confidence: float) -> flo
 
 
 def _reach(laws: Floats, end: float, confidence: float) -> float:
-    """How far from an end of [0, 1] all draws stay, with that confidence."""
+    """The distance from an end of [0, 1] within which all draws stay, with this confidence."""
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
@@ -103,7 +103,7 @@ def _reach(laws: Floats, end: float, confidence: float) -> float:
 
 def _beta_cdfs(laws: Floats, x: Floats) -> Floats:
     """P(Beta(a, b) ≤ x), a row for each law; all mass at 0 for a = 0 and at 1 for b = 0."""
-    distinct, place = np.unique(laws, axis=1, return_inverse=True)  # equal laws are computed once
+    distinct, place = np.unique(laws, axis=1, return_inverse=True)  # compute equal laws once
     a, b = distinct[:, :, np.newaxis]
     inner = betainc(np.maximum(a, 1e-9), np.maximum(b, 1e-9), np.clip(x, 0.0, 1.0))
     cdfs: Floats = np.where(a <= 0, x >= 0, np.where(b <= 0, x >= 1, inner))

@@ -1,9 +1,9 @@
-"""Long arrays in blocks, on all cores.
+"""Process long arrays in blocks, on all cores.
 
-A pass over n rows is cut into blocks of a fixed size. They run on as many threads as there are cores, the
-calling one among them (NumPy lets go of the interpreter lock in its loops), and their results come back in
-order, so that sums do not depend on the number of cores. A thread pool would do the same, but takes longer
-to start than a million rows to decide.
+A pass over n rows is cut into blocks of a fixed size. They run on as many threads as there are cores, including
+the calling one (NumPy releases the interpreter lock in its loops). Results come back in order, so sums do not
+depend on the number of cores. A thread pool would do the same, but takes longer to start than deciding a million
+rows.
 """
 
 import os
@@ -11,26 +11,26 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-#: Rows per block: 2 MB of float64. Shorter blocks stay in faster cache but make the threads wait for each
-#: other more often, between NumPy calls; measured, this is where both costs are small.
+#: Rows per block: 2 MB of float64. Shorter blocks stay in faster cache but make threads wait for each other more
+#: often between NumPy calls; in measurements, both costs are small at this size.
 BLOCK = 1 << 18
 
-#: Asked once: the answer takes as long as a thread.
+#: Looked up once, because it takes as long as starting a thread.
 CORES = os.cpu_count() or 1
 
 Result = TypeVar("Result")
 
 
 def map_blocks(work: Callable[[int, int], Result], n_rows: int, size: int = 0) -> list[Result]:
-    """Results of ``work(start, stop)`` for each block of n rows, in the order of the rows.
+    """Return the results of ``work(start, stop)`` for each block of n rows, in row order.
 
-    The first block that fails, in that order, fails the whole with its own exception.
+    If blocks fail, the exception of the first one, in row order, is raised.
     """
     size = max(size, BLOCK)
     starts = range(0, n_rows, size)
     results: dict[int, Result] = {}
     failures: dict[int, BaseException] = {}
-    queue = iter(starts)  # handing out the next item is one step under the interpreter lock
+    queue = iter(starts)  # next() is atomic under the interpreter lock
 
     def run() -> None:
         for start in queue:

@@ -1,7 +1,7 @@
 """Strata: parts of the population within which groups are compared.
 
-A *cell* is one group in one stratum, labeled (stratum, group). Cells are coded like groups, so that everything
-that works group by group works cell by cell; only a gap is one of two cells of the same stratum.
+A *cell* is one group in one stratum, labeled (stratum, group). Cells are coded like groups, so everything that
+works per group works per cell. Only the gap differs: it compares cells of the same stratum.
 
     gap = max over strata of (largest − smallest rate of its cells)
 """
@@ -18,13 +18,13 @@ from fairramp.core.table import name_column
 
 
 def stratum_index(labels: Sequence[Label]) -> Integers:
-    """Place of each cell's stratum, counted from 0; cells are in order, so strata are runs."""
+    """Index of each cell's stratum, from 0; the cells of a stratum are adjacent."""
     keys = [label_key(label[0]) for label in labels if isinstance(label, tuple)]
     return np.cumsum([i > 0 and key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.intp)
 
 
 def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
-    """Columns of a table that name groups; cells have their stratum in a column of its own."""
+    """Columns of a table that name groups; strata get a column of their own."""
     if not stratified:
         return {"group": name_column(labels)}
     halves = zip(*(label_parts(label) for label in labels), strict=True)
@@ -32,12 +32,12 @@ def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:
-    """Largest difference between two rates, of one stratum if there are strata."""
+    """Largest difference between two rates, within a stratum if there are strata."""
     return float(worst_stratum(np.ptp, strata, np.asarray(rates, dtype=np.float64)))
 
 
 def strata_slices(strata: Any, n_cells: int) -> list[slice]:
-    """Where each stratum's cells are; all cells at once without strata."""
+    """The slice of each stratum's cells; without strata, one slice of all cells."""
     if strata is None:
         return [slice(0, n_cells)]
     borders = [0, *(np.flatnonzero(np.diff(strata)) + 1).tolist(), n_cells]
@@ -45,14 +45,14 @@ def strata_slices(strata: Any, n_cells: int) -> list[slice]:
 
 
 def worst_stratum(measure: Callable[..., float], strata: Any, *per_cell: Floats) -> float:
-    """Largest value of a measure of cells over the strata; of all cells at once without strata."""
+    """The largest value of a measure over the strata; without strata, its value over all cells."""
     return max(
         measure(*(values[part] for values in per_cell)) for part in strata_slices(strata, len(per_cell[0]))
     )
 
 
 def widest(lower: Floats, upper: Floats) -> float:
-    """Largest difference between one group's upper and another's lower limit."""
+    """Largest difference between one group's upper limit and another's lower limit."""
     if len(lower) == 1:
         return 0.0
     lower, upper = np.maximum(lower, 0.0), np.minimum(upper, 1.0)

@@ -1,4 +1,4 @@
-"""Checks of single arguments: each refuses in one clear sentence."""
+"""Validation of single arguments."""
 
 from collections.abc import Collection, Mapping
 from importlib import import_module
@@ -8,19 +8,19 @@ import numpy as np
 
 from fairramp.errors import FairrampError, InputError
 
-#: Narrower ramps would turn rounding of a threshold into more than 1e-9 of selection rate.
+#: In narrower ramps, rounding of a threshold could change the selection rate by more than 1e-9.
 MIN_RAMP_WIDTH = 1e-6
-#: Wider ones are a slip of the keyboard.
+#: Wider ramps are typing errors.
 MAX_RAMP_WIDTH = 1e6
-#: Differences of rates, which some people have in percentage points.
+#: Differences of rates, which users may give in percentage points.
 _GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
 
 
 def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> None:
-    """Refuse a column that does not match another, usually the scores."""
+    """Raise if a column's length differs from that of another, usually the scores."""
     if length != n_rows:
         raise InputError(
-            "has {length} rows and {" + of + "} {n_rows}; they must match",
+            "has {length} rows but {" + of + "} has {n_rows}; the lengths must match",
             argument=name,
             length=length,
             n_rows=n_rows,
@@ -28,10 +28,10 @@ def check_length(name: str, length: int, n_rows: int, of: str = "scores") -> Non
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> float:
-    """A number in [low, high]; booleans are not numbers."""
+    """Return `value` as a float if it is in [low, high]; booleans are rejected."""
     if not is_real(value) or not low <= value <= high:
         raise InputError(
-            "must be a number in [{low:.10g}, {high:.10g}]",
+            "must be between {low:.10g} and {high:.10g}",
             argument=name,
             got=value,
             remedy=_slip(name, value),
@@ -42,41 +42,42 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
 
 
 def _slip(name: str, value: Any) -> str | None:
-    """What to write instead of a percentage."""
+    """Suggest a correction for a value given as a percentage."""
     percent = float(value) if is_real(value) and 1 < value <= 100 else None
     if name in _GAPS:
         return f"{percent or 2:g} percentage points are {(percent or 2) / 100:g}"
-    return f"for {percent:g}% write {percent / 100:g}" if name == "confidence" and percent else None
+    return f"for {percent:g}%, pass {percent / 100:g}" if name == "confidence" and percent else None
 
 
 def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
-    """A whole number from `lowest` on; booleans are not numbers."""
+    """Return `value` as an int of at least `lowest`; booleans are rejected."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
-        raise InputError("must be a whole number from {lowest} on", argument=name, got=value, lowest=lowest)
+        rule = "must be a positive integer" if lowest == 1 else "must be an integer of at least {lowest}"
+        raise InputError(rule, argument=name, got=value, lowest=lowest)
     return int(value)
 
 
 def is_real(value: Any) -> bool:
-    """Whether a value is a real number; booleans are not."""
-    return type(value) is float or (  # nearly always, and ten thousand ramps are checked
+    """Whether a value is a real number; a boolean is not."""
+    return type(value) is float or (  # fast path: a rule may have ten thousand ramps
         isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     )
 
 
 def checked_width(value: Any, name: str = "ramp_width") -> float:
-    """A ramp width: 0, or wide enough for rounding not to matter."""
+    """Return a ramp width: 0, or wide enough for rounding not to matter."""
     if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):
         return float(value)
     raise InputError(
-        "must be 0 or at least 1e-6 (and at most 1e6)",
+        "must be 0 or between 1e-6 and 1e6",
         argument=name,
         got=value,
-        remedy="0 draws only among equal scores",
+        remedy="with 0, only tied scores are decided at random",
     )
 
 
 def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str:
-    """One of the allowed words; `also` are others that people use for some of them."""
+    """Return `value` if it is one of the allowed words; `also` maps common synonyms to allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise InputError(
             "must be one of {allowed}" if len(allowed) > 1 else "must be {allowed}",
@@ -90,7 +91,7 @@ def check_option(name: str, value: Any, allowed: Collection[str], also: Mapping[
 
 
 def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None = None) -> str | None:
-    """The allowed word that another was probably meant as."""
+    """The allowed word that the user probably meant."""
     from difflib import get_close_matches
 
     word = value.strip().lower() if isinstance(value, str) else ""
@@ -99,7 +100,7 @@ def meant(value: Any, allowed: Collection[str], also: Mapping[str, str] | None =
 
 
 def library(name: str, *parts: str, install: str | None = None) -> Any:
-    """A library that not everybody has, with those of its parts that are used; `install` is what brings it."""
+    """Import an optional library and the given submodules; `install` is the command that installs it."""
     try:
         module, *_ = (import_module(path) for path in (name, *(f"{name}.{part}" for part in parts)))
         return module

@@ -1,23 +1,21 @@
 """Scores of each group as weighted points: selection rate ⇄ ramp.
 
-A ramp of width γ whose *foot* stands at s selects a score x with probability
+A ramp of width γ with its *foot* at s selects a score x with probability
 
     h(x) = clip((x − s)/γ, 0, 1)            (γ = 0: 1 above s, 0 below, free at s)
 
-so that a group with points x_j of weight w_j has the selection rate
+A group with points x_j of weight w_j therefore has the selection rate
 
     G(s) = Σ w_j h(x_j) / Σ w_j,
 
-continuous, non-increasing and piecewise linear in s, with two breakpoints per point: at s = x_j − γ
-the point stops being certain, at s = x_j it is out. `ScoreDistribution` evaluates G; `RateCurve`
-inverts it without iteration: two binary searches find the linear piece, prefix sums solve it.
+which is continuous, non-increasing and piecewise linear in s, with two breakpoints per point: at s = x_j − γ
+its probability falls below 1, at s = x_j it reaches 0. `ScoreDistribution` evaluates G; `RateCurve` inverts it
+without iteration: two binary searches find the linear piece, prefix sums solve it.
 
-All groups are handled at once. Their points lie one group after the other in flat arrays, each group
-closed by a sentinel at +∞ of weight 0, so that one past the last point is a valid place. A binary
-search inside every group is a single `numpy.searchsorted` over complex keys, which NumPy orders
-lexicographically: real part the group, imaginary part the value.
-
-Stands between `summary` (which makes the points) and `criteria` (which asks for thresholds).
+All groups are handled at once. Their points are stored group by group in flat arrays. Each group ends with a
+sentinel at +∞ of weight 0, which makes one past the last point a valid index. A binary search within every group
+is a single `numpy.searchsorted` over complex keys, which NumPy orders lexicographically: the real part is the
+group, the imaginary part the value.
 """
 
 import numpy as np
@@ -35,7 +33,7 @@ __all__ = [
     "sort_keys",
 ]
 
-#: Two selection rates this close are one: a flat piece of G counts as being at the wanted rate.
+#: Selection rates this close count as equal: a flat piece of G this near the target rate is at the target.
 RATE_TOLERANCE = 1e-12
 
 
@@ -45,9 +43,9 @@ class ScoreDistribution:
     Parameters
     ----------
     sizes : integers of shape (K,)
-        Number of points of each group, each at least 1.
+        Number of points of each group, at least 1.
     scores, weights : floats of shape (sum of sizes,)
-        The points, group after group; weights are positive.
+        The points, group by group; weights are positive.
     """
 
     def __init__(self, sizes: Integers, scores: Floats, weights: Floats) -> None:
@@ -58,14 +56,14 @@ class ScoreDistribution:
         self.is_point[self.last] = False
         self.scores, self.weights = np.full(len(self.group), np.inf), np.zeros(len(self.group))
         self.scores[self.is_point] = scores
-        # Dividing by a power of two is exact: each group weighs between ½ and 1, whole weights
-        # still add up without rounding, and no group's rounding reaches its neighbor.
+        # Dividing by a power of two is exact: each group's total is between ½ and 1, integer weights still add up
+        # without rounding, and rounding in one group does not affect the next.
         _, exponent = np.frexp(np.add.reduceat(weights, self.first - np.arange(len(sizes))))
         self.weights[self.is_point] = np.ldexp(weights, -np.repeat(exponent, sizes))
         self.totals = np.add.reduceat(self.weights, self.first)
 
     def rates(self, feet: Floats, width: float) -> Floats:
-        """G of each group at its own foot, summed point by point; for a width above 0."""
+        """G of each group at its own foot, summed point by point; requires a positive width."""
         return self._mean(chances(self.scores, np.repeat(feet, self.last - self.first + 1), width, 0.0))
 
     def rates_above(self, thresholds: Floats) -> Floats:
@@ -77,13 +75,13 @@ class ScoreDistribution:
         return self._mean(self.scores >= thresholds[self.group])
 
     def _mean(self, chance: Floats | Booleans) -> Floats:
-        # A rate of 1 may round to the next float above.
+        # A rate of 1 may round up to the next float.
         return np.minimum(np.add.reduceat(self.weights * chance, self.first) / self.totals, 1.0)
 
     def prefix_sums(self, values: Floats) -> Floats:
-        """Sum of the values before each place, starting anew in each group."""
+        """Sum of the values before each index, restarting at 0 in each group."""
         shifted = np.concatenate([[0.0], values[:-1]])
-        # Going back to 0 at each border keeps the running sum, hence its rounding, small.
+        # Subtracting each group's sum at its border keeps the running sum small, and with it the rounding.
         shifted[self.first[1:]] -= np.add.reduceat(values, self.first)[:-1]
         running = np.cumsum(shifted)
         running -= running[self.first][self.group]
@@ -99,10 +97,10 @@ def sort_keys(groups: Integers, values: Floats) -> Array:
 
 
 class RateCurve:
-    """G of every group for one ramp width, ready to be inverted.
+    """G of every group for one ramp width, prepared for inversion.
 
-    `falling` and `fallen` hold G at the two breakpoints of each point: where the point stops being
-    certain (s = x − γ) and where it is out (s = x). Both fall from point to point.
+    `falling` and `fallen` hold G at the two breakpoints of each point: where its probability falls below 1
+    (s = x − γ) and where it reaches 0 (s = x). Both decrease from point to point.
     """
 
     def __init__(self, distribution: ScoreDistribution, width: float) -> None:
@@ -110,7 +108,7 @@ class RateCurve:
         self.width = width
         self._below = d.prefix_sums(d.weights)
         self._moment = d.prefix_sums(d.weights * np.where(d.is_point, d.scores, 0.0))
-        self._total = self._below[d.last]  # as the prefix sums have it, so that ends are exact
+        self._total = self._below[d.last]  # taken from the prefix sums, which makes the ends exact
 
         j = np.flatnonzero(d.is_point)
         x, below, group = d.scores[j], self._below, d.group[j]
@@ -122,19 +120,19 @@ class RateCurve:
             falling += self._ramp_weight(i, j, x - width)
             i = np.searchsorted(points, sort_keys(group, x + width), side="left")
             fallen += self._ramp_weight(j + 1, i, x) - (below[i] - below[j + 1])
-        # One sorted list of both kinds of breakpoint: the group's number, raised by K for the second.
+        # One sorted list of both kinds of breakpoint; the group index is raised by K for the second kind.
         levels = np.full((2, len(d.group)), np.inf)
         levels[0, j], levels[1, j] = -fallen / self._total[group], -falling / self._total[group]
         keys = sort_keys(np.stack([d.group, d.group + len(d.first)]), levels)
-        # Rounding, magnified by a narrow ramp, must not undo the order among scores that nearly tie. The first
-        # of them to fall and the last to have fallen are exact: errors are pushed to the others.
+        # A narrow ramp magnifies rounding, which must not change the order of nearly tied scores. The first to
+        # fall and the last to have fallen are exact; the errors go to the others.
         keys[0] = np.minimum.accumulate(keys[0, ::-1])[::-1]
         keys[1] = np.maximum.accumulate(keys[1])
         self.fallen, self.falling = -keys.imag[0, j], -keys.imag[1, j]
         self._level_keys = keys.ravel()
 
     def _ramp_weight(self, start: Integers, stop: Integers, feet: Floats) -> Floats:
-        """Weight selected among the points start … stop − 1, all of which stand on the ramp."""
+        """Weight selected among the points start … stop − 1, all of which are on the ramp."""
         weight, moment = (sums[stop] - sums[start] for sums in (self._below, self._moment))
         return (moment - feet * weight) / self.width
 
@@ -143,27 +141,26 @@ class RateCurve:
         return np.concatenate([self.falling, self.fallen])
 
     def feet(self, rates: Floats) -> tuple[Floats, Floats]:
-        """Lowest and highest foot at which each group has its wanted rate.
+        """Lowest and highest foot at which each group has its target rate.
 
         Parameters
         ----------
         rates : floats of shape (..., K)
-            Wanted rates in [0, 1].
+            Target rates in [0, 1].
 
         Returns
         -------
         lowest, highest : floats of the same shape
-            Equal on a sloping piece of G; the two ends of a flat piece, which is unbounded at the
-            rates 0 and 1.
+            Equal on a sloping piece of G; the two ends of a flat piece, which is unbounded at rates 0 and 1.
         """
         d, x, width = self.distribution, self.distribution.scores, self.width
-        # Breakpoints at the wanted rate are [a, b) of either kind: *out* where points have fallen,
-        # *in* where they begin to fall.
+        # Breakpoints at the target rate are [a, b) of either kind: *out* where points have reached 0, *in* where
+        # they start to fall.
         kinds = np.arange(2 * len(d.first)).reshape(2, *[1] * (rates.ndim - 1), len(d.first))
         queries = sort_keys(kinds, -RATE_TOLERANCE - rates)
         starts = np.searchsorted(self._level_keys, queries)
         stops, queries.imag = starts.copy(), RATE_TOLERANCE - rates
-        some = self._level_keys.imag[starts] < queries.imag  # each group ends at +∞, so none is of the next
+        some = self._level_keys.imag[starts] < queries.imag  # the sentinel at +∞ keeps this within the group
         stops[some] = np.searchsorted(self._level_keys, queries[some])
         a_out, b_out, a_in, b_in = starts[0], stops[0], starts[1] - len(x), stops[1] - len(x)
         at_out, at_in = a_out < b_out, a_in < b_in
@@ -178,8 +175,8 @@ class RateCurve:
             np.maximum(np.where(at_out, x[b_out - 1], -np.inf), np.where(at_in, x[b_in - 1] - width, -np.inf)),
         )
 
-        # None there: the wanted rate lies inside the linear piece on which the points before a_out
-        # are out, those from a_in on are certain and those between stand on the ramp.
+        # Otherwise the target rate lies inside the linear piece where points before a_out are out, points at
+        # a_in and beyond are certain, and those in between are on the ramp.
         sloping = ~(at_out | at_in)
         if sloping.any():
             left = np.maximum(
@@ -198,10 +195,10 @@ class RateCurve:
         return lowest, highest
 
     def polish(self, feet: Floats, rates: Floats) -> Floats:
-        """Move feet by the last few digits, until the rates are right point by point.
+        """Correct the last few digits of the feet until the point-by-point rates match.
 
-        Prefix sums err by about 1e-14; a ramp of width γ turns that into 1e-14/γ of rate. Newton's
-        step on G itself, kept inside the bracket seen so far, removes it.
+        Prefix sums have an error of about 1e-14, which a ramp of width γ turns into 1e-14/γ of rate. A Newton
+        step on G itself, kept inside the bracket found so far, removes it.
         """
         if self.width == 0:
             return feet

@@ -1,25 +1,25 @@
 """Confidence limits of selection rates, of their gap and of their ratio.
 
-For a group with selection rate r estimated from n rows (effective rows, where rows are weighted or
-decisions are drawn), z the normal quantile and L(r ‖ u) = r ln(r/u) + (1 − r) ln((1 − r)/(1 − u)):
+A group has selection rate r, estimated from n rows (effective rows if rows are weighted or decisions are random).
+With the normal quantile z and L(r ‖ u) = r ln(r/u) + (1 − r) ln((1 − r)/(1 − u)):
 
-    Wilson        {u : (r − u)² ≤ z² u (1 − u) / n}                           approximate, good from n = 10 on
+    Wilson        {u : (r − u)² ≤ z² u (1 − u) / n}                           approximate, good for n ≥ 10
     KL–Chernoff   {u : n · L(r ‖ u) ≤ ln(1/δ) per side}                       a theorem for any mean in [0, 1]
 
-Limits of two groups are combined without assuming that errors are symmetric (Newcombe 1998 for the
-difference, Donner and Zou 2012 for the ratio):
+Limits of two groups are combined without assuming symmetric errors (Newcombe 1998 for the difference,
+Donner and Zou 2012 for the ratio):
 
     difference  d = r₁ − r₂:    d − √((r₁ − l₁)² + (u₂ − r₂)²)   to   d + √((u₁ − r₁)² + (r₂ − l₂)²)
     ratio       q = r₁ / r₂:    (r₁r₂ ∓ √((r₁r₂)² − l₁u₂(2r₁ − l₁)(2r₂ − u₂))) / (u₂(2r₂ − u₂)), and u₁, l₂
 
-The gap of K groups is that of the highest and the lowest true rate, whichever these are. Its upper limit is the
-largest of all pairs' upper limits, each at confidence 1 − δ: that of the true extremes alone fails with
-probability δ/2, and more pairs only raise it. Its lower limit is the largest of the pairs' lower limits, any of
-which may fail, so that δ is shared; but only by pairs that can be the extremes. For a tenth of δ, limits of all
-groups at once tell which groups can have the highest and which the lowest rate: with M pairs of them, each has
-confidence 1 − 0.9 δ/M (1 − δ if there is one pair in all). The impact ratio mirrors this: its lower limit is the
-smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
-strata, pairs are those within strata, and M counts them all.
+The gap of K groups is the difference between the highest and the lowest true rate. Its upper limit is the largest
+of all pairs' upper limits, each at confidence 1 − δ: the limit of the true extremes alone fails with probability
+δ/2, and more pairs can only raise the maximum. Its lower limit is the largest of the pairs' lower limits, any of
+which may fail, so the pairs share δ, but only those pairs that can be the extremes. A tenth of δ pays for joint
+limits of all groups that determine which can have the highest and which the lowest rate. With M such pairs, each
+gets confidence 1 − 0.9 δ/M (1 − δ if there is only one pair). The impact ratio mirrors this: its lower limit is
+the smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
+strata, pairs are formed within strata, and M counts all of them.
 """
 
 from typing import Any
@@ -29,21 +29,21 @@ import numpy as np
 from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers
 
-#: Share of the error that limits for finding the groups with the highest and the lowest rate may use.
+#: Share of the error probability spent on finding the groups that can have the highest and the lowest rate.
 _TO_FIND_EXTREMES = 0.1
 
 
 def effective_rows(rates: Floats, squares: Floats, spread: Floats) -> Floats:
-    """Unweighted rows that would estimate each rate about as precisely.
+    """Number of unweighted rows that would estimate each rate about as precisely.
 
-    With each row's share v = w / Σw of its group's weight and its chance h of a yes, `squares` are Σ v² and
-    `spread` is Σ v² (h − r)². The variance tells r (1 − r) / spread, and the weights alone 1 / squares; the
-    smaller of the two counts. Where the heavy rows happen to be on one side of the threshold the first is far too
-    large, and where all rows have the same chance it is undefined. Rows of equal weight count as they are.
+    With each row's share v = w / Σw of its group's weight and its selection probability h, `squares` is Σ v² and
+    `spread` is Σ v² (h − r)². The variance gives r (1 − r) / spread rows, the weights alone give 1 / squares; the
+    result is the smaller. The first is far too large if the heavy rows happen to be on one side of the threshold,
+    and undefined if all rows have the same probability. Rows of equal weight count as they are.
     """
-    usable = (spread > 1e-20 * squares) & (rates > 0) & (rates < 1)  # less is rounding: all have the same chance
+    usable = (spread > 1e-20 * squares) & (rates > 0) & (rates < 1)  # smaller spreads are rounding errors
     plug_in = np.where(usable, rates * (1 - rates), np.inf) / np.where(usable, spread, 1.0)
-    with np.errstate(divide="ignore"):  # squares of tiny weights vanish
+    with np.errstate(divide="ignore"):  # squares of tiny weights underflow to 0
         return np.minimum(plug_in, 1 / squares)
 
 
@@ -59,7 +59,7 @@ def wilson_interval(rates: Floats, rows: Floats, confidence: float) -> tuple[Flo
 
 
 def kl_interval(rates: Floats, rows: Floats, delta: float | Floats) -> tuple[Floats, Floats]:
-    """Limits that a mean of independent values in [0, 1] crosses with probability δ at most, per side."""
+    """Limits that the mean of independent values in [0, 1] exceeds with probability at most δ per side."""
     budget = np.log(1 / delta) / rows
 
     def divergence(u: Floats) -> Floats:
@@ -70,7 +70,7 @@ def kl_interval(rates: Floats, rows: Floats, delta: float | Floats) -> tuple[Flo
 
     def limit(outer: Floats) -> Floats:
         inner = rates
-        for _ in range(60):  # L rises away from r on both sides; 60 halvings leave nothing of [0, 1]
+        for _ in range(60):  # L increases on both sides of r; 60 halvings exhaust [0, 1]
             middle = (inner + outer) / 2
             inside = divergence(middle) <= budget
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
@@ -82,14 +82,14 @@ def kl_interval(rates: Floats, rows: Floats, delta: float | Floats) -> tuple[Flo
 def gap_interval(
     rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
 ) -> tuple[float, float]:
-    """Limits of the largest difference between two rates, of one stratum if there are strata; 0 for one alone."""
+    """Limits of the largest difference between two rates, within strata if there are any; 0 for one group."""
     lower, upper = wilson_interval(rates, rows, confidence)
     down, up = rates - lower, upper - rates
     candidates, corrected = _extremes(rates, rows, confidence, strata)
     lower, upper = wilson_interval(rates, rows, corrected)
     best_low = best_high = 0.0
     for part, top, bottom in candidates:
-        # A row of pairs at a time, so that thousands of groups fit into memory.
+        # One row of pairs at a time keeps memory low for thousands of groups.
         for i in part:
             j = part[part != i]
             best_high = float((rates[i] - rates[j] + np.hypot(up[i], down[j])).max(initial=best_high))
@@ -102,7 +102,7 @@ def gap_interval(
 def ratio_interval(
     rates: Floats, rows: Floats, confidence: float, strata: Integers | None = None
 ) -> tuple[float, float]:
-    """Limits of the smallest rate divided by the largest, of one stratum if there are strata; 1 for one alone."""
+    """Limits of the smallest rate divided by the largest, within strata if there are any; 1 for one group."""
     lower, upper = wilson_interval(rates, rows, confidence)
     candidates, corrected = _extremes(rates, rows, confidence, strata)
     corrected_lower, corrected_upper = wilson_interval(rates, rows, corrected)
@@ -111,7 +111,7 @@ def ratio_interval(
         for i in part:
             j = part[part != i]
             low = _ratio_limit(rates[i], lower[i], rates[j], upper[j], -1)
-            # Where a denominator vanishes the limit is taken as far out as it can be.
+            # If a denominator is 0, take the widest possible limit.
             low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
             least_low = float(low.min(initial=least_low))
         for i in bottom:
@@ -123,7 +123,7 @@ def ratio_interval(
 
 
 def _ratio_limit(r1: float, limit1: float, r2: Floats, limit2: Floats, sign: int) -> Floats:
-    """Limits of r₁ / r₂: the lower ones (sign −1) from l₁ and u₂, the upper ones (1) from u₁ and l₂."""
+    """Limits of r₁ / r₂: lower ones (sign −1) from l₁ and u₂, upper ones (sign 1) from u₁ and l₂."""
     product = r1 * r2
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(product**2 - limit1 * limit2 * (2 * r1 - limit1) * (2 * r2 - limit2), 0))
@@ -144,18 +144,18 @@ def _extremes(
     for part in parts:
         top, bottom = part[upper[part] >= lower[part].max()], part[lower[part] <= upper[part].min()]
         both = len(np.intersect1d(top, bottom))
-        pairs += len(top) * len(bottom) - both * (both + 1) // 2  # none with itself, none twice
+        pairs += len(top) * len(bottom) - both * (both + 1) // 2  # no group with itself, no pair twice
         found.append((part, top, bottom))
     return found, shared_confidence(pairs, confidence)
 
 
 def extremes_confidence(n_groups: int, confidence: float) -> float:
-    """Confidence of the limits of each of so many groups that tell which can be the extremes."""
+    """Confidence per group of the limits that determine which groups can be the extremes."""
     return 1 - _TO_FIND_EXTREMES * (1 - confidence) / n_groups
 
 
 def shared_confidence(pairs: Any, confidence: float) -> Any:
-    """Confidence of the lower limits of each of so many pairs, which were found to be the extremes."""
+    """Confidence per pair of the lower limits of the pairs that can be the extremes."""
     return 1 - (1 - _TO_FIND_EXTREMES) * (1 - confidence) / pairs
 
 
@@ -163,5 +163,5 @@ def normal_quantile(confidence: float) -> float:
     """Two-sided quantile: 1.96 for 0.95."""
     from scipy.special import ndtri
 
-    # By the tail, which does not round to 0 where the confidence rounds to 1.
+    # Computed from the tail, which stays positive where the confidence rounds to 1.
     return float(-ndtri(max((1 - confidence) / 2, 1e-300)))

@@ -1,21 +1,21 @@
-"""How far two samples' rates can both be off, for every pair of groups at once and at every threshold.
+"""How far the sample rates of every pair of groups can be off, jointly and at every threshold.
 
 For group k with n_k rows let S_k be the supremum over all thresholds of (true rate − sample rate), and D_k that
-of (sample rate − true rate). They are Smirnov's one-sided statistics, and for every law of the scores
+of (sample rate − true rate). These are Smirnov's one-sided statistics, and for any distribution of the scores
 
     P(√n S > x) ≤ e^(−2x²)   and   P(√n D > x) ≤ e^(−2x²)   for x ≥ √(ln 2 / 2)            (Massart 1990)
 
-A ramp is a mixture of thresholds, so its rates are no further apart than S and D say. Hence, whatever the target,
-the ramp or a threshold edited by hand,
+A ramp is a mixture of thresholds, so S and D bound its rates too. Hence, for any target, any ramp and any
+threshold edited by hand,
 
     true gap of k and l  ≤  (r_k − r_l) + S_k + D_l.
 
-DKW bounds S_k and D_l each by itself. But they belong to different groups, hence are independent, and are seldom
-large together: P(S_k + D_l > g) is a convolution. All ordered pairs get the same c in g = c √(1/n_k + 1/n_l), so
-that a small group does not widen the limits of the others, and c is the smallest with Σ P ≤ δ over the pairs.
+DKW bounds S_k and D_l separately. But they belong to different groups, so they are independent and rarely large
+at the same time: P(S_k + D_l > g) is a convolution. All ordered pairs share the same c in g = c √(1/n_k + 1/n_l),
+which keeps a small group from widening the limits of the others. c is the smallest value with Σ P ≤ δ over the
+pairs.
 
-The convolution is summed from above, cell by cell: the result is a theorem, with no simulation and no error of
-its own to state.
+The convolution is summed from above, cell by cell, so the result is a proven bound, free of simulation error.
 
 Reference: P. Massart, The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Ann. Prob. 1990.
 """
@@ -28,17 +28,17 @@ import numpy as np
 from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats
 
-#: From here on Massart's bound holds; below, the probability is bounded by 1.
+#: Massart's bound holds at this value and above; below it, the probability is bounded by 1.
 _FROM = float(np.sqrt(np.log(2) / 2))
-#: Cells of the convolution, and where they end: the probability beyond is 1e-22.
+#: Number of cells of the convolution, and its end; the probability beyond is 1e-22.
 _CELLS, _TO = 1000, 5.0
-#: Distinct pairs of sizes, at most; DKW costs nothing and is nearly as good for more.
+#: Maximum number of distinct pairs of sizes; for more, DKW costs nothing and is nearly as good.
 _MOST_PAIRS = 1000
 _TOO_MANY = (np.empty(0, dtype=np.intp),) * 2
 
 
 def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
-    """c: with that confidence no pair's S_k + D_l exceeds c √(1/n_k + 1/n_l); infinite for very many pairs.
+    """The c such that no S_k + D_l exceeds c √(1/n_k + 1/n_l), with this confidence; infinite for too many pairs.
 
     >>> bool(pair_factor(np.array([1000.0, 1000.0]), None, 0.95) < 1.62)
     True
@@ -46,7 +46,7 @@ def pair_factor(rows: Floats, strata: Any, confidence: float) -> float:
     return _pair_factor(tuple(rows.tolist()), None if strata is None else tuple(strata), confidence)
 
 
-@lru_cache(maxsize=64)  # a fit with `confidence` asks many times about the same sizes
+@lru_cache(maxsize=64)  # a fit with `confidence` asks about the same sizes many times
 def _pair_factor(rows: tuple[float, ...], strata: tuple[int, ...] | None, confidence: float) -> float:
     found: dict[float, int] = {}
     for part in strata_slices(strata, len(rows)):
@@ -55,7 +55,7 @@ def _pair_factor(rows: tuple[float, ...], strata: tuple[int, ...] | None, confid
         pairs = np.where(
             first == second, groups[first] * (groups[first] - 1) // 2, groups[first] * groups[second]
         )
-        # The squared share of the larger half-width; S_k + D_l and S_l + D_k have the same law up to exchange.
+        # The squared share of the larger half-width; S_k + D_l and S_l + D_k are equal in law up to exchange.
         shares = sizes[second] / (sizes[first] + sizes[second])
         for share, n in zip(shares.tolist(), pairs.tolist(), strict=True):
             found[share] = found.get(share, 0) + n
@@ -64,15 +64,15 @@ def _pair_factor(rows: tuple[float, ...], strata: tuple[int, ...] | None, confid
     distinct, counts = (np.array(column) for column in (list(found), list(found.values())))
     if not counts.any():
         return 0.0
-    log_wanted = np.log((1 - confidence) / 2)  # each pair counts twice: either group may be the higher one
+    log_wanted = np.log((1 - confidence) / 2)  # each pair counts twice: either group may have the higher rate
     edges = np.linspace(_FROM, _TO, _CELLS + 1)
     tails = np.exp(-2 * edges**2)
-    # All of a cell's mass at its upper edge, and what lies below Massart's range at the range's start.
+    # Put a cell's mass at its upper edge, and all mass below Massart's range at the start of the range.
     mass = np.concatenate([[1 - tails[0]], -np.diff(tails)])
     larger, smaller = np.sqrt(distinct)[:, None], np.sqrt(1 - distinct)[:, None]
 
     def log_excess(c: float) -> float:
-        # The wider of the two half-widths is left for the closed form, where cells would be coarse.
+        # Use the closed form for the wider half-width, where cells would be coarse.
         rest = (c - edges * smaller) / larger
         tail = np.where(rest < _FROM, 1.0, np.exp(-2 * np.maximum(rest, 0.0) ** 2))
         return float(np.log(counts @ (tail @ mass + tails[-1])) - log_wanted)

@@ -1,18 +1,18 @@
-"""Summary: what a fit needs to know about the rows, and no more.
+"""Summary: all that a fit needs to know about the rows.
 
-Per group a list of points. A point is either *exact*, all rows of one score, or a *bin*, all rows with a
-score in [lower, upper). Each carries its number of rows, Σw, Σw² and a place:
+Each group has a list of points. A point is either *exact*, all rows with one score, or a *bin*, all rows with a
+score in [lower, upper). Each has a number of rows, Σw, Σw² and a place:
 
     exact         lower = upper = place
     averaged bin  place = Σw·x / Σw
     plain bin     place = middle of the bin        (cheapest to make: only counted)
 
-A ramp with foot s and width γ is linear between s and s + γ and constant outside. So an averaged bin
-behaves exactly like its rows unless an end of the ramp falls inside it; a plain bin does unless it meets
-the ramp at all. `unresolved` names the bins for which that fails, `replace` swaps them for finer points,
-and when none is left the summary is as good as the rows.
+A ramp with foot s and width γ is linear between s and s + γ and constant outside. So an averaged bin acts exactly
+like its rows unless an end of the ramp falls inside it, and a plain bin does unless it overlaps the ramp.
+`unresolved` finds the bins for which this fails, and `replace` swaps them for finer points. Once none is left,
+the summary is as good as the rows.
 
-Summaries of parts add up: `join_points` of the points of all is the summary of the whole.
+Summaries add up: `join_points` of the points of all parts is the summary of the whole.
 """
 
 import hashlib
@@ -29,26 +29,26 @@ from fairramp.core.curve import Array, Floats, Integers, ScoreDistribution, sort
 from fairramp.core.labels import Label, united
 from fairramp.core.ramps import Booleans as Booleans
 
-#: Parts of the score range that a sample's fingerprint tells apart.
+#: Maximum number of parts of the score range that a fingerprint distinguishes.
 MAX_RESOLUTION = 256
 
 
 def resolution(n_rows: int, n_groups: int, wanted: int = MAX_RESOLUTION) -> int:
-    """Largest power of two up to `wanted` at which the cells stay well below the rows; at least 4."""
+    """Largest power of two up to `wanted` that leaves several rows per cell on average; at least 4."""
     return 1 << max(min(wanted, n_rows // (4 * n_groups)).bit_length() - 1, 2)
 
 
 @dataclass(frozen=True)
 class Points:
-    """Points of several groups in flat arrays of one length.
+    """Points of several groups, in flat arrays of equal length.
 
     Attributes
     ----------
     group : integers
         Index of the group.
     place, lower, upper : floats
-        Where the point stands, and the scores it stands for: [lower, upper), or exactly
-        ``place`` if lower = upper.
+        Where the point is, and which scores it represents: [lower, upper), or exactly ``place`` if
+        lower = upper.
     rows : integers
         Number of rows.
     weight, weight_squares : floats
@@ -70,18 +70,18 @@ class Points:
         return len(self.group)
 
     def take(self, which: Integers | Booleans | slice) -> Self:
-        """The chosen points, in the chosen order."""
+        """Selected points, in the given order."""
         return replace(self, **{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     @property
     def exact(self) -> Booleans:
-        """Which points stand for one single score."""
+        """Which points represent a single score."""
         return np.equal(self.lower, self.upper)
 
     @classmethod
     def from_rows(cls, group: Integers, scores: Floats, weights: Floats | None) -> Self:
-        """Exact points: equal scores of a group become one."""
-        # A stable order makes sums over equal scores repeatable everywhere; 16 bits are sorted by counting.
+        """Exact points, one for each distinct score of a group."""
+        # A stable order makes sums over equal scores reproducible everywhere; 16-bit integers are radix sorted.
         order = np.argsort(scores, kind=None if weights is None else "stable")
         kind = np.uint16 if group.max(initial=0) < 1 << 16 else np.intp
         order = order[np.argsort(group[order].astype(kind), kind="stable")]
@@ -106,13 +106,13 @@ class Points:
         weight: Floats,
         squares: Floats,
     ) -> Self:
-        """Averaged bins; those that end where they start are exact."""
+        """Averaged bins; bins with lower = upper become exact points."""
         last = np.where(lower == upper, lower, np.nextafter(upper, -np.inf))
-        place = np.clip(means, lower, last)  # not out of the bin by rounding
+        place = np.clip(means, lower, last)  # rounding must not leave the bin
         return cls(group, place, lower, upper, rows, weight, squares, np.ones(len(group), dtype=bool))
 
     def summed(self, first: Integers, **others: Any) -> Self:
-        """One point for each run of points, of which the first is given: sums, and `others` as they are given."""
+        """One point per run, given the start of each run: sums, and `others` as given."""
         sums = {
             name: np.add.reduceat(getattr(self, name), first) for name in ("rows", "weight", "weight_squares")
         }
@@ -120,26 +120,26 @@ class Points:
 
 
 def run_starts(*columns: Array) -> Integers:
-    """Index of each row that differs from the one before it in some column."""
+    """Index of each row that differs from the previous row in some column."""
     new = np.ones(len(columns[0]), dtype=bool)
     new[1:] = reduce(np.logical_or, (column[1:] != column[:-1] for column in columns))
     return np.flatnonzero(new)
 
 
 def concatenated(parts: Sequence[Points]) -> Points:
-    """All points of several lists, one list after the other."""
+    """Concatenate several lists of points."""
     return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
 
 
 def join_points(parts: Sequence[Points]) -> Points:
-    """All points of several lists; points of one group that stand for the same scores become one."""
+    """Merge several lists of points; points of one group that represent the same scores become one."""
     p = concatenated(parts)
     p = p.take(np.lexsort((p.upper, p.lower, p.group)))
     first = run_starts(p.group, p.lower, p.upper)
     if len(first) < len(p):
         one = p.summed(first, averaged=np.logical_and.reduceat(p.averaged, first))
         mean = np.add.reduceat(p.weight * p.place, first) / one.weight
-        inside = np.clip(mean, one.lower, np.nextafter(one.upper, -np.inf))  # not out of the bin by rounding
+        inside = np.clip(mean, one.lower, np.nextafter(one.upper, -np.inf))  # rounding must not leave the bin
         p = replace(one, place=np.where(one.averaged & ~one.exact, inside, one.place))
     return p.take(np.lexsort((p.place, p.group)))
 
@@ -161,7 +161,7 @@ class Summary:
 
     @classmethod
     def of_occurring(cls, labels: Sequence[Label], points: Points) -> Self:
-        """Summary of those labels that have points; the others are left out."""
+        """A summary of only those labels that have points."""
         present = np.bincount(points.group, minlength=len(labels)) > 0
         place = np.cumsum(present) - 1
         return cls(tuple(compress(labels, present)), replace(points, group=place[points.group]))
@@ -172,7 +172,7 @@ class Summary:
         return np.bincount(self.points.group, minlength=len(self.labels))
 
     def total(self, values: Floats | Integers) -> Floats:
-        """Sum of a per-point quantity over each group."""
+        """Sum of a per-point quantity in each group."""
         return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
 
     @cached_property
@@ -187,7 +187,7 @@ class Summary:
 
     @property
     def shares(self) -> Floats:
-        """Each group's part of the whole weight."""
+        """Each group's share of the total weight."""
         scaled: Floats = self.weights / self.weights.max()  # the sum of huge weights must not overflow
         return scaled / np.sum(scaled)
 
@@ -196,9 +196,9 @@ class Summary:
         return ScoreDistribution(self.sizes, self.points.place, self.points.weight)
 
     def fingerprint(self, lowest: float, highest: float) -> str:
-        """SHA-256 of the rows per group and part of the score range, whatever their order."""
+        """SHA-256 of the row counts per group and part of the score range; independent of the row order."""
         parts = resolution(int(self.rows.sum()), len(self.labels))
-        per_unit = parts / (highest - lowest)  # a power of two, so that no product is rounded
+        per_unit = parts / (highest - lowest)  # a power of two, so products are exact
         index = np.floor(self.points.lower * per_unit).astype(np.intp) - int(lowest * per_unit)
         cells = self.points.group * (parts + 1) + index
         counts = np.bincount(cells, self.points.rows, minlength=(parts + 1) * len(self.labels))
@@ -206,7 +206,7 @@ class Summary:
         return hashlib.sha256(names + counts.astype("<i8").tobytes()).hexdigest()
 
     def beside(self, other: "Summary") -> tuple[tuple[Label, ...], Points]:
-        """The groups of both, and the points of both one after the other."""
+        """The groups of both summaries, and the points of both concatenated."""
         labels, places = united(self.labels, other.labels)
         parts = zip((self.points, other.points), places, strict=True)
         return labels, concatenated([replace(p, group=place[p.group]) for p, place in parts])
@@ -217,7 +217,7 @@ class Summary:
         return Summary((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
 
     def unresolved(self, feet: Floats, width: float, edges: Floats) -> tuple[Booleans, Booleans]:
-        """Bins that are too coarse to be exact for the given ramps.
+        """Find bins that are too coarse to be exact for the given ramps.
 
         Parameters
         ----------
@@ -226,12 +226,12 @@ class Summary:
         width : float
             Their width.
         edges : floats of shape (l, K)
-            Scores at which the rows at or above must be counted exactly.
+            Scores at or above which rows must be counted exactly.
 
         Returns
         -------
         split, average : booleans, one per point
-            Bins to be split into finer points, and bins for which the mean is enough.
+            Bins to split into finer points, and bins for which the mean is enough.
         """
         p, coarse = self.points, ~self.points.exact
         if not coarse.any():  # sorted rows
@@ -239,7 +239,7 @@ class Summary:
         cut, meets = np.zeros_like(coarse), np.zeros_like(coarse)
         for foot in (row[p.group] for row in feet):
             top = foot + width
-            # A bin that starts at the foot is split too: rows at the foot are out, those above are not.
+            # A bin that starts at the foot is split too: rows at the foot are out, rows above it are not.
             cut |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
             meets |= (p.lower < top) & (p.upper > foot)
         for edge in (row[p.group] for row in edges):
@@ -247,7 +247,7 @@ class Summary:
         return cut & coarse, meets & ~cut & coarse & ~p.averaged
 
     def replace(self, which: Booleans, finer: Points) -> "Summary":
-        """The same rows with some bins exchanged for finer points."""
+        """The same summary with some bins replaced by finer points."""
         points = concatenated([self.points.take(~which), finer])
         keys = sort_keys(points.group, points.place)  # two sorted runs, to be merged
         return Summary(self.labels, points.take(np.argsort(keys, kind="stable")))

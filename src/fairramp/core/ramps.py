@@ -1,9 +1,9 @@
-"""Ramps: the chance of a yes, as a function of the score. The one NumPy copy of the formula.
+"""Ramps: selection probability as a function of the score. The only NumPy implementation of the formula.
 
     chance(x) = clip((x − foot) / width, 0, 1)             width > 0
     chance(x) = 1 above the foot, `tie` at it, 0 below     width = 0
 
-The *threshold* that people read is foot + c · width, with c = ½ (centered) or 0 (the paper's ramp).
+The *threshold* shown to people is foot + c · width, with c = ½ (centered) or 0 (the paper's ramp).
 """
 
 import math
@@ -22,23 +22,23 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.intp]
 Booleans = npt.NDArray[np.bool_]
 
-#: c, the chance at the threshold, for each kind of ramp.
+#: c, the selection probability at the threshold, for each kind of ramp.
 OFFSETS = {"centered": 0.5, "paper": 0.0}
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """Where one group's chance of a yes rises from 0 to 1.
+    """The interval of scores over which a group's selection probability rises from 0 to 1.
 
     Attributes
     ----------
     foot : float
-        Score at which the chance leaves 0, in the units of the scores (probabilities for logits and
+        Score below which no one is selected, in the units of the scores (a probability for logits and
         percentages).
     width : float
-        From the foot to the score at which the chance reaches 1; 0, or at least 1e-6.
+        Distance from the foot to the score at which everyone is selected; 0, or at least 1e-6.
     tie : float, default 0
-        For a width of 0, the chance of a score equal to the foot; otherwise unused.
+        Selection probability of a score equal to the foot if the width is 0; otherwise unused.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Ramp:
 
     @classmethod
     def centered(cls, threshold: float, width: float = 0.0, tie: float = 0.0) -> "Ramp":
-        """Make the ramp whose middle is a threshold.
+        """Make a ramp centered on a threshold.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class Ramp:
         return cls(threshold - OFFSETS["centered"] * width, width, tie)
 
     def chance(self, scores: Any) -> Floats:
-        """Chance of a yes for each score, on the scale of the ramp.
+        """Selection probability of each score, on the scale of the ramp.
 
         Examples
         --------
@@ -84,7 +84,7 @@ class Ramp:
 
 
 class Ramps(NamedTuple):
-    """Several ramps as arrays; the width is one number where all are equally wide."""
+    """Several ramps as arrays; `width` is a float if all ramps have the same width."""
 
     feet: Floats
     width: Floats | float
@@ -92,12 +92,12 @@ class Ramps(NamedTuple):
 
     @classmethod
     def of(cls, ramps: Iterable[Ramp]) -> "Ramps":
-        """Ramps one after the other."""
+        """Collect ramps into arrays."""
         feet, widths, ties = np.array([(ramp.foot, ramp.width, ramp.tie) for ramp in ramps]).T
         return cls(feet, float(widths[0]) if (widths == widths[0]).all() else widths, ties)
 
     def at(self, scores: Floats, groups: Integers) -> Floats:
-        """Chances of scores, each by the ramp of its group."""
+        """Selection probability of each score under the ramp of its group."""
         width = self.width if isinstance(self.width, float) else self.width[groups]
         return chances(scores, self.feet[groups], width, self.ties[groups])
 
@@ -105,20 +105,20 @@ class Ramps(NamedTuple):
 def chances(
     scores: Floats, feet: Floats | float, widths: Floats | float, ties: Floats | float, out: Floats | None = None
 ) -> Floats:
-    """Chance of a yes for each score.
+    """Selection probability of each score.
 
     Parameters
     ----------
     scores : floats of shape (n,)
         Positions.
-    feet, widths, ties : floats of shape (n,), or one for all
-        The ramp of each.
+    feet, widths, ties : floats of shape (n,), or scalars
+        The ramp of each score.
     out : floats of shape (n,), optional
-        Where to write them; may be `feet`.
+        Output array; may be `feet`.
     """
     if isinstance(widths, float) and widths > 0:
         chance = np.subtract(scores, feet, out=out)
-        with np.errstate(over="ignore"):  # from a threshold far away
+        with np.errstate(over="ignore"):  # thresholds far away
             np.divide(chance, widths, out=chance)
         return np.clip(chance, 0.0, 1.0, out=chance)
     found = np.where(scores == feet, ties, scores > feet)

@@ -1,12 +1,12 @@
-"""The scale of the scores: stated by the user, checked, never guessed.
+"""Score scales: stated by the user, checked, never guessed.
 
-    probability   x in [0, 1]      yes from 0.5 on
-    percent       x in [0, 100]    yes from 50 on; divided by 100 before anything else
-    signed        x in [−1, 1]     yes from 0 on
-    logit         any finite x     yes from 0 on; turned into 1/(1 + e^−x) before anything else
+    probability   x in [0, 1]      yes at 0.5 or above
+    percent       x in [0, 100]    yes at 50 or above; divided by 100 first
+    signed        x in [−1, 1]     yes at 0 or above
+    logit         any finite x     yes at 0 or above; converted to 1/(1 + e^−x) first
 
-*Position* is the number the solver and the rule work with: the score itself, or its probability if it
-came as a logit or in percent. Ramp widths and thresholds are positions; tables show those of percent in percent.
+A *position* is the number that the solver and the rule work with: the score itself, or its probability for logits
+and percentages. Ramp widths and thresholds are positions; tables show them in percent on the percent scale.
 """
 
 from collections.abc import Callable
@@ -18,29 +18,29 @@ import numpy.typing as npt
 
 from fairramp.core.checks import check_number
 
-#: 1/(1 + e^−x) is exactly 1.0 in float64 from here on.
+#: 1/(1 + e^−x) is exactly 1.0 in float64 at this x and above.
 SATURATION = 36.7368005696771
-#: A classifier's probabilities so little outside [0, 1] are rounding, in float32 too.
+#: A classifier's probabilities may be outside [0, 1] by this much: rounding, even in float32.
 ROUNDING = 1e-6
-#: Probabilities are kept this far from 0 and 1 where their logits, which are infinite there, are used.
+#: Probabilities are kept this far from 0 and 1 before taking logits, which would be infinite there.
 NEAREST = 1e-4
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One way to express a score.
+    """A scale of scores.
 
     Attributes
     ----------
     name : str
-        What the user writes.
+        The name that users pass.
     lowest, highest : float
         Range of the positions.
     score_range : tuple of float
-        Range of the scores as they come.
+        Range of the scores as passed.
     default_cutoff : float
-        Where a classifier says yes unless the user knows better, as a score.
+        Score at which a classifier selects unless the user says otherwise.
     """
 
     name: str
@@ -51,23 +51,23 @@ class Scale:
 
     @property
     def shown_per_unit(self) -> float:
-        """What tables multiply positions by: people compare thresholds with scores."""
+        """Factor from positions to the numbers in tables, which readers compare with scores."""
         return 100.0 if self.name == "percent" else 1.0
 
     @property
     def finite_range(self) -> tuple[float, float]:
-        """The lowest and the highest score that can be decided; never infinite."""
+        """The lowest and the highest valid score; always finite."""
         return max(self.score_range[0], -_LARGEST), min(self.score_range[1], _LARGEST)
 
     def checked_cutoff(self, cutoff: Any) -> float:
-        """A cutoff on this scale; the default one for None."""
+        """Check a cutoff on this scale; None gives the default."""
         if cutoff is None:
             return self.default_cutoff
         low, high = self.score_range
         return check_number("cutoff", cutoff, max(low, -700.0), min(high, 700.0)) + 0.0  # −0.0 is 0.0
 
     def position(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Scores as positions, in float64."""
+        """Convert scores to positions, in float64."""
         x = scores.astype(np.float64, copy=False)
         if self.name == "logit":
             with np.errstate(over="ignore"):
@@ -75,7 +75,7 @@ class Scale:
         return x / 100.0 if self.name == "percent" else x
 
     def position_of(self, score: float) -> float:
-        """One score as a position."""
+        """Convert one score to a position."""
         return float(self.position(np.array([score]))[0])
 
 
@@ -91,9 +91,9 @@ SCALES = {
 
 
 def logits_at(threshold: float) -> tuple[float, float]:
-    """The lowest and the highest logit whose probability is the threshold, from 0 to 1, as NumPy computes it.
+    """The lowest and the highest logit that NumPy maps to exactly this threshold in [0, 1].
 
-    Another engine may compute the exponential with another last digit, and equality would not survive that. If no
+    Another engine may compute the exponential with a different last digit, so it cannot test for equality. If no
     logit has that probability, low is just above high.
     """
 
@@ -110,7 +110,7 @@ def logits_at(threshold: float) -> tuple[float, float]:
 
 
 def finite_logit(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Logits of probabilities, of which none is nearer to 0 or 1 than 1e-4."""
+    """Logits of probabilities, which are first clipped to [1e-4, 1 − 1e-4]."""
     x = np.clip(probabilities, NEAREST, 1 - NEAREST)
     logits: npt.NDArray[np.float64] = np.log(x) - np.log1p(-x)
     return logits

@@ -1,4 +1,4 @@
-"""What comes in: `Sample` for arrays, `LazyTable` for tables, binned summaries, names of columns, files.
+"""Input: `Sample` for arrays, `LazyTable` for tables, binned summaries, column names, files.
 
-Turns whatever users have into checked columns or sums. May not know what a rule is, or how one is fitted.
+Turns user data into checked columns or sums. Must not depend on rules or on fitting.
 """

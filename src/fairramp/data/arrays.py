@@ -1,6 +1,6 @@
-"""Columns in memory: what comes in as an array is checked here, in one clear sentence.
+"""Validation of columns in memory.
 
-Ranges of scores are checked where the blocks are read (`rows`), so that no pass is made for it.
+Score ranges are checked where blocks are read (`rows`), which saves a pass.
 """
 
 from typing import Any
@@ -14,8 +14,8 @@ from fairramp.errors import InputError, shown
 
 
 def as_scores(values: Any) -> Array:
-    """One column of real numbers, not copied if it is one already."""
-    return _one_column(values, "scores", one_row="for one row pass a list of one")
+    """One column of real numbers; not copied if it already is one."""
+    return _one_column(values, "scores", one_row="for a single row, pass a list of one value")
 
 
 def as_column(values: Any, name: str) -> Floats:
@@ -26,7 +26,7 @@ def as_column(values: Any, name: str) -> Floats:
 
 
 def as_weights(values: Any, n_rows: int, of: str = "scores") -> Floats:
-    """Row weights in float64: finite, none negative, not all 0; as many as the column `of` has rows."""
+    """Row weights in float64: finite, not negative, not all 0; as many as the column `of` has rows."""
     weights = _one_column(values, "sample_weight", like=(of, n_rows)).astype(np.float64, copy=False)
     _check_rows(
         weights, np.isfinite(weights) & (weights >= 0), "sample_weight", "must be finite and not negative"
@@ -37,13 +37,13 @@ def as_weights(values: Any, n_rows: int, of: str = "scores") -> Floats:
 
 
 def no_weight(*group: Label) -> InputError:
-    """What is wrong with weights that are all 0, or with those of a group."""
+    """The error for weights that are all 0, overall or in one group."""
     if not group:
-        return InputError("is zero in every row; at least one must be positive", argument="sample_weight")
+        return InputError("is zero in every row; at least one weight must be positive", argument="sample_weight")
     return InputError(
         "is zero in every row of group {group!r}",
         argument="sample_weight",
-        remedy="give its rows weight or leave them out",
+        remedy="give its rows a positive weight or remove them",
         group=group[0],
     )
 
@@ -55,7 +55,7 @@ def as_labels(values: Any, n_rows: int, of: str = "scores") -> Floats:
         "labels",
         like=(of, n_rows),
         of=" of 0 and 1",
-        one_row="settings are passed by name, like max_gap=0.05",
+        one_row="pass settings by name, such as max_gap=0.05",
     )
     _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
     return labels.astype(np.float64, copy=False)
@@ -64,7 +64,7 @@ def as_labels(values: Any, n_rows: int, of: str = "scores") -> Floats:
 def _one_column(
     values: Any, name: str, *, like: tuple[str, int] | None = None, of: str = "", one_row: str | None = None
 ) -> Array:
-    """Numbers in one column: as many as another column, named in `like`, has rows; otherwise at least one."""
+    """Numbers in one column: as many as the column named by `like` has rows, or at least one."""
     column = _as_numbers(values, name)
     if column.ndim == 0 and (of or one_row):
         raise InputError("must be one column{of}", argument=name, got=values, remedy=one_row, of=of)
@@ -72,7 +72,7 @@ def _one_column(
         raise InputError(
             "must be one column{of}, got shape {shape}",
             argument=name,
-            remedy="from predict_proba pass [:, 1]" if name == "scores" and column.shape[1:] == (2,) else None,
+            remedy="pass predict_proba(X)[:, 1]" if name == "scores" and column.shape[1:] == (2,) else None,
             of="" if one_row else of,
             shape=column.shape,
         )
@@ -84,7 +84,7 @@ def _one_column(
 
 
 def _check_rows(column: Floats, sound: Booleans, name: str, rule: str) -> None:
-    """Refuse a column with a row that is not sound, naming the first."""
+    """Raise if any row is invalid, naming the first."""
     if not sound.all():
         row = int(np.argmin(sound))
         raise InputError(rule + ", got {value!r} in row {row}", argument=name, value=float(column[row]), row=row)
@@ -94,7 +94,7 @@ def _as_numbers(values: Any, name: str) -> Array:
     try:
         column = np.asanyarray(values)
     except ValueError:
-        raise InputError("must be one column of numbers, got rows of different length", argument=name) from None
+        raise InputError("must be one column of numbers, got rows of different lengths", argument=name) from None
     if np.ma.is_masked(column):
         first = int(np.argmax(np.ma.getmaskarray(column)))
         raise InputError("must be numbers, got a masked value in row {row}", argument=name, row=first)
@@ -127,7 +127,7 @@ def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
     """Scores, groups, labels and weights (or None) of validation rows."""
     if not isinstance(validation, tuple) or len(validation) not in (3, 4):
         raise InputError(
-            "must be a tuple (scores, groups, labels) or with a fourth, weights", argument="validation"
+            "must be a tuple (scores, groups, labels) or (scores, groups, labels, weights)", argument="validation"
         )
     scores, groups, labels, *weights = validation
     return scores, groups, labels, weights[0] if weights else None

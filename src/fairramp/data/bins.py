@@ -1,8 +1,8 @@
-"""GroupScores: a summary of rows that travels.
+"""GroupScores: a portable summary of rows.
 
-Per group and bin of the score range (see `grid`): rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all rows
-have that score. Sums add up, so summaries of days, chunks or sites merge to the summary of all rows; a finer one
-is coarsened first, as two bins of a pair make one of the coarser grid.
+For each group and bin of the score range (see `grid`): rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all
+rows have that score. Sums add up, so summaries of days, chunks or sites merge into the summary of all rows. A
+finer summary is coarsened first: two adjacent bins make one of the coarser grid.
 
 As a JSON file it is a `fairramp.data.documents.Document` with these fields:
 
@@ -13,10 +13,10 @@ As a JSON file it is a `fairramp.data.documents.Document` with these fields:
                  "weight": […], "weight_squares": […]}, …],
      "sha256": "…"}
 
-A group's lists have one entry per bin that has rows; bins are counted from the lowest score on, and the one
-that the cutoff divides counts as two. "one_score" names the bins of several rows that all have the mean as
-their score. Without weights, "weight" and "weight_squares" are left out. Text, not bytes, so that people who
-must not let rows out can see what goes out.
+A group's lists have one entry per nonempty bin. Bins are numbered from the lowest score; a bin that the cutoff
+splits counts as two. "one_score" lists the bins with several rows that all have the mean as their score. Without
+weights, "weight" and "weight_squares" are omitted. The file is text, so people can see what it discloses before
+they share it.
 """
 
 import os
@@ -41,12 +41,12 @@ from fairramp.data.grid import Grid, checked_resolution
 from fairramp.data.sample import LARGEST_WEIGHT
 from fairramp.errors import InputError, SummaryFormatError, shown
 
-#: More rows are a slip, and would be too many for sums of integers.
+#: More rows are probably a mistake, and their integer sums could overflow.
 _MOST_ROWS = 1 << 62
 
 
 class GroupBins(documents.Shape, frozen=True):
-    """What is in the bins of a group."""
+    """The contents of a group's bins."""
 
     label: documents.PlainLabel
     bin: tuple[documents.Count, ...]
@@ -58,7 +58,7 @@ class GroupBins(documents.Shape, frozen=True):
 
 
 class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
-    """A summary."""
+    """A summary file."""
 
     words: ClassVar = {
         "noun": "summary",
@@ -78,11 +78,11 @@ class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class GroupScores:
-    """The scores of each group, in bins: small, mergeable, and enough to fit a rule.
+    """The binned scores of each group: small, mergeable, and enough to fit a rule.
 
-    Made by `summarize` and `summarize_frame`. It holds no rows, but is not anonymous: a bin with one row gives
-    away that row's score and weight, a bin of equal scores the score, and counts in a small group may tell who is
-    in it. See `smallest_count`, and `coarsened` for wider bins.
+    Made by `summarize` and `summarize_frame`. It contains no rows but is not anonymous: a bin with one row
+    reveals that row's score and weight, a bin of equal scores reveals the score, and counts in a small group may
+    reveal who is in it. See `smallest_count`, and `coarsened` for wider bins.
 
     Attributes
     ----------
@@ -91,11 +91,11 @@ class GroupScores:
     summary : Summary
         Their contents.
     weighted : bool
-        Whether rows had weights.
+        Whether rows have weights.
     stratified : bool
         Whether groups are cells (stratum, group).
     columns : Columns
-        Names of the columns, where they have any.
+        Names of the columns, if any.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class GroupScores:
     >>> monday = fairramp.summarize(data.score[:12000], data.sex[:12000])
     >>> tuesday = fairramp.summarize(data.score[12000:], data.sex[12000:])
     >>> monday.merge(tuesday)
-    24,421 rows of 2 groups in 4,096 bins of the scale 'probability'
+    24,421 rows, 2 groups, 4,096 bins, scale 'probability'
     <BLANKLINE>
     group        n  mean score  bins used
     ------  ------  ----------  ---------
@@ -120,7 +120,7 @@ class GroupScores:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The groups, in order; (stratum, group) with strata."""
+        """The groups, in order; with strata, pairs (stratum, group)."""
         return self.summary.labels
 
     @property
@@ -130,7 +130,7 @@ class GroupScores:
 
     @property
     def scale(self) -> str:
-        """What the scores mean."""
+        """Scale of the scores."""
         return self.grid.scale.name
 
     @property
@@ -140,25 +140,24 @@ class GroupScores:
 
     @property
     def cutoff(self) -> float:
-        """Where the classifier itself says yes, as a score; an edge of the bins."""
+        """Score at which the classifier itself selects; a bin edge."""
         return self.grid.cutoff
 
     @property
     def smallest_count(self) -> int:
-        """Rows in the bin that has fewest: what a review of disclosure asks for."""
+        """Number of rows in the smallest nonempty bin, for disclosure reviews."""
         return int(self.summary.points.rows.min())
 
     def merge(self, other: "GroupScores") -> "GroupScores":
-        """Summary of the rows of both, at the coarser of the two resolutions.
+        """Merge with another summary, at the coarser of the two resolutions.
 
-        Merging is associative and commutative up to the last digits of sums, and gives what one pass over all
-        rows gives. Names of score columns are kept where they agree; an unweighted row counts like one of
-        weight 1.
+        Merging is associative and commutative up to the last digits of sums, and equals one pass over all rows.
+        Names of score columns are kept if they agree; an unweighted row counts as weight 1.
 
         Parameters
         ----------
         other : GroupScores
-            With the same scale, cutoff and group columns. Its groups may be others.
+            Must have the same scale, cutoff and group columns. Its groups may differ.
 
         Examples
         --------
@@ -185,7 +184,7 @@ class GroupScores:
         )
 
     def _columns_with(self, other: "GroupScores") -> Columns:
-        """Names of the columns of both, where an unknown one is like the other; refuse what does not add up."""
+        """Column names of both, filled in from each other; raises if the summaries are incompatible."""
         mine, theirs = self.columns, other.columns
         groups, strata = mine.groups or theirs.groups, mine.strata or theirs.strata
         for what, a, b in (
@@ -197,8 +196,8 @@ class GroupScores:
         ):
             if a != b:
                 raise InputError(
-                    "Summaries with different {what} do not merge, got {mine!r} and {theirs!r}",
-                    remedy="summarize the rows of both alike",
+                    "Summaries with different {what} cannot be merged, got {mine!r} and {theirs!r}",
+                    remedy="summarize both in the same way",
                     what=what,
                     mine=a,
                     theirs=b,
@@ -207,12 +206,12 @@ class GroupScores:
         return Columns(mine.score if mine.score == theirs.score else None, groups, strata)
 
     def coarsened(self, resolution: int) -> "GroupScores":
-        """The same rows in fewer bins: a smaller file that says less about single rows, and larger errors.
+        """Reduce the number of bins, for a smaller file that reveals less about single rows, with larger errors.
 
         Parameters
         ----------
         resolution : int
-            A power of two, at most the present one.
+            A power of two, at most the current resolution.
 
         Examples
         --------
@@ -226,10 +225,10 @@ class GroupScores:
             return self
         if grid.resolution > self.resolution:
             raise InputError(
-                "must be at most that of the summary, {most}",
+                "must be at most the resolution of the summary, {most}",
                 argument="resolution",
                 got=resolution,
-                remedy="finer bins need the rows",
+                remedy="finer bins require the rows",
                 most=self.resolution,
             )
         return replace(self, grid=grid, summary=Summary(self.labels, grid.joined(self.summary.points)))
@@ -241,7 +240,7 @@ class GroupScores:
         return hash((self.grid, self.labels, self.rows))
 
     def table(self) -> Table:
-        """One row per group: rows, mean score, bins that have rows.
+        """Return one row per group: rows, mean score, nonempty bins.
 
         Examples
         --------
@@ -271,14 +270,15 @@ class GroupScores:
     def __repr__(self) -> str:
         n = len(self.labels)
         return (
-            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows of {n:,} group{'s' if n > 1 else ''} "
-            f"in {self.resolution:,} bins of the scale {self.scale!r}\n\n{self.table()}"
+            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows, {n:,} group{'s' if n > 1 else ''}, "
+            f"{self.resolution:,} bins, scale {self.scale!r}\n\n{self.table()}"
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the summary to a JSON file with a checksum, which appears whole or not at all.
+        """Write the summary to a JSON file with a checksum. The write is atomic.
 
-        About 30 bytes for each bin of each group that has rows. What it discloses is what `GroupScores` holds.
+        The file takes about 30 bytes per nonempty bin of each group. It discloses all that `GroupScores`
+        contains.
 
         Examples
         --------
@@ -300,8 +300,7 @@ class GroupScores:
         Raises
         ------
         SummaryFormatError
-            If the file is not a summary that this version understands, or not as it was written; the message
-            says why.
+            If the file is not a summary, is damaged, or has an unsupported version.
 
         Examples
         --------
@@ -335,7 +334,7 @@ def from_text(text: str) -> GroupScores:
 
 
 def _scores(document: SummaryFile) -> GroupScores:
-    """What a file says, after checking that it can be."""
+    """Build the summary of a file, after checking it."""
     grid = Grid.checked(document.scale, document.resolution, document.cutoff)
     columns = convert(document.columns, Columns, from_attributes=True)
     _check(_LAWS, document)
@@ -347,14 +346,14 @@ def _scores(document: SummaryFile) -> GroupScores:
 
 
 def _kind(scores: GroupScores) -> str:
-    """Of how many columns a group consists, in words."""
+    """The number of columns of a group, in words."""
     cell: Any = scores.labels[0] if scores.stratified else (scores.labels[0],)
     *strata, group = (len(label_parts(part)) for part in cell)
     return f"groups of {group}{f' in strata of {strata[0]}' if strata else ''} columns"
 
 
 def _bins_of(grid: Grid, summary: Summary, weighted: bool) -> tuple[GroupBins, ...]:
-    """The entries of a file."""
+    """The groups' entries in the file."""
     p, stop = summary.points, np.cumsum(summary.sizes)
     bins, several = grid.bins(p.lower), p.exact & (p.rows > 1)
     lists: dict[str, Any] = {"bin": bins, "rows": p.rows, "mean": p.place}
@@ -407,29 +406,29 @@ def _in_their_bins(entry: GroupBins, grid: Grid) -> bool:
     return np.array_equal(inside, mean) and np.array_equal(grid.bins(inside), entry.bin)
 
 
-#: What must hold of a file, each where the ones before it do.
+#: Requirements on a file; each may rely on those before it.
 _LAWS: dict[str, Callable[[SummaryFile], Any]] = {
     "A summary needs at least one group": lambda document: document.groups,
-    "The groups of a summary with strata must be pairs (stratum, group)": lambda document: (
+    "The groups of a stratified summary must be pairs (stratum, group)": lambda document: (
         not document.stratified or all(isinstance(e.label, tuple) and len(e.label) == 2 for e in document.groups)
     ),
-    "The groups of a summary must differ and be in order": lambda document: _rising(
+    "The groups of a summary must be distinct and in order": lambda document: _rising(
         [label_key(entry.label) for entry in document.groups]
     ),
 }
-#: And of a group's lists.
+#: Requirements on a group's lists.
 _GROUP_LAWS: dict[str, Callable[[Any, Grid, bool], Any]] = {
     "Group {label} has no rows": lambda e, grid, weighted: e.bin,
-    '"bin" of group {label} must be in order and below {edges}': lambda e, grid, weighted: (
+    '"bin" of group {label} must be increasing and below {edges}': lambda e, grid, weighted: (
         _rising(e.bin) and e.bin[-1] < len(grid.edges)
     ),
-    '"rows" of group {label} must be counts from 1 on': lambda e, grid, weighted: (
+    '"rows" of group {label} must be positive integers': lambda e, grid, weighted: (
         min(e.rows, default=0) > 0 and sum(e.rows) < _MOST_ROWS
     ),
-    '"weight" and "weight_squares" of group {label} must be null if and only if rows have no weights': (
+    '"weight" and "weight_squares" of group {label} must be null if and only if rows are unweighted': (
         lambda e, grid, weighted: {weighted} == {e.weight is not None, e.weight_squares is not None}
     ),
-    "The lists of group {label} differ in length": lambda e, grid, weighted: (
+    "The lists of group {label} have different lengths": lambda e, grid, weighted: (
         len({len(v) for v in (e.bin, e.rows, e.mean, e.weight, e.weight_squares) if v is not None}) == 1
     ),
     "The weights of group {label} must be positive and below {largest:g}": lambda e, grid, weighted: (
@@ -442,9 +441,9 @@ _GROUP_LAWS: dict[str, Callable[[Any, Grid, bool], Any]] = {
     '"weight_squares" of group {label} must be at most the squares of "weight"': lambda e, grid, weighted: (
         not weighted or (_floats(e.weight_squares) <= _floats(e.weight) ** 2 * (1 + 1e-9)).all()
     ),
-    '"one_score" of group {label} must be in order and name bins of several rows': lambda e, grid, weighted: (
+    '"one_score" of group {label} must be increasing and list bins with several rows': lambda e, grid, weighted: (
         _rising(e.one_score)
         and {bin_ for bin_, n in zip(e.bin, e.rows, strict=True) if n > 1}.issuperset(e.one_score)
     ),
-    "A mean of group {label} lies outside its bin": lambda e, grid, weighted: _in_their_bins(e, grid),
+    "A mean of group {label} is outside its bin": lambda e, grid, weighted: _in_their_bins(e, grid),
 }

@@ -1,4 +1,4 @@
-"""Columns: the names of the columns that a rule or a summary reads, in one place."""
+"""The names of the columns that a rule or a summary reads."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ from fairramp.errors import InputError
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns, None where they have none.
+    """Column names; None for columns without a name.
 
     Attributes
     ----------
     score : str or None
-        Of the scores.
+        Column of the scores.
     groups, strata : tuple of str, or None
-        Of what makes a group, and a stratum; `strata` is None also where there are no strata.
+        Columns that make a group and a stratum; `strata` is None without strata.
     id : str or None
-        Of who each row is.
+        Column of the row ids.
 
     Examples
     --------
@@ -35,36 +35,36 @@ class Columns:
     id: str | None = None
 
     def given(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> "Columns":
-        """These, with those that are given in their place, after checking that they are names."""
+        """A copy with the given names replaced, after checking them."""
         return Columns(
             self.score if score is None else column_name("score", score),
             self.groups if group is None else column_names("group", group),
             self.strata if strata is None else column_names("strata", strata),
-            None if id is None else column_name("id", id),  # a rule remembers no id
+            None if id is None else column_name("id", id),  # a rule stores no id column
         )
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All that there are."""
+        """All names that are set."""
         ends = ((self.score,), self.groups or (), self.strata or (), (self.id,))
         return tuple(name for names in ends for name in names if name is not None)
 
     @property
     def grouped(self) -> tuple[str, ...]:
-        """Those that make a cell, strata first."""
+        """Columns that make a cell, strata first."""
         return (*(self.strata or ()), *(self.groups or ()))
 
     def labels(self, groups: Iterable[Label]) -> list[tuple[str, list[Any]]]:
-        """The groups' values in each of those that make a cell."""
+        """The groups' values in each column that makes a cell."""
         values = map(list, zip(*(label_parts(label, self.strata is not None) for label in groups), strict=True))
         return list(zip(self.grouped, values, strict=True))
 
     def blank(self, groups: Iterable[Label]) -> list[str]:
-        """Those in which groups have the empty text and no missing label, which files often confuse."""
+        """Columns where a label is the empty string and none is missing; files often confuse the two."""
         return [name for name, known in self.labels(groups) if "" in known and None not in known]
 
     def renamed(self, names: dict[str, str]) -> "Columns":
-        """Under other names."""
+        """A copy with columns renamed."""
         return replace(
             self,
             score=None if self.score is None else names[self.score],
@@ -75,37 +75,37 @@ class Columns:
 
 
 def column_name(role: str, name: Any) -> str:
-    """One name, after checking that it is one."""
+    """Check one column name."""
     if not isinstance(name, str):
-        raise InputError("must be the name of a column", argument=role, got=name)
+        raise InputError("must be a column name", argument=role, got=name)
     return name
 
 
 def column_names(role: str, names: Any) -> tuple[str, ...]:
-    """One name or several, after checking that they are."""
+    """Check one or several column names."""
     if isinstance(names, str):
         return (names,)
     if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError("must be the name of a column or a list of names", argument=role, got=names)
+        raise InputError("must be a column name or a list of column names", argument=role, got=names)
     if len(set(names)) < len(names):
-        raise InputError("names a column twice: {names}", argument=role, names=list(names))
+        raise InputError("names the same column twice: {names}", argument=role, names=list(names))
     return tuple(names)
 
 
 def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str], str] = str.casefold) -> None:
-    """Refuse new columns of a name that a table has already."""
+    """Raise if a new column has the name of an existing one."""
     taken = {fold(column): column for column in present}
     for name in names:
         if fold(name) in taken:
             raise InputError(
-                "The table has a column {name!r} already",
-                remedy="pass {prefix}, like prefix='fair_'",
+                "The table already has a column {name!r}",
+                remedy="pass {prefix}, such as prefix='fair_'",
                 name=taken[fold(name)],
             )
 
 
 def prefixed(prefix: Any, names: Iterable[str]) -> list[str]:
-    """The names of new columns, after checking what they start with."""
+    """The names of new columns, after checking the prefix."""
     if not isinstance(prefix, str):
-        raise InputError("must be text", argument="prefix", got=prefix)
+        raise InputError("must be a string", argument="prefix", got=prefix)
     return [f"{prefix}{name}" for name in names]

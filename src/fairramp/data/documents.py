@@ -1,14 +1,14 @@
-"""Documents: JSON files that know whether they are whole.
+"""Documents: JSON files with a checksum.
 
     {"format": …, "version": 2, …the fields of the content…, "sha256": "…"}
 
 Rules and summaries are documents; the content is a typed `Shape`. Reading is strict: a field that is unknown,
-missing, twice there or of another kind is refused with the reason, because a file that is half understood decides
-wrongly. A field that joins a shape later has a default and is left out where it has that value, so that files
-and checksums from before stay good.
+missing, duplicated or of the wrong type raises an error, because a file that is half understood makes wrong
+decisions. Fields added to a shape later have a default and are omitted when they have that value, so older files
+and their checksums stay valid.
 
-The checksum is that of the content and not of its layout, so that a damaged digit is found and other spaces
-are not. It finds damage, not malice: who can change a file can compute it anew.
+The checksum covers the content, not its layout: it detects a changed digit and ignores whitespace. It protects
+against damage, not tampering; anyone who can change a file can recompute it.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 
 _Value = str | int | bool | None
-#: A value, a list with one for each column, or [stratum, group].
+#: A value, a list with a value for each column, or [stratum, group].
 PlainLabel = _Value | tuple[_Value | tuple[_Value, ...], ...]
 
 _Document = TypeVar("_Document", bound="Document")
@@ -43,11 +43,11 @@ _Read = TypeVar("_Read")
 
 
 class Shape(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """An object of a file: these fields and no others."""
+    """A JSON object with exactly these fields."""
 
 
 def shape_of(kind: type, **others: Any) -> Any:
-    """The `Shape` with the fields of a dataclass and their defaults, some of them of other types."""
+    """The `Shape` with the fields and defaults of a dataclass, some of them with other types."""
     types = get_type_hints(kind, include_extras=True) | others
     entries = [
         (f.name, types[f.name], msgspec.NODEFAULT if f.default is MISSING else f.default) for f in fields(kind)
@@ -56,7 +56,7 @@ def shape_of(kind: type, **others: Any) -> Any:
 
 
 class ColumnNames(Shape, frozen=True):
-    """Names of columns, null where they have none."""
+    """Column names; null for columns without a name."""
 
     score: str | None
     groups: tuple[str, ...] | None
@@ -64,14 +64,14 @@ class ColumnNames(Shape, frozen=True):
 
 
 class Document(Shape, frozen=True, tag_field="format"):
-    """What every file has.
+    """Fields that every file has.
 
     Attributes
     ----------
     words : dict of str
-        For sentences: "noun", what it is; "again" and "mend", what to do about one that is of no use, or changed.
+        For messages: "noun" is what the file is; "again" and "mend" say what to do if it is unusable or changed.
     refused : type of FairrampError
-        What is raised.
+        The exception to raise.
     """
 
     words: ClassVar[dict[str, str]]
@@ -86,33 +86,33 @@ def _content(document: Document, without: tuple[str, ...] = ()) -> dict[str, Any
 
 
 def checksum(document: Document, without: tuple[str, ...] = ()) -> str:
-    """SHA-256 of the content, but for some fields."""
+    """SHA-256 of the content, except for some fields."""
     return hashlib.sha256(
         json.dumps(_content(document, without), allow_nan=False, sort_keys=True).encode()
     ).hexdigest()
 
 
 def written(document: Document, indent: int) -> str:
-    """The text of a file: numbers in the shortest form that reads back to the same float."""
+    """The text of a file; numbers have the shortest form that reads back to the same float."""
     content = _content(document) | {"sha256": checksum(document)}
     text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass")
     return msgspec.json.format(text, indent=indent).decode("utf-8", "surrogatepass") + "\n"
 
 
 def load(path: str | os.PathLike[str], kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
-    """Read a file as `read` reads its text; a refusal names the file."""
+    """Read a file; error messages name it."""
     try:
         return read(Path(path).read_bytes().decode("utf-8"), kind, build)
     except UnicodeDecodeError:
         raise kind.refused(
-            "{place}: not a {noun}, because not UTF-8 text", place=os.fspath(path), **kind.words
+            "{place}: not a {noun}: the file is not UTF-8 text", place=os.fspath(path), **kind.words
         ) from None
     except kind.refused as error:
         raise kind.refused("{place}: {error}", place=os.fspath(path), error=error) from None
 
 
 def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) -> _Read:
-    """What `build` makes of the document in a text, if that is one and as it was written."""
+    """Build a value from the text of a document, after checking its format, fields and checksum."""
     try:
         content = json.loads(text, object_pairs_hook=_unique, parse_constant=_constant)
         _check_head(content, kind)
@@ -123,21 +123,19 @@ def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) 
     except msgspec.ValidationError as error:
         raise _refusal(error, content, kind) from None
     except RecursionError:
-        raise kind.refused("Not a {noun}, because nested too deeply", **kind.words) from None
+        raise kind.refused("Not a {noun}: nested too deeply", **kind.words) from None
     except ValueError as error:
         if not _is_cut(text, error):
-            raise kind.refused(
-                "Not a {noun}, because not valid JSON: {error}", error=error, **kind.words
-            ) from None
+            raise kind.refused("Not a {noun}: not valid JSON: {error}", error=error, **kind.words) from None
         raise kind.refused(
-            "The {noun} is cut short, as by an interrupted copy: not valid JSON, {why}",
+            "The {noun} is truncated, perhaps by an interrupted copy: not valid JSON ({why})",
             remedy="copy it again, or {again}",
-            why=error if text.strip() else "for it is empty",
+            why=error if text.strip() else "the file is empty",
             **kind.words,
         ) from None
     if document.sha256 != checksum(document):
         raise kind.refused(
-            "The checksum does not fit the content: the file is damaged or was changed by hand",
+            "The checksum does not match the content: the file is damaged or was edited by hand",
             remedy="{mend}",
             **kind.words,
         )
@@ -147,11 +145,11 @@ def read(text: str, kind: type[_Document], build: Callable[[_Document], _Read]) 
 def _check_head(content: Any, kind: type[Document]) -> None:
     name = kind.__struct_config__.tag
     if not isinstance(content, dict) or content.get("format") != name:
-        raise InputError('Not a {noun}: the field "format" is not "{name}"', name=name, **kind.words)
+        raise InputError('Not a {noun}: the field "format" must be "{name}"', name=name, **kind.words)
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise InputError(
-            "Version {found} of a {noun} is not understood: this library reads version {known}",
+            "Version {found} of a {noun} is not supported: this library reads version {known}",
             remedy="{again}" if version == 1 else "update fairramp or {again}",
             found=shown(version),
             known=VERSION,
@@ -160,7 +158,7 @@ def _check_head(content: Any, kind: type[Document]) -> None:
 
 
 def _is_cut(text: str, error: ValueError) -> bool:
-    """Whether a text that is no JSON begins like an object and has no end."""
+    """Whether an invalid text begins like a JSON object and has no end."""
     if not isinstance(error, json.JSONDecodeError) or error.msg == "Extra data":
         return False
     body = text.rstrip()
@@ -176,19 +174,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> float:
-    raise InputError("{name} is not a number that a file can hold", name=name)
+    raise InputError("{name} is not allowed as a number", name=name)
 
 
-#: What msgspec says, and we: the group is a field's name, or what must be there.
+#: Messages of msgspec and our own; the regex group is a field name or the expected type.
 _SAYINGS = {
     "Object missing required field `(.*?)`?": 'The field "{words}" of {where} is missing',
-    "Object contains unknown field `(.*?)`?": "The field {words!r:.60} of {where} is not understood",
+    "Object contains unknown field `(.*?)`?": "The field {words!r:.60} of {where} is unknown",
     "Expected (.*?)(?:, got .*)?": "{where} must be {words}",
     "(.*)": "{where} must be a finite number",
 }
 _KINDS = {
     "float": "a number",
-    "int": "a whole number",
+    "int": "an integer",
     "str": "text",
     "bool": "true or false",
     "array": "a list",
@@ -198,8 +196,8 @@ _KINDS = {
 
 
 def _refusal(error: msgspec.ValidationError, content: Any, kind: type[Document]) -> FairrampError:
-    """A refusal of msgspec in our words: which field, what must hold, what came."""
-    if isinstance(error.__cause__, InputError):  # of a dataclass with laws of its own
+    """Rephrase an error of msgspec: which field, what must hold, which value."""
+    if isinstance(error.__cause__, InputError):  # raised by a dataclass that checks its own fields
         return kind.refused("{error}", error=error.__cause__)
     said, _, place = str(error).partition(" - at `")
     path = place.rpartition("$")[2].strip(".`")
@@ -209,9 +207,9 @@ def _refusal(error: msgspec.ValidationError, content: Any, kind: type[Document])
     if "field" in rule:
         return kind.refused(rule, where=where, words=words)
     for name, index in re.findall(r"(\w+)|\[([\d.]+)\]", path):
-        # [...] are the rates of an event, of which there is one.
+        # [...] stands for the rates of an event; there is only one event.
         content = next(iter(content.values())) if index == "..." else content[name or int(index)]
-    # A pattern of words is a choice between them.
+    # A regex of words is a choice between them.
     words = re.sub(
         r"`str` matching regex '\^\(?([\w|]+)\)?\$'", lambda m: '"' + m[1].replace("|", '" or "') + '"', words
     )

@@ -1,9 +1,9 @@
-"""Files that appear whole or not at all.
+"""Atomic file writes.
 
     path  →  a hidden file beside it  →  flushed to the disk  →  renamed to path
 
-Whoever looks sees the old file or the new one, whatever happens in between: a full disk, a signal, a second
-process that writes the same file. A killed process may leave its hidden file, never half an output.
+Readers see either the old file or the new one, even after a full disk, a signal or a second process writing the
+same file. A killed process may leave its hidden file, never a partial output.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from pathlib import Path
 
 from fairramp.errors import FairrampError
 
-#: This many characters of a file's name show whose the hidden file is; with all, its own might be too long.
+#: Characters of the file name kept in the hidden file's name; the full name might make it too long.
 _SHOWN = 40
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A hidden file beside `path` that takes its place when all went well, and vanishes otherwise."""
+    """A hidden file beside `path` that replaces it on success and is deleted on failure."""
     target = path.resolve()
     temporary = target.with_name(f".{target.name[:_SHOWN]}.{secrets.token_hex(8)}.tmp")
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
@@ -29,11 +29,11 @@ def replacing(path: Path) -> Iterator[Path]:
         rights = 0o666 if mode is None else mode | stat.S_IRUSR | stat.S_IWUSR
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, rights))
         yield temporary
-        _flush(temporary, os.O_RDWR)  # Windows flushes no file that cannot be written
+        _flush(temporary, os.O_RDWR)  # Windows flushes only writable files
         if mode is not None:
             temporary.chmod(mode)
         temporary.replace(target)
-        with contextlib.suppress(OSError):  # not every system lets a folder be opened, or flushed
+        with contextlib.suppress(OSError):  # some systems cannot open or flush a folder
             _flush(target.parent, os.O_RDONLY)
     finally:
         with contextlib.suppress(OSError):
@@ -41,7 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _flush(path: Path, flags: int) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or a folder's entries, are on the disk."""
     handle = os.open(path, flags)
     try:
         os.fsync(handle)
@@ -50,12 +50,12 @@ def _flush(path: Path, flags: int) -> None:
 
 
 def write_text(path: Path, text: str, what: str) -> None:
-    """Write a text to a file, in UTF-8."""
+    """Write text to a file, in UTF-8."""
     write_bytes(path, text.encode(), what)
 
 
 def write_bytes(path: Path, content: bytes, what: str) -> None:
-    """Write bytes to a file; to a pipe or a device straight, because a file must not take its place."""
+    """Write bytes to a file; pipes and devices are written directly, because a file must not replace them."""
     if path.is_dir() or not path.parent.is_dir():
         why = "it is a folder" if path.is_dir() else "the folder {folder} does not exist"
         raise FairrampError("Cannot save {what} to {path}: " + why, what=what, path=path, folder=path.parent)
@@ -65,4 +65,6 @@ def write_bytes(path: Path, content: bytes, what: str) -> None:
     except OSError as error:
         if error.errno is None:
             raise
-        raise type(error)(error.errno, error.strerror, str(path)) from None  # not the temporary file
+        raise type(error)(
+            error.errno, error.strerror, str(path)
+        ) from None  # name the file, not the temporary one

@@ -1,13 +1,9 @@
-"""Group columns of every kind as small integer codes.
+"""Encode group columns of every kind as small integers.
 
     labels ["B", "A", None, "B"]   →   codes [1, 0, 2, 1] into ("A", "B", None)
 
-A label is a string, an integer, a boolean, missing (None, NaN and every library's null become None),
-or a tuple of those when several columns make intersections. Labels are ordered by kind and value, so
-that a rule does not depend on the order of the rows.
-
-Integer columns are not copied: `Codes` keeps them and an offset. Everything else is coded once, strings by Arrow
-where they are Arrow's.
+See `core.labels` for valid labels and their order. Integer columns are not copied: `Codes` keeps them with an
+offset. Everything else is encoded once; Arrow strings are encoded by Arrow.
 """
 
 import operator
@@ -25,11 +21,11 @@ from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
 from fairramp.errors import InputError, shown
 
-#: Integer labels in so narrow a range are taken as codes, whether all of them occur or not.
+#: Integer labels in a range this narrow are used as codes, whether or not all of them occur.
 _DIRECT_RANGE = 1 << 4
-#: Rows per block where a pass is so short that starting a thread takes longer.
+#: Rows per block in passes so short that starting a thread would take longer.
 _LONG_BLOCK = 1 << 21
-#: Integer labels in so narrow a range are coded by counting instead of by sorting.
+#: Integer labels in a range this narrow are coded by counting instead of sorting.
 _DENSE_RANGE = 1 << 16
 
 
@@ -37,25 +33,25 @@ class Membership(Protocol):
     """Which group, or mixture of groups, each row belongs to."""
 
     def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """For each of the rows start … stop − 1, a number that is known for each group."""
+        """A per-group value for each of the rows start … stop − 1."""
 
 
 @dataclass(frozen=True)
 class Codes:
-    """A group column as integers: the `Membership` that is certain.
+    """A group column as integers: the `Membership` that is known with certainty.
 
     Attributes
     ----------
     values : integers of shape (n,)
         ``labels[values[i] - offset]`` is the label of row i.
     offset : int
-        What to subtract from a value to index `labels`.
+        Subtract it from a value to index `labels`.
     labels : tuple
-        Labels in their order; some may not occur in any row.
+        Labels in order; some may not occur in any row.
     names : tuple of str, or None
-        Names of the columns, where they have any.
+        Names of the columns, if any.
     n_columns : int
-        How many columns were coded.
+        Number of encoded columns.
     """
 
     values: Array
@@ -68,16 +64,16 @@ class Codes:
         return len(self.values)
 
     def block(self, start: int, stop: int) -> Integers:
-        """Codes of the rows start … stop − 1, counted from 0; not to be written to."""
+        """Codes of the rows start … stop − 1, starting at 0; read-only."""
         values = self.values[start:stop].astype(np.intp, copy=False)
         return values - self.offset if self.offset else values
 
     def mix(self, per_group: Floats, start: int, stop: int, out: Floats | None = None) -> Floats:
-        """The number of each row's own group."""
-        return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest of the modes
+        """The value of each row's group."""
+        return np.take(per_group, self.block(start, stop), out=out, mode="wrap")  # the fastest mode
 
     def occurring(self) -> Booleans:
-        """Which of the labels occur in some row."""
+        """Which labels occur in some row."""
         seen = np.zeros(len(self.labels), dtype=bool)
         for start in range(0, len(self), _DENSE_RANGE):
             seen[self.block(start, start + _DENSE_RANGE)] = True
@@ -85,26 +81,26 @@ class Codes:
 
 
 def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
-    """Code a group column, or the intersections of several.
+    """Encode a group column, or the intersections of several.
 
     Parameters
     ----------
     groups : array, list, Series, Arrow column; or 2-D array, dataframe, mapping or list of columns
         Several columns make intersections, labeled by tuples.
     names : tuple of str, optional
-        The columns that are wanted, in their order, where columns have names at all.
+        Names of the columns to use, in order; ignored if the columns have no names.
     """
     if isinstance(groups, Codes):
         return groups
     columns, found = _columns(groups)
     if not columns:
-        raise InputError("has no column", argument="groups")
+        raise InputError("has no columns", argument="groups")
     if names and found and max(len(names), len(found)) > 1 and len(set(found)) == len(found):
         if not set(names) <= set(found):
             raise InputError(
-                "has the columns {found}, the rule was fitted on {names}",
+                "has the columns {found}, but the rule was fitted on {names}",
                 argument="groups",
-                remedy="rename them",
+                remedy="rename the columns",
                 found=list(found),
                 names=list(names),
             )
@@ -112,7 +108,7 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     codes = [_encode_column(column) for column in columns]
     lengths = {len(c) for c in codes}
     if len(lengths) > 1:
-        raise InputError("The columns of {groups} differ in length: {lengths}", lengths=sorted(lengths))
+        raise InputError("The columns of {groups} have different lengths: {lengths}", lengths=sorted(lengths))
     if len(codes) == 1:
         return replace(codes[0], names=found)
     singles = [replace(c, labels=tuple((label,) for label in c.labels)) for c in codes]
@@ -121,13 +117,13 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
 
 
 def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
-    """Take apart what the user passed: columns, and their names if all have one."""
+    """Split the input into columns, and their names if all have one."""
     if isinstance(groups, str | bytes) or groups is None:
         raise InputError(
             "must be a column with one label per row",
             argument="groups",
             got=groups,
-            remedy="for one row pass a list of one",
+            remedy="for a single row, pass a list of one label",
         )
     if isinstance(groups, Mapping):
         return list(groups.values()), tuple(map(str, groups))
@@ -143,7 +139,7 @@ def _columns(groups: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     except nw.exceptions.DuplicateError:
         names = [str(name) for name in groups.columns]
         raise InputError(
-            "Two columns of {groups} have the name {name!r}",
+            "Two columns of {groups} are named {name!r}",
             remedy="rename one of them",
             name=next(name for name in names if names.count(name) > 1),
         ) from None
@@ -160,7 +156,7 @@ def _names(columns: Sequence[Any]) -> tuple[str, ...] | None:
 
 
 def name_of(column: Any) -> str | None:
-    """Name of a column, where its library gave it one."""
+    """The name of a column, if it has one."""
     name = getattr(column, "name", None)
     return name if isinstance(name, str) and name else None
 
@@ -177,13 +173,13 @@ def _encode_column(column: Any) -> Codes:
 
 
 def _values(column: Any) -> Any:
-    """A column of any library: strings as Arrow's, others as an array, or as a list if that would lose nulls."""
+    """The values of a column of any library: Arrow strings, an array, or a list if an array would lose nulls."""
     import narwhals as nw
 
     series = nw.from_native(column, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and not hasattr(column, "dictionary_encode"):
         has_text = series.dtype in (nw.String, nw.Categorical, nw.Enum)
-        if has_text and str(getattr(column, "dtype", "")) != "object":  # Python's own strings gain nothing
+        if has_text and str(getattr(column, "dtype", "")) != "object":  # Arrow does not speed up Python strings
             with suppress(ImportError):
                 column = series.to_arrow()
         elif series.null_count():
@@ -201,7 +197,7 @@ def _encode_array(values: Array) -> Codes:
         raise InputError(
             "must be a list, array or column with one label per row, got {came}",
             argument="groups",
-            remedy="for one row pass a list of one" if alone else None,
+            remedy="for a single row, pass a list of one label" if alone else None,
             came=shown(values[()]) if alone else f"{type(values).__name__} of shape {values.shape}",
         )
     if values.dtype.kind not in "biufOUT" and len(values):
@@ -224,7 +220,7 @@ def _encode_arrow(column: Any) -> Codes:
 
 
 def _encode_integers(values: Array) -> Codes:
-    # As unsigned numbers those below 0 are the largest, so that one pass tells whether all are from 0 to 15.
+    # As unsigned integers, negative values are the largest, so one pass checks whether all are in 0 … 15.
     values = values.astype(values.dtype.newbyteorder("="), copy=False)
     bits = values.view(f"u{values.itemsize}")
     highest = int(max(map_blocks(lambda a, b: bits[a:b].max(), len(bits), _LONG_BLOCK)))
@@ -239,7 +235,7 @@ def _encode_integers(values: Array) -> Codes:
 
 
 def _occurring(codes: Codes) -> Codes:
-    """Codes without labels that no row has; a few such labels do no harm and are left."""
+    """Codes without labels that occur in no row; a few such labels are harmless and stay."""
     if len(codes.labels) <= _DIRECT_RANGE or (seen := codes.occurring()).all():
         return codes
     values = (np.cumsum(seen, dtype=np.int32) - 1)[codes.block(0, len(codes))]
@@ -250,7 +246,7 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
     try:
         seen: dict[Any, int] = dict.fromkeys(values, 0)
     except (TypeError, ValueError):
-        list(map(canonical_label, values))  # what has no hash is no label, and refused here
+        list(map(canonical_label, values))  # raises: unhashable values are not labels
         raise
     labels = [canonical_label(v) for v in seen]
     if any(label in (0, 1) or isinstance(label, tuple) for label in labels):
@@ -260,7 +256,7 @@ def _encode_objects(values: list[Any] | tuple[Any, ...]) -> Codes:
 
 
 def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
-    """Codes whose labels are in order, equal labels made one."""
+    """Codes with sorted labels; equal labels are merged."""
     ordered, (places,) = united(labels)
     if not np.array_equal(places, np.arange(len(labels))):
         values, offset = places[values.astype(np.intp, copy=False) - offset], 0
@@ -268,7 +264,7 @@ def _ordered(values: Array, offset: int, labels: Sequence[Label]) -> Codes:
 
 
 def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None, argument: str) -> None:
-    """Refuse groups that are not of as many columns as the earlier ones."""
+    """Raise if groups do not have as many columns as those of earlier rows."""
     if codes.n_columns != n_columns:
         raise InputError(
             "must have the {n} column{s}{names} of the earlier rows",
@@ -281,7 +277,7 @@ def check_n_columns(codes: Codes, n_columns: int, names: tuple[str, ...] | None,
 
 
 def appended(first: Codes, second: Codes) -> Codes:
-    """The rows of both, one after the other; names are those of the first."""
+    """Concatenate two columns; the names are those of the first."""
     refuse_mixed((*first.labels, *second.labels))
     labels, places = united(first.labels, second.labels)
     parts = zip((first, second), places, strict=True)
@@ -290,7 +286,7 @@ def appended(first: Codes, second: Codes) -> Codes:
 
 
 def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> Codes:
-    """Intersections of two coded columns, only those that occur, labeled by `join`."""
+    """Intersections that occur in two encoded columns, labeled by `join`."""
     n_right = len(right.labels)
     pairs = left.block(0, len(left)) * n_right + right.block(0, len(right))
     found, codes = distinct(pairs, len(left.labels) * n_right, _DENSE_RANGE)
@@ -299,9 +295,9 @@ def cross(left: Codes, right: Codes, join: Callable[[Label, Label], Label]) -> C
 
 
 def distinct(values: Integers, size: int, few: int) -> tuple[Integers, Integers]:
-    """Which of the numbers below `size` occur, and the place of each value among them.
+    """Which numbers below `size` occur, and the index of each value among them.
 
-    Up to a `few` numbers are told apart by counting, more by sorting the values.
+    Up to `few` numbers are found by counting, more by sorting.
     """
     if size > few:
         return np.unique(values, return_inverse=True)

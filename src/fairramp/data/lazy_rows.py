@@ -1,14 +1,14 @@
-"""Rows of a lazy table: what a fit asks of them is computed where they are.
+"""Rows of a lazy table: the engine computes what a fit needs.
 
     summarize   one pass per group and bin: rows, Σw, Σw², mean
-    refine      a pass over the rows of a few chosen bins: their scores one by one, or finer bins
+    refine      a pass over the rows of a few selected bins: single scores, or finer bins
 
-Nothing but these sums comes to Python. Where a score is its own position, a bin of the first pass is known by
-its edges, which are powers of two apart and exact. All other bins are known by their lowest and highest score,
-as the engine found them: a bin of one score is an exact point at once, and no edge is ever computed twice, by an
-engine and by NumPy, with results that differ in the last digit (logits; their exponentials do).
+Only these sums are loaded into Python. Where a score is its own position, a bin of the first pass is identified
+by its edges, which are multiples of a power of two and exact. All other bins are identified by their lowest and
+highest score, as found by the engine: a bin with one score is exact at once, and no edge is computed both by an
+engine and by NumPy, whose exponentials of logits can differ in the last digit.
 
-Columns have the short names of `LazyTable`: x the score, g0, g1, … what makes a group, w the weight.
+Columns have the short names of `LazyTable`: x for the score, g0, g1, … for the group, w for the weight.
 """
 
 from math import isqrt
@@ -27,25 +27,25 @@ from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
 from fairramp.data.sample import scaling
 from fairramp.errors import FairrampError
 
-#: Bins per group in the first pass, at most.
+#: Maximum number of bins per group in the first pass.
 MAX_BINS = 1 << 11
-#: Bins of all groups together, unless the fingerprint needs more.
+#: Maximum number of bins of all groups together, unless the fingerprint needs more.
 MAX_CELLS = 1 << 19
-#: So many rows of chosen bins are looked at one by one; more are binned again.
+#: Up to this many rows of selected bins are read one by one; more are binned again.
 LOOKED_AT = 1 << 18
 
 
 class LazyRows(Rows):
-    """Rows of a lazy table as a fit sees them; no guess is made ahead, because each look is a pass.
+    """Rows of a lazy table as a fit reads them; ramps are not guessed in advance, because each look is a pass.
 
     Parameters
     ----------
     table : LazyTable
         The rows.
     profile : Profile
-        Of the same rows.
+        Profile of the same rows.
     scale : Scale
-        What the scores mean.
+        Scale of the scores.
     """
 
     def __init__(self, table: LazyTable, profile: Profile, scale: Scale) -> None:
@@ -65,13 +65,13 @@ class LazyRows(Rows):
         self._bins = _Bins(*np.empty((4, 0)))
 
     def summarize(self) -> Summary:
-        """First pass: all rows in bins, or one by one if they are few."""
+        """First pass: all rows in bins, or one by one if there are few."""
         labels = self.profile.labels
         if int(self.profile.rows.sum()) <= SORTED_ROWS:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
         own = self.scale.score_range == (self.scale.lowest, self.scale.highest)  # a score is its own position
-        # Distances from the start of the bin are exact, so that no sum of full scores loses digits.
+        # Distances from the start of the bin are exact; sums of full scores would lose digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
         found = self._sums(rows, *self.table.keys, "bin", ends=not own)
         bin_ = found["bin"]
@@ -80,19 +80,19 @@ class LazyRows(Rows):
             found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
         mean = (bin_ + found["d"] / found["sum_w"]) / self._per_unit
         summary = Summary(labels, self._points(self._codes(found), found, mean, bin_))
-        # The fingerprint counts parts of the range; a bin that an engine's rounding let straddle two is opened.
+        # The fingerprint counts parts of the range; bins that straddle two because of engine rounding are opened.
         parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
         while (split := _straddling(summary.points, parts)).any():
             summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
         return summary
 
     def binned(self, grid: Grid) -> Summary:
-        """One pass: all rows in the bins of a grid that will not be looked into again."""
+        """One pass: all rows in the bins of a grid that will not be refined."""
         x, p, bin_ = nw.col("x"), nw.col("p"), nw.col("equal")
         rows = self._rows.with_columns(equal=(p * grid.per_unit).floor())
         rows = rows.with_columns(d=p * grid.per_unit - bin_, bin=bin_)
         if grid.is_cut_inside:
-            # By the scores themselves: an engine's exponential of the cutoff may be another than NumPy's.
+            # Compare scores, not positions: an engine's exponential of the cutoff may differ from NumPy's.
             cut = float(np.floor(grid.cut * grid.per_unit))
             above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
             below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
@@ -107,13 +107,13 @@ class LazyRows(Rows):
         )
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        """Exact points for the chosen bins of a summary of these rows, finer bins for crowded ones."""
-        assert not average.any(), "all bins know their mean"
+        """Exact points for selected bins of a summary of these rows, finer bins for crowded ones."""
+        assert not average.any(), "all bins have their mean"
         chosen = summary.points.take(split)
         bins = self._bins.of(chosen)
         crowded = (chosen.rows > LOOKED_AT // len(chosen)) & (chosen.rows.sum() > LOOKED_AT)
         span = np.nextafter(chosen.upper, -np.inf) - chosen.lower
-        # Where few floats are left between the ends, rounding by the engine could stop all progress.
+        # If few floats are left between the ends, rounding by the engine could stop all progress.
         crowded &= (span > 64 * np.spacing(np.abs(chosen.upper))) & (span > 1e-300)
         parts = finer_parts(max(int(crowded.sum()), 1))
         per_part = np.divide(parts, span, out=np.zeros(len(chosen)), where=crowded)
@@ -129,7 +129,7 @@ class LazyRows(Rows):
             "owner": np.arange(len(chosen), dtype=np.float64).tolist(),
         }
         x = nw.col("x")
-        # Most rows are far from all chosen bins: engines drop them as they read, before the join.
+        # Most rows are far from all selected bins: engines drop them while reading, before the join.
         near = self._rows.filter((x >= float(bins.low.min())) & (x <= float(bins.high.max())))
         hits = self._join(near, small).filter((x >= nw.col("low")) & (x <= nw.col("high")))
         d, each = nw.col("p") - nw.col("start"), nw.col("per_part")
@@ -138,19 +138,20 @@ class LazyRows(Rows):
         owner = found["owner"].astype(np.intp)
         if not np.array_equal(np.bincount(owner, found["n"], minlength=len(chosen)), chosen.rows):
             raise FairrampError(
-                "The table changed while it was read, or gives other rows each time", remedy="fit a fixed copy"
+                "The table changed while it was read, or returns different rows each time",
+                remedy="fit on a fixed copy",
             )
         return self._points(
             chosen.group[owner], found, chosen.lower[owner] + found["d"] / found["sum_w"], bins.bin[owner]
         )
 
     def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
-        """Rows that belong to the group and bin of a small table, with its columns."""
+        """Rows that belong to a group and bin of a small table, with its columns."""
         schema = self._rows.collect_schema()
         on = ["bin", *self.table.keys]
         for name in self.table.keys:
             if any(value is None for value in small[name]):
-                # Null never equals null in a join: a flag and a value of the same type do.
+                # Null never equals null in a join, so compare a flag and a value of the same type.
                 blank: Any = {"String": "", "Boolean": False}.get(str(schema[name]), 0)
                 rows = rows.with_columns(
                     nw.col(name).is_null().cast(nw.Float64).alias(f"no_{name}"), nw.col(name).fill_null(blank)
@@ -163,13 +164,13 @@ class LazyRows(Rows):
         return rows.join(other.with_columns(typed), on=on, how="inner")
 
     def _sums(self, rows: Any, *by: str, ends: bool = True) -> dict[str, Any]:
-        """Rows, Σw, Σw², Σw·d and, if asked for, the lowest and highest score of each class of rows."""
+        """Rows, Σw, Σw², Σw·d and, if requested, the lowest and highest score of each class of rows."""
         x, w, d = nw.col("x"), nw.col("w"), nw.col("d")
         sums = [nw.len().alias("n"), d.sum()]
         if self.table.weighted:
             rows = rows.with_columns(d=d * w, w2=w * w)
             sums += [w.sum().alias("sum_w"), nw.col("w2").sum()]
-        if ends:  # under names that are not those of keys
+        if ends:  # names that differ from those of keys
             sums += [x.min().alias("low"), x.max().alias("high")]
         found = self.table.fetch(rows.group_by(*by).agg(*sums))
         return {"sum_w": found["n"], "w2": found["n"]} | found
@@ -179,10 +180,10 @@ class LazyRows(Rows):
         try:
             return np.fromiter((self._code[key] for key in keys), dtype=np.intp, count=len(found["n"]))
         except KeyError:
-            raise FairrampError("The table changed while it was read", remedy="fit a fixed copy") from None
+            raise FairrampError("The table changed while it was read", remedy="fit on a fixed copy") from None
 
     def _points(self, group: Integers, found: dict[str, Any], mean: Floats, bin_: Floats | None = None) -> Points:
-        """Sums as points, those of one score as exact ones; where the others' rows are is remembered."""
+        """Sums as points, exact if they have one score; remembers where the rows of the others are."""
         lower, top = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
         exact = lower == top
         points = Points(
@@ -203,7 +204,7 @@ class LazyRows(Rows):
 
 
 class _Bins(NamedTuple):
-    """Where the rows of each bin are: the bin of the first pass, lowest and highest score as they came."""
+    """Where the rows of each bin are: the bin of the first pass, and the lowest and highest score as passed."""
 
     keys: Any
     bin: Floats
@@ -211,19 +212,19 @@ class _Bins(NamedTuple):
     high: Floats
 
     def joined(self, points: Points, bin_: Floats, low: Floats, high: Floats) -> "_Bins":
-        """Together with new bins; of two with one beginning the newer, which is narrower, counts."""
+        """Add new bins; of two with the same start, the newer one, which is narrower, wins."""
         keys = np.concatenate([sort_keys(points.group, points.lower), self.keys])
         values = [np.concatenate(pair) for pair in zip((bin_, low, high), self[1:], strict=True)]
         keys, first = np.unique(keys, return_index=True)
         return _Bins(keys, *(value[first] for value in values))
 
     def of(self, points: Points) -> "_Bins":
-        """Those of given points."""
+        """The bins of given points."""
         at = np.searchsorted(self.keys, sort_keys(points.group, points.lower))
         return _Bins(*(value[at] for value in self))
 
 
 def _straddling(points: Points, parts: float) -> Booleans:
-    """Which bins lie in two parts of the range."""
+    """Which bins overlap two parts of the range."""
     last = np.where(points.exact, points.lower, np.nextafter(points.upper, -np.inf))
     return np.not_equal(np.floor(points.lower * parts), np.floor(last * parts))

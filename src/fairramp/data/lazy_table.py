@@ -1,10 +1,10 @@
-"""A lazy table as a fit reads it: short names, sound values, and the groups that are in it.
+"""A lazy table as a fit reads it: short column names, checked values, and its groups.
 
-    table       columns of the user's      →  x the score, g0, g1, … what makes a group, w the weight, y the label
-    profile     one pass, sums per group   →  the groups, their rows and weights, or one clear sentence
+    table       the user's columns         →  x for the score, g0, g1, … for the group, w the weight, y the label
+    profile     one pass, sums per group   →  the groups, their rows and weights, or an error
 
-Nothing but these sums comes to Python. A comparison with null is null, and one with NaN false, so that rows which
-are not sound are found by counting those that are.
+Only these sums are loaded into Python. A comparison with null is null and one with NaN is false, so invalid rows
+are found by counting the valid ones.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +25,16 @@ _BIGGEST = float(np.finfo(np.float64).max)
 
 
 class LazyTable:
-    """The columns of a lazy table that matter, under short names.
+    """The columns of a lazy table that a fit needs, under short names.
 
     Parameters
     ----------
     frame : narwhals.LazyFrame
         The user's table.
     columns : Columns
-        Its columns that a rule reads.
+        The columns that a rule reads.
     weight, label : str, optional
-        More columns.
+        Additional columns.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class LazyTable:
         )
 
     def fetch(self, sums: Any) -> dict[str, Any]:
-        """Sums, computed by the engine: labels of groups as lists, all else as floats, NaN where it is null."""
+        """Sums computed by the engine: group labels as lists, everything else as floats, with NaN for null."""
         return {
             name: np.ma.asarray(column, dtype=object).tolist()
             if name in self.keys
@@ -75,7 +75,7 @@ class LazyTable:
 
 
 class Profile(NamedTuple):
-    """What the first pass finds out about the groups.
+    """What the first pass finds.
 
     Attributes
     ----------
@@ -84,13 +84,13 @@ class Profile(NamedTuple):
     labels : tuple
         The groups.
     rows : integers
-        Rows that have weight, per group.
+        Rows with positive weight, per group.
     largest_weight, smallest_weight : float
-        Of the rows that have weight; 1 without weights.
+        Over the rows with positive weight; 1 without weights.
     has_zeros : bool
-        Whether rows without weight must be left out.
+        Whether rows of weight 0 must be dropped.
     saturated : int
-        Logits, of rows that have weight, whose probability is 1.
+        Number of logits, among rows with positive weight, whose probability is 1.
     """
 
     keys: list[tuple[Any, ...]]
@@ -103,10 +103,10 @@ class Profile(NamedTuple):
 
     @classmethod
     def of(cls, table: LazyTable, scale: Scale) -> "Profile":
-        """Pass over a table and refuse what is not sound in it."""
+        """Pass over a table and raise if it contains invalid values."""
         x, w, y = nw.col("x"), nw.col("w"), nw.col("y")
         low, high = scale.finite_range
-        # A comparison with null is null, and one with NaN false: neither is counted as sound.
+        # A comparison with null is null and one with NaN is false: neither counts as valid.
         checks = {
             "sound": ("x", (x >= low) & (x <= high)),
             "weighs": ("w", (w >= 0) & (w <= _BIGGEST)),
@@ -137,9 +137,9 @@ class Profile(NamedTuple):
         if total["sound"] < n_rows:
             _refuse_scores(table, scale, counted["sound"])
         for name, argument, rule, remedy in (
-            ("has_id", "ids", "must be strings or integers, got null", "give every row an id of its own"),
-            ("zero_one", "labels", "must be 0 or 1, got others", None),
-            ("weighs", "sample_weight", "must be finite and not negative, got others", None),
+            ("has_id", "ids", "must be strings or integers, got null", "give every row a unique id"),
+            ("zero_one", "labels", "must be 0 or 1, got other values", None),
+            ("weighs", "sample_weight", "must be finite and not negative, got other values", None),
         ):
             if total.get(name, n_rows) < n_rows:
                 raise _bad_rows(argument, rule, n_rows - total[name], remedy)
@@ -174,20 +174,20 @@ def _number(schema: Any, name: str, argument: str) -> Any:
 
 
 def _group(schema: Any, name: str, shown: str) -> Any:
-    """A column of labels, of a type that engines compare alike."""
+    """A column of labels, of a type that all engines compare in the same way."""
     dtype, column = schema[name], nw.col(name)
     if dtype in (nw.Categorical, nw.Enum):
         return column.cast(nw.String)
     if dtype.is_float() or dtype.is_decimal():
         column = column.cast(nw.Float64)
         return nw.when(~column.is_nan()).then(column)
-    if dtype in (nw.Int128, nw.UInt128):  # what DuckDB's sum() gives; NumPy would round them
+    if dtype in (nw.Int128, nw.UInt128):  # the result of DuckDB's sum(); NumPy would round them
         return column.cast(nw.Int64)
     if not (dtype.is_integer() or dtype in (nw.String, nw.Boolean)):
         raise InputError(
-            "A group label must be a string, a whole number, a boolean or missing, got values of type {dtype} in "
+            "A group label must be a string, an integer, a boolean or missing, got values of type {dtype} in "
             "{name!r}",
-            remedy="convert such labels to strings",
+            remedy="convert the labels to strings",
             dtype=dtype,
             name=shown,
         )
@@ -195,7 +195,7 @@ def _group(schema: Any, name: str, shown: str) -> Any:
 
 
 def _refuse_scores(table: LazyTable, scale: Scale, sound: Any) -> None:
-    """Say what is wrong with scores of which some are."""
+    """Raise an error that says why some scores are invalid."""
     x = nw.col("x")
     bad = table.rows.filter(~sound | x.is_null()).select(
         "x", null=x.is_null().cast(nw.Int64), nan=x.is_nan().cast(nw.Int64)

@@ -1,17 +1,17 @@
 """Rows in memory, and the two passes over them that an exact fit needs.
 
     summarize   every row into one of many bins per group: rows, Σw, Σw²
-    refine      only the rows of chosen bins: as exact points, as means, or, where they are too many,
+    refine      only the rows of selected bins: as exact points, as means, or, if there are too many,
                 as finer bins
 
-The bins are the scale's range cut into a power of two, so that their edges are exact floats and 0.5 is
-one of them; the highest score has a bin of its own. Before anything is solved, `rough` lets a fit refine the
-bins in which the ramps will probably stand (see `fit.guess`) and join all others to a few wide ones. `refine`
-opens a wide bin into the narrow ones that were counted, which needs no pass. A crowded narrow bin is cut again
-along the order of the floats themselves (their bit patterns), which reaches single scores in a few rounds
-wherever they crowd. Few rows are not binned at all: sorting them is cheaper.
+The bins cut the scale's range into a power of two of equal parts, which makes their edges exact floats and 0.5
+one of them; the highest score has a bin of its own. Before solving, `rough` lets a fit refine the bins that will
+probably contain the ramps (see `fit.guess`) and join all others into a few wide ones. `refine` opens a wide bin
+into the narrow ones that were counted, which needs no pass. A crowded narrow bin is cut again along the order of
+the floats (their bit patterns), which reaches single scores in a few rounds wherever they crowd. Few rows are
+sorted instead of binned, which is cheaper.
 
-Another kind of table takes part in the fit by offering the same methods.
+Another kind of table can take part in a fit by offering the same methods.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,22 +29,22 @@ from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
 from fairramp.errors import InputError
 
-#: Up to this many rows are sorted at once.
+#: Up to this many rows are sorted instead of binned.
 SORTED_ROWS = 1 << 15
-#: So many rows per group, on average, are sorted as well: bins would hold hardly more than one each.
+#: Up to this many rows per group, on average, are sorted too: bins would contain little more than one row each.
 SORTED_PER_GROUP = 1 << 6
-#: Bins per group in the first pass, at least (half as many as rows) and at most.
+#: Minimum (half as many as rows) and maximum number of bins per group in the first pass.
 MIN_BINS = SORTED_PER_GROUP // 2
 MAX_BINS = 1 << 13
-#: Wide bins per group with which a summary starts; what its fingerprint needs.
+#: Number of wide bins per group in the initial summary; its fingerprint needs this many.
 WIDE_BINS = MAX_RESOLUTION
-#: Runs of cells, at most, that rows are compared with one by one; more are looked up in a table.
+#: Up to this many runs of cells are compared with each row; more are looked up in a table.
 FEW_RUNS = 8
-#: Places of ramps, at most, among which the first solution is guessed: more would take memory and time.
+#: Maximum number of ramp positions among which the first solution is guessed, to limit memory and time.
 MOST_GUESSED = 1 << 20
-#: Finer bins made in one round, over all crowded bins together.
+#: Number of finer bins made in one round, over all crowded bins together.
 FINER_BINS = 1 << 16
-#: Floats whose bits can be compared as whole numbers.
+#: Floats whose bits can be compared as integers.
 _BITS: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float64): np.dtype(np.uint64),
     np.dtype(np.float32): np.dtype(np.uint32),
@@ -52,7 +52,7 @@ _BITS: dict[np.dtype[Any], np.dtype[Any]] = {
 
 
 class Rough(NamedTuple):
-    """Weight of each group in equal bins, to guess from where the ramps will stand."""
+    """Weight of each group in equal bins, to guess where the ramps will be."""
 
     weights: Floats
     step: float
@@ -61,22 +61,22 @@ class Rough(NamedTuple):
 
 
 class Rows(Protocol):
-    """What a fit asks of its rows, wherever they are."""
+    """What a fit needs from its rows, wherever they are."""
 
     def summarize(self) -> Summary:
         """All rows in coarse points."""
 
     def rough(self, width: float) -> Rough | None:
-        """What a guess of ramps of that width needs; None if it would not save time."""
+        """What is needed to guess ramps of this width; None if guessing would not save time."""
         return None
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        """Finer points for chosen bins of the summary."""
+        """Finer points for selected bins of the summary."""
 
 
 @dataclass(frozen=True)
 class BinnedRows(Rows):
-    """Bins in the place of rows: each is taken for rows at its mean, and cannot be looked into."""
+    """Bins instead of rows: each is treated as rows at its mean and cannot be refined."""
 
     bins: Summary
 
@@ -86,12 +86,12 @@ class BinnedRows(Rows):
         return Summary(self.bins.labels, replace(p, lower=p.place, upper=p.place))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        """Never asked for."""
+        """Never called."""
         raise AssertionError("exact points need no refinement")
 
 
 def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
-    """One step nearer to a summary that is exact for the given ramps; the same object if it is exact already."""
+    """One step toward a summary that is exact for the given ramps; the same object if it already is."""
     split, average = summary.unresolved(feet, width, edges)
     is_exact = not (split | average).any()
     return summary if is_exact else summary.replace(split | average, rows.refine(summary, split, average))
@@ -110,13 +110,13 @@ class ArrayRows(Rows):
     Parameters
     ----------
     scores : numbers of shape (n,)
-        As the user gave them; turned into positions block by block.
+        As passed; converted to positions block by block.
     codes : Codes
         Their groups.
     weights : floats of shape (n,), or None
         Positive; None counts each row once.
     scale : Scale
-        What the scores mean.
+        Scale of the scores.
     """
 
     def __init__(self, scores: Array, codes: Codes, weights: Floats | None, scale: Scale) -> None:
@@ -124,8 +124,7 @@ class ArrayRows(Rows):
         self.codes = codes
         self.weights = weights
         self.scale = scale
-        # Near 16·√n bins, so that bins and rows per bin are few, but no coarser than the fingerprint of a
-        # summary.
+        # About 16·√n bins keep both bins and rows per bin few; the fingerprint of a summary sets the minimum.
         wanted = max(16 * isqrt(len(scores)) // len(codes.labels), MAX_RESOLUTION)
         self._bins = max(resolution(len(scores), len(codes.labels), min(wanted, MAX_BINS)), MIN_BINS)
         self._bins_per_unit = self._bins / (scale.highest - scale.lowest)
@@ -138,9 +137,9 @@ class ArrayRows(Rows):
         scores = self.scores[start:stop]
         low, high = self.scale.finite_range
         bits = _BITS.get(scores.dtype) if low == 0 else None
-        # Floats from 0 on are ordered like their bits; −0.0, all below it and NaN come after all others.
+        # Floats of at least 0 are ordered like their bits; −0.0, negative numbers and NaN come after all others.
         sound = bits is not None and scores.view(bits).max() <= scores.dtype.type(high).view(bits)
-        # The ends are NaN if any score is, and then not in range.
+        # The ends are NaN, hence out of range, if any score is NaN.
         if not sound and not (low <= float(scores.min()) and float(scores.max()) <= high):
             x = scores.astype(np.float64)
             bad = int(np.argmin((x >= low) & (x <= high)))
@@ -148,7 +147,7 @@ class ArrayRows(Rows):
         return self.scale.position(scores)
 
     def summarize(self) -> Summary:
-        """First pass: all rows, sorted if they are few, otherwise in wide bins."""
+        """First pass: all rows, sorted if there are few, otherwise in wide bins."""
         if self._is_sorted:
             n_rows = len(self.scores)
             group, positions = self.codes.block(0, n_rows), self.positions(0, n_rows)
@@ -160,18 +159,20 @@ class ArrayRows(Rows):
         return Summary(narrow.labels, _joined(narrow.points, wide)[0])
 
     def rough(self, width: float) -> Rough | None:
-        """Weights of the occurring groups in the narrow bins; None where rows were sorted, not counted."""
+        """Weights of the occurring groups in the narrow bins; None if rows were sorted, not counted."""
         if self._is_sorted:
             return None
         step, (_, cells, narrow) = 1 / self._bins_per_unit, self._counted
-        if len(narrow.labels) * (self._stride + 2 * width / step) > MOST_GUESSED:  # ramps beyond the ends as well
+        if (
+            len(narrow.labels) * (self._stride + 2 * width / step) > MOST_GUESSED
+        ):  # includes ramps beyond the ends
             return None
         weights = np.zeros((len(narrow.labels), self._stride))
         weights[narrow.points.group, cells % self._stride] = narrow.points.weight
         return Rough(weights, step, self._closer)
 
     def _closer(self, summary: Summary, feet: Floats, width: float, cutoff: float) -> Summary:
-        """Fine points where ramps at the given feet would stand, and as few as possible elsewhere."""
+        """Fine points around ramps at the given feet, and as few points as possible elsewhere."""
         p, step = self._counted[-1].points, 1 / self._bins_per_unit
         low, high = feet - step / 4, feet + step / 4
         near = (p.upper > low[p.group]) & (p.lower < (high + width)[p.group])
@@ -179,14 +180,14 @@ class ArrayRows(Rows):
         around = Summary(summary.labels, p.take(near))
         split, average = around.unresolved(np.stack([low, feet, high]), width, np.full((1, len(feet)), cutoff))
         near[near] = split | average
-        # Neighbors as well: should the guess be wrong, then not by much.
+        # Include neighbors, in case the guess is slightly off.
         alone = near | np.append(near[1:], False) | np.append(False, near[:-1])
         joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
         return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))
 
     @cached_property
     def _counted(self) -> tuple[Array, Integers, Summary]:
-        """Pass over all rows: the cell of each, the cells that have rows, and how many and how heavy they are."""
+        """Pass over all rows: the cell of each row, the nonempty cells, and their rows and weights."""
         n_rows, n_cells = len(self.scores), self._n_cells
         cell_of_row: Array = np.empty(n_rows, dtype=np.uint16 if n_cells <= 1 << 16 else np.uint32)
 
@@ -195,18 +196,18 @@ class ArrayRows(Rows):
             if self.scale.lowest < 0:
                 scaled = positions * self._bins_per_unit
                 np.add(np.floor(scaled, out=scaled), self._bins // 2, out=cells, casting="unsafe")
-            else:  # cut off, which is the floor from 0 on
+            else:  # truncation, which equals the floor for numbers of at least 0
                 np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")
             first = self.codes.block(start, stop).astype(cells.dtype)
             cells += np.multiply(first, cells.dtype.type(self._stride), out=first)
-            # bincount would convert to this type itself, but keep the interpreter lock meanwhile.
+            # bincount would convert to this type itself, but hold the interpreter lock meanwhile.
             cells = cells.astype(np.intp)
             if self.weights is None:
                 return [np.bincount(cells, minlength=n_cells)]
             w = self.weights[start:stop]
             return [np.bincount(cells, v, minlength=n_cells) for v in (None, w, w * w)]
 
-        # Blocks four times as long as their result keep all results small beside the rows.
+        # Blocks four times as long as their results keep all results small compared to the rows.
         totals = _added(map_blocks(count, n_rows, 4 * n_cells))
         used = np.flatnonzero(totals[0])
         group, index = np.divmod(used, self._stride)
@@ -218,10 +219,10 @@ class ArrayRows(Rows):
         return cell_of_row, used, Summary.of_occurring(self.codes.labels, points)
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
-        """Finer points for the chosen bins of a summary of these rows.
+        """Finer points for selected bins of a summary of these rows.
 
         Wide bins become narrow ones. Narrow bins to be averaged become one bin with its mean; those to
-        be split become exact points or, if their rows are too many, finer bins with their means.
+        be split become exact points or, if they have too many rows, finer bins with their means.
         """
         cell_of_row, narrow_cells, narrow = self._counted
         keys = sort_keys(narrow.points.group, narrow.points.lower)
@@ -233,7 +234,7 @@ class ArrayRows(Rows):
             return opened
         chosen = summary.points.take(which)
         to_bins = average[which]
-        parts = to_bins.astype(np.intp)  # of each bin; 0 for its rows one by one
+        parts = to_bins.astype(np.intp)  # of each bin; 0 for single rows
         few = max(SORTED_ROWS, len(self.scores) // 32, 16 * len(self.codes.labels))
         if chosen.rows[~to_bins].sum() > few:
             parts[~to_bins] = finer_parts(int((~to_bins).sum()))
@@ -262,7 +263,7 @@ class ArrayRows(Rows):
 
 
 def _covered(keys: Array, wide: Points) -> Booleans:
-    """Which narrow bins, known by the keys of their starts, lie in wide ones."""
+    """Which narrow bins, given the keys of their starts, lie in wide ones."""
     first, stop = (np.searchsorted(keys, sort_keys(wide.group, end)) for end in (wide.lower, wide.upper))
     n_bins = len(keys) + 1
     depth = np.cumsum(np.bincount(first, minlength=n_bins) - np.bincount(stop, minlength=n_bins))
@@ -270,16 +271,16 @@ def _covered(keys: Array, wide: Points) -> Booleans:
 
 
 def refusal(scale: Scale, value: float, where: str) -> InputError:
-    """What is wrong with a score that is not on its scale."""
+    """The error for a score that is not on its scale."""
     if not np.isfinite(value):
         return InputError(
             "must be finite numbers, got {value} in {where}", argument="scores", value=value, where=where
         )
     return InputError(
-        "must be in [{low:g}, {high:g}] for scale={name!r}, got {value!r} in {where}",
+        "must be between {low:g} and {high:g} for scale={name!r}, got {value!r} in {where}",
         argument="scores",
-        remedy="pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for scores from "
-        "-1 to 1"
+        remedy="pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for scores "
+        "between -1 and 1"
         if scale.name == "probability"
         else "pass scale='logit' for logits or decision values",
         low=scale.score_range[0],
@@ -291,8 +292,8 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
 
 
 def _joined(p: Points, run: Integers) -> tuple[Points, Integers]:
-    """Bins of one group and run as one, and the first of each; points that stand for one score stay."""
-    # A point that stands for one score is a run of its own: this number is another before, at and after it.
+    """Merge the bins of each group and run, and return the first of each; single-score points stay."""
+    # A single-score point is a run of its own: this number differs before, at and after it.
     alone = 2 * np.cumsum(p.exact) - p.exact
     first = run_starts(p.group, run, alone)
     joined = p.summed(first, upper=p.upper[np.append(first[1:], len(p)) - 1], averaged=p.exact[first])
@@ -305,32 +306,32 @@ def _added(parts: Iterable[list[Array]]) -> list[Array]:
 
 
 class _Owner:
-    """Finds the chosen bin of a row from the row's cell."""
+    """Finds the selected bin of a row from the row's cell."""
 
     def __init__(self, chosen: Points, cells: Integers, n_cells: int) -> None:
         self._chosen = chosen
         self._keys = sort_keys(cells, chosen.lower)
         self._cells = cells
-        self._point = np.zeros(n_cells, dtype=np.intp)  # where a cell has one chosen bin only
+        self._point = np.zeros(n_cells, dtype=np.intp)  # for cells with only one selected bin
         self._point[cells] = np.arange(len(cells))
         self._has = np.bincount(cells, minlength=n_cells) > 0
         self._alone = int(np.count_nonzero(self._has)) == len(cells)
-        # First and one past the last cell of those that lie side by side.
+        # First and one past the last of each run of adjacent cells.
         self._runs = np.flatnonzero(np.diff(self._has, prepend=False, append=False)).reshape(-1, 2)
 
     def hits(self, cells: Array) -> Integers:
-        """Which rows lie in a cell with a chosen bin."""
+        """Which rows are in a cell with a selected bin."""
         if len(self._runs) > FEW_RUNS:
             return np.flatnonzero(self._has[cells.astype(np.intp)])
         kind, found = cells.dtype.type, np.zeros(len(cells), dtype=bool)
         shifted = np.empty_like(cells)
         for first, stop in self._runs.tolist():
-            np.subtract(cells, kind(first), out=shifted)  # those below wrap around and are large
+            np.subtract(cells, kind(first), out=shifted)  # smaller values wrap around and become large
             found |= shifted < kind(stop - first)
         return np.flatnonzero(found)
 
     def find(self, rows: "_Rows") -> "_Rows":
-        """Rows that lie in a chosen bin, their cells replaced by the index of that bin."""
+        """Rows in a selected bin, their cells replaced by the index of that bin."""
         point = (
             self._point[rows.point]
             if self._alone
@@ -343,7 +344,7 @@ class _Owner:
 
 
 class _Rows(NamedTuple):
-    """Rows of chosen bins: which bin, where, how heavy."""
+    """Rows of selected bins: bin, position and weight."""
 
     point: Integers
     position: Floats
@@ -359,12 +360,12 @@ class _Rows(NamedTuple):
 
 
 def finer_parts(n_bins: int) -> int:
-    """Into how many parts each of so many crowded bins is cut: a power of two from 16 on."""
+    """Number of parts into which each of `n_bins` crowded bins is cut: a power of two, at least 16."""
     return 1 << max((FINER_BINS // n_bins).bit_length() - 1, 4)
 
 
 def _ordinal(x: Floats) -> Integers:
-    """Place of a float among all floats: its bit pattern, mirrored below 0."""
+    """Index of a float among all floats: its bit pattern, mirrored below 0."""
     bits = (x + 0.0).view(np.int64)  # −0.0 becomes 0.0
     return np.where(bits >= 0, bits, np.iinfo(np.int64).min - bits)
 
@@ -374,7 +375,7 @@ def _from_ordinal(place: Integers) -> Floats:
 
 
 class _FinerBins:
-    """Bins cut into parts of equally many floats each; 0 parts leaves a bin out."""
+    """Bins cut into parts that contain equally many floats; 0 parts skips a bin."""
 
     def __init__(self, bins: Points, parts: Integers) -> None:
         self._bins = bins
@@ -383,7 +384,7 @@ class _FinerBins:
         self._is_cut = bool(np.any(parts > 1))
         self._first = _ordinal(bins.lower)
         span = _ordinal(bins.upper) - self._first
-        # Smallest shift with span / 2^shift ≤ parts; the parts are powers of two.
+        # Smallest shift with span / 2^shift ≤ parts, where parts are powers of two.
         per_part = -(-span // np.maximum(parts, 1))
         self._shift = np.array([int(n - 1).bit_length() for n in per_part.tolist()], dtype=np.int64)
         self._owner = np.repeat(np.arange(len(bins)), parts)
@@ -391,8 +392,8 @@ class _FinerBins:
     def sums(self, rows: _Rows) -> list[Array]:
         """For each part: rows, Σw·(x − start of the bin) and, with weights, Σw and Σw².
 
-        Distances from the start, because a sum of full scores would lose the digits that a mean
-        inside a narrow bin consists of.
+        Sums distances from the start: a sum of full scores would lose the digits that distinguish means
+        inside a narrow bin.
         """
         cell = self._offset[rows.point]
         if self._is_cut:
@@ -402,7 +403,7 @@ class _FinerBins:
         return [np.bincount(cell, value, minlength=self.n_cells) for value in values]
 
     def points(self, sums: list[Array]) -> Points:
-        """Those parts that have rows, with their means."""
+        """The nonempty parts, with their means."""
         cell = np.flatnonzero(sums[0])
         owner = self._owner[cell]
         rows, distance, *weights = (values[cell] for values in sums)

@@ -1,9 +1,9 @@
-"""Sample: the one way in for rows in memory. Fits, audits, checks and summaries all begin here.
+"""Sample: the entry point for rows in memory, used by fits, audits, checks and summaries.
 
-    scores, groups, strata, labels, weights, as users have them   →   checked columns of one length
+    scores, groups, strata, labels, weights, as users have them   →   checked columns of equal length
 
-Rows of weight 0 must be sound and are then left out; weights so far from 1 that their squares would overflow or
-vanish are scaled by a power of two, which changes no rate.
+Rows of weight 0 must be valid and are then dropped. If squares of weights would overflow or underflow, the
+weights are scaled by a power of two, which changes no rate.
 """
 
 from dataclasses import dataclass, replace
@@ -21,32 +21,32 @@ from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, warn
 
-#: Weights beyond these limits are scaled, so that their squares neither overflow nor vanish.
+#: Weights beyond these limits are scaled, so their squares neither overflow nor underflow.
 LARGEST_WEIGHT, SMALLEST_WEIGHT = 1e100, 1e-100
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows that count, checked.
+    """Checked rows with positive weight.
 
     Attributes
     ----------
     scores : numbers of shape (n,)
-        As they came; turned into positions block by block.
+        As passed; converted to positions block by block.
     groups : Codes
         The group of each row.
     cells : Codes
-        Whose ramp each row has: its group or, with strata, its group in its stratum.
+        The ramp that applies to each row: its group or, with strata, its group within its stratum.
     weights : floats of shape (n,), or None
         Positive; None counts each row once.
     outcomes : floats of shape (n,), or None
         True outcomes, 0.0 and 1.0.
     scale : Scale
-        What the scores mean.
+        Scale of the scores.
     columns : Columns
-        Names of the columns, where they have any.
+        Names of the columns, if any.
     shift : int
-        By which power of two the weights were scaled.
+        Exponent of the power of two by which the weights were scaled.
     """
 
     scores: Array
@@ -71,18 +71,18 @@ class Sample:
         columns: Columns | None = None,
         drop_empty: bool = False,
     ) -> "Sample":
-        """Check columns and code groups.
+        """Check columns and encode groups.
 
         Parameters
         ----------
         scores, groups, labels, strata, sample_weight
             As in `fairramp.fit_rule`.
         scale : Scale
-            What the scores are.
+            Scale of the scores.
         columns : Columns, optional
-            Names that columns of groups and strata are picked and ordered by, as in an earlier fit.
+            Names by which group and strata columns are selected and ordered, as in an earlier fit.
         drop_empty : bool, default False
-            Whether groups all of whose rows have weight 0 are left out; otherwise they are refused.
+            Whether to drop groups whose rows all have weight 0; otherwise they raise an error.
         """
         column = as_scores(scores)
         group, cells, columns = encode_cells(groups, strata, columns)
@@ -94,10 +94,10 @@ class Sample:
         return sample if weights is None else sample._counting(weights, drop_empty)
 
     def _counting(self, weights: Floats, drop_empty: bool) -> "Sample":
-        """The rows that have weight, none of it far from 1."""
+        """The rows with positive weight, rescaled if weights are far from 1."""
         sample, counts = self, weights > 0
         if not counts.all():
-            ArrayRows(self.scores, self.cells, None, self.scale).positions(0, len(self.scores))  # all are sound
+            ArrayRows(self.scores, self.cells, None, self.scale).positions(0, len(self.scores))  # checks all rows
             sample, weights = self.take(counts), weights[counts]
             lost = np.flatnonzero(self.cells.occurring() & ~sample.cells.occurring())
             if len(lost) and not drop_empty:
@@ -106,7 +106,7 @@ class Sample:
         return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)
 
     def take(self, which: Booleans) -> "Sample":
-        """The chosen rows."""
+        """Selected rows."""
         groups = replace(self.groups, values=self.groups.values[which])
         return replace(
             self,
@@ -127,7 +127,7 @@ class Sample:
 
     @cached_property
     def rows(self) -> ArrayRows:
-        """The rows as a fit sees them."""
+        """The rows as a fit reads them."""
         return ArrayRows(self.scores, self.cells, self.weights, self.scale)
 
     @property
@@ -136,13 +136,13 @@ class Sample:
         return self.rows.positions(0, len(self))
 
     def warn_saturated(self) -> None:
-        """Warn of logits whose probabilities are all 1."""
+        """Warn about logits whose probabilities all round to 1."""
         if self.scale.name == "logit":
             warn_saturated(int((self.scores > SATURATION).sum()))
 
 
 def scaling(largest: float, smallest: float) -> int:
-    """By which power of two weights are multiplied: 0 unless their squares would overflow or vanish."""
+    """Exponent of the power of two that scales the weights: 0 unless squares would overflow or underflow."""
     if SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
         return 0
     shift = -int(np.frexp(largest)[1])
@@ -152,7 +152,7 @@ def scaling(largest: float, smallest: float) -> int:
 
 
 def encode_cells(groups: Any, strata: Any = None, columns: Columns | None = None) -> tuple[Codes, Codes, Columns]:
-    """Code groups, and cells (the same without strata); and the names of their columns."""
+    """Encode groups and cells (the same without strata), and return the names of their columns."""
     known = columns or Columns()
     codes = encode_groups(groups, known.groups)
     if strata is None:
@@ -164,7 +164,7 @@ def encode_cells(groups: Any, strata: Any = None, columns: Columns | None = None
 
 
 def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
-    """Code strata as groups are coded; only the messages differ."""
+    """Encode strata like groups; only the messages differ."""
     try:
         return encode_groups(strata, names)
     except InputError as error:
@@ -172,6 +172,8 @@ def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
 
 
 def warn_saturated(tied: int) -> None:
-    """Warn of logits whose probabilities are all 1."""
+    """Warn about logits whose probabilities all round to 1."""
     if tied:
-        warn("{tied:,} logits above {limit:.1f} have probability 1.0 and are tied", tied=tied, limit=SATURATION)
+        warn(
+            "{tied:,} logits above {limit:.1f} round to probability 1.0 and are tied", tied=tied, limit=SATURATION
+        )

@@ -36,22 +36,22 @@ def summarize(
     cutoff: float | None = None,
     resolution: int = 4096,
 ) -> GroupScores:
-    """Summarize rows so that rules can be fitted without them: here, elsewhere, or together with others.
+    """Summarize rows for a later fit that does not need them.
 
-    One pass. The result can be saved, merged with summaries of other rows, and given to `fit_summary`.
+    The result can be saved, merged with summaries of other rows, and passed to `fit_summary`. Takes one pass.
 
     Parameters
     ----------
     scores, groups, sample_weight, scale
-        As in `fit_rule`. Weights of summaries that are to be merged must be in the same unit.
+        As in `fit_rule`. Weights of summaries to be merged must use the same unit.
     strata : labels of shape (n,), or several columns, optional
         For rules that equalize within strata; as in `fit_rule`.
     cutoff : float, optional
-        Where the classifier itself says yes, as in `fit_rule`. It becomes an edge of the bins, so that the
-        classifier's own selection rates are known exactly.
+        Score at which the classifier itself selects, as in `fit_rule`. It becomes a bin edge, so the
+        classifier's own selection rates are exact.
     resolution : int, default 4096
-        Into how many bins the range of the scores is cut: a power of two. Twice as many halve the error of a
-        rule with a ramp, or better, and double the file.
+        Number of bins of the score range, a power of two. Doubling it at least halves the error of a rule with
+        a ramp, and doubles the file size.
 
     Returns
     -------
@@ -81,13 +81,13 @@ def _summarized(sample: Sample, grid: Grid) -> GroupScores:
 
 
 def check_weights(largest: float) -> None:
-    """Refuse weights that a fit would have to scale: summaries of other rows would not be scaled alike."""
+    """Raise for weights that a fit would have to scale: summaries of other rows would be scaled differently."""
     if largest > 0 and not SMALLEST_WEIGHT < largest < LARGEST_WEIGHT:
         raise InputError(
-            "of a summary must be between {low:g} and {high:g}",
+            "must be between {low:g} and {high:g} in a summary",
             argument="sample_weight",
             got=largest,
-            remedy="use another unit, the same for all summaries that are to be merged",
+            remedy="use another unit, the same for all summaries to be merged",
             low=SMALLEST_WEIGHT,
             high=LARGEST_WEIGHT,
         )
@@ -102,7 +102,7 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
         x = rows.positions(start, stop)
         bin_ = grid.bins(x)
         cells = rows.codes.block(start, stop).astype(np.intp) * n_bins + bin_
-        # Distances from the start of the bin, because sums of full scores would lose digits of the mean.
+        # Sum distances from the start of the bin: sums of full scores would lose digits of the mean.
         distance = x - grid.edges[bin_]
         w = None if rows.weights is None else rows.weights[start:stop]
         values = [None, distance] if w is None else [None, w * distance, w, w * w]
@@ -111,14 +111,16 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
         n, moment, *sums = found
         weight, squares = sums or [n.astype(np.float64)] * 2
         some = np.empty(len(used))
-        some[cells] = x + 0.0  # the score of any one row of the bin (−0.0 is 0.0), and where others differ
+        some[cells] = (
+            x + 0.0
+        )  # the score of any one row of the bin (−0.0 is 0.0), to find bins where others differ
         mixed = np.zeros(len(used), dtype=bool)
         mixed[cells[some[cells] != x]] = True
         group, bin_ = np.divmod(used, n_bins)
         means = np.where(mixed, grid.edges[bin_] + moment / weight, some)
         return grid.filled(group, bin_, means, ~mixed, n, weight, squares)
 
-    # Blocks many times as long as their result keep all results small beside the rows.
+    # Blocks much longer than their results keep all results small compared to the rows.
     return grid.joined(concatenated(map_blocks(count, len(rows.scores), 16 * n_cells)))
 
 
@@ -135,15 +137,15 @@ def summarize_frame(
 ) -> GroupScores:
     """Summarize the columns of a table; see `summarize`.
 
-    Of a lazy table the engine computes the sums, in one pass after one that checks the columns; no row comes to
-    Python.
+    For a lazy table, the engine computes the sums in two passes, the first of which checks the columns; no row is
+    loaded into Python.
 
     Parameters
     ----------
     frame : table
-        As for `fit_frame`.
+        As in `fit_frame`.
     score, group, weight, strata : str, or list of str for `group` and `strata`
-        Names of the columns, which the summary remembers.
+        Column names; the summary stores them.
     scale, cutoff, resolution
         As in `summarize`.
 

@@ -1,4 +1,4 @@
-"""Tables of every engine, opened in one way: what they are, what columns they have."""
+"""Uniform access to the tables of every engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,17 +15,17 @@ from fairramp.errors import InputError
 
 
 def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """A table seen through narwhals, and what turns one back into the user's kind."""
+    """A table wrapped by narwhals, and a function that converts one back to the user's type."""
     try:
         table = nw.from_native(frame, pass_through=True)
     except nw.exceptions.DuplicateError:
         raise InputError("Two columns of the table have the same name", remedy="rename one of them") from None
     if not isinstance(table, nw.DataFrame | nw.LazyFrame):
         raise InputError(
-            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Spark or a Dask "
-            "table, got {kind}",
+            "must be a pandas, polars, Arrow, Spark or Dask table, a polars LazyFrame or a DuckDB relation, "
+            "got {kind}",
             argument="frame",
-            remedy="for arrays there is fit_rule",
+            remedy="for arrays, use fit_rule",
             kind=type(frame).__name__,
         )
     if isinstance(table, nw.LazyFrame):
@@ -34,7 +34,7 @@ def open_table(frame: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def check_columns(table: Any, names: Sequence[str]) -> None:
-    """Refuse names of columns that a table does not have."""
+    """Raise if a table lacks one of the named columns."""
     present = table.collect_schema().names()
     for name in names:
         if name not in present:
@@ -48,7 +48,7 @@ def check_columns(table: Any, names: Sequence[str]) -> None:
 
 
 def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
-    """What returns a column by its name, in memory."""
+    """A function that returns a column by name, in memory."""
     wanted = list(dict.fromkeys(columns))
     if is_lazy(table):
         short = {f"c{i}": name for i, name in enumerate(wanted)}
@@ -60,7 +60,7 @@ def reader(table: Any, columns: Sequence[str]) -> Callable[[str], Any]:
 def sample_of_table(
     table: Any, columns: Columns, scale: Scale, *, weight: str | None = None, label: str | None = None
 ) -> Sample:
-    """Columns of a table as a sample; of a lazy one, they are fetched."""
+    """Columns of a table as a sample; a lazy table is fetched first."""
     names = [*columns.all, *(name for name in (weight, label) if name is not None)]
     read: dict[str | None, Any] = dict(zip(names, map(reader(table, names), names), strict=True))
 

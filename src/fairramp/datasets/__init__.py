@@ -1,8 +1,7 @@
-"""Real scores to try fairramp on, shipped with the package: no download, no training.
+"""A real dataset of scores, shipped with the package: no download, no training.
 
-`load_adult_scores` reads what a classifier said about 24,421 people it was not trained on, their
-sex and race, and the truth. It stands at the start of the flow: scores and groups. The file was
-computed by `scripts/make_adult_scores.py`; its license is in `LICENSE-adult.md` beside it.
+`load_adult_scores` returns a classifier's scores for 24,421 people it was not trained on, with their sex, race
+and true label. `scripts/make_adult_scores.py` made the file; its license is in `LICENSE-adult.md`.
 """
 
 import csv
@@ -18,18 +17,17 @@ __all__ = ["AdultScores", "load_adult_scores"]
 
 @dataclass(frozen=True, eq=False)
 class AdultScores:
-    """A classifier's scores for people of UCI Adult, with their groups and labels.
+    """A classifier's scores for people in UCI Adult, with their groups and labels.
 
-    All arrays are read-only and have shape (24421,); entry `i` of each is about the same person.
+    All arrays are read-only and have shape (24421,); entry `i` of each belongs to the same person.
 
     Attributes
     ----------
     id : ndarray of str
-        The person, such as ``"A00017"``: unique and increasing. The number is the row's place,
-        counted from 1, in UCI's `adult.data` followed by `adult.test`.
+        The person, such as ``"A00017"``; unique and increasing. The number is the row's position, counted
+        from 1, in UCI's `adult.data` followed by `adult.test`.
     score : ndarray of float64
-        The estimated probability, in [0, 1] and rounded to six decimals, of an income above
-        50,000 dollars a year.
+        Estimated probability of an income above 50,000 dollars a year, in [0, 1], rounded to six decimals.
     sex : ndarray of str
         ``"Female"`` or ``"Male"``.
     race : ndarray of str
@@ -53,11 +51,11 @@ class AdultScores:
 
 
 def load_adult_scores() -> AdultScores:
-    """Load a classifier's held-out scores for 24,421 people of UCI Adult.
+    """Load a classifier's held-out scores for 24,421 people in UCI Adult.
 
-    A logistic regression was trained on a random half of the 48,842 rows, and these are its scores
-    for the other half. Sex and race were left out of its features, and so was the survey weight
-    `fnlwgt`. All else was used, with `relationship` among it, which tells husbands from wives.
+    A logistic regression was trained on a random half of the 48,842 rows; these are its scores for the other
+    half. Its features exclude sex, race and the survey weight `fnlwgt`. They include `relationship`, which
+    distinguishes husbands from wives.
 
     Returns
     -------
@@ -66,9 +64,9 @@ def load_adult_scores() -> AdultScores:
 
     Notes
     -----
-    The file is derived from UCI Adult [1]_, which is licensed under CC BY 4.0
-    (https://creativecommons.org/licenses/by/4.0/): cite it where you show these data. The people
-    answered a census of 1994, so the data are for trying methods, not for statements about today.
+    The file is derived from UCI Adult [1]_, licensed under CC BY 4.0
+    (https://creativecommons.org/licenses/by/4.0/): cite it where you show these data. The data come from a 1994
+    census survey, so use them to try out methods, not to draw conclusions about the present.
 
     References
     ----------
@@ -77,7 +75,7 @@ def load_adult_scores() -> AdultScores:
 
     Examples
     --------
-    The classifier never saw anyone's sex, yet it selects men three times as often as women:
+    The classifier never saw anyone's sex, yet its selection rate for men is three times as high as for women:
 
     >>> from fairramp.datasets import load_adult_scores
     >>> adult = load_adult_scores()

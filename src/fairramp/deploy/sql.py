@@ -319,7 +319,7 @@ class _Order:
                 )
             ),
             f"{new[0]}: probability of a positive decision; NULL if the score is missing, NaN or out of range",
-            f"groups not seen in the fit: {policies[rule.unseen_group]}",
+            f"groups not in the fit rows: {policies[rule.unseen_group]}",
         ]
         if self.key is not None:
             lines += [

@@ -1,18 +1,19 @@
-"""Small groups borrow: rows that a group would have if its scores were spread like those of the others.
+"""Small groups borrow pseudo-rows, as if their scores were distributed like those of the other groups.
 
 With z = logit(score), group k of n_k rows has the mean μ_k and the residuals z − μ_k, of variance σ² over all
-groups. Its mean is moved toward that of all groups (James and Stein, with the variance τ² between groups as
-DerSimonian and Laird estimate it),
+groups. Its mean is shrunk toward that of all groups (James and Stein, with the DerSimonian and Laird estimate of
+the variance τ² between groups),
 
-    m_k = μ + τ²/(τ² + σ²/n_k) · (μ_k − μ),      pseudo-rows:  logistic(m_k + residuals of the other groups),
+    m_k = μ + τ²/(τ² + σ²/n_k) · (μ_k − μ),      pseudo-rows:  logistic(m_k + residuals of the other groups).
 
-which are M quantiles of together b rows. b is the same for all groups and is estimated: where pseudo-rows predict
-the rates of real ones badly, little is borrowed,
+The pseudo-rows are M quantiles that together count as b rows. b is the same for all groups and is estimated: if
+pseudo-rows predict the rates of real ones badly, little is borrowed,
 
     b = c/δ²,   c = r(1 − r) − φ(Φ⁻¹(r))²,   δ² = mean of (rate predicted for r − r)² beyond its sampling error,
 
-r being the rate that the fit without borrowing aims at. Real rows count n_k/(n_k + b) each, so that a group keeps
-its weight, and the exact solver places ramps on both. The rates on real rows are then no longer exactly equal.
+where r is the target rate of the fit without borrowing. Each real row counts n_k/(n_k + b), which keeps the
+group's weight unchanged, and the exact solver places ramps on both. Rates on the real rows are then no longer
+exactly equal.
 """
 
 from dataclasses import dataclass, replace
@@ -27,26 +28,26 @@ from fairramp.data.rows import Rows
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 
-#: M: pseudo-rows of each group.
+#: M: pseudo-rows per group.
 QUANTILES = 300
-#: b, at most: without a cap groups that happen to look alike in the fit rows borrowed too much.
+#: Maximum of b: without it, groups that happen to look alike in the fit rows would borrow too much.
 MOST_BORROWED = 50.0
-#: Groups with fewer rows lend nothing, and others that have fewer rows together are joined by the group's own.
+#: Smaller groups lend nothing; if the lenders have fewer rows in total, all rows are used, even the group's own.
 SMALLEST_LENDER, FEWEST_LENT = 10, 50
-#: τ², at least: groups that differ less than chance allows share one mean.
+#: Minimum of τ²: groups that differ less than chance allows share one mean.
 _SMALLEST_BETWEEN = 1e-6
-#: Rates at which pseudo-rows are compared with real ones: r and this far on both sides, within limits.
+#: Rates at which pseudo-rows are compared with real ones: r and this far on either side, within limits.
 _BESIDE, _LOWEST_RATE = 0.1, 0.02
-#: c, at least, as a part of r(1 − r): a floor against rounding.
+#: Minimum of c as a share of r(1 − r), against rounding.
 _SMALLEST_SPREAD = 0.05
-#: Misfit of a rate that is usual: keeps large groups from deciding alone how much is borrowed.
+#: Typical misfit of a rate: keeps large groups from determining alone how much is borrowed.
 _USUAL_MISFIT = 0.05
-#: Up to this many rows all scores are looked at; of more, the means of bins stand for them.
+#: Up to this many rows, all scores are used; beyond, the means of bins.
 LOOKED_INTO = 1 << 16
 
 
 def can_borrow(sample: Sample) -> bool:
-    """Whether groups of these rows can borrow: several, without weights, with scores that differ in one."""
+    """Whether these rows allow borrowing: several groups, no weights, and scores that differ within a group."""
     if sample.weights is not None or sample.stratified or len(sample.cells.labels) == 1:
         return False
     group, positions = sample.cells.block(0, len(sample)), np.clip(sample.positions, NEAREST, 1 - NEAREST)
@@ -56,16 +57,16 @@ def can_borrow(sample: Sample) -> bool:
 
 @dataclass(frozen=True)
 class Borrowed:
-    """What groups borrow.
+    """What the groups borrow.
 
     Attributes
     ----------
     rows : float
-        b, the number of rows that each group's pseudo-rows count.
+        b, the number of rows that each group's pseudo-rows count as.
     points : Points
-        The pseudo-rows, each group's with the weight b·n/(n + b).
+        The pseudo-rows; those of a group have the total weight b·n/(n + b).
     kept : floats, one per group
-        n/(n + b): what each real row counts.
+        n/(n + b), the weight of each real row.
     """
 
     rows: float
@@ -74,12 +75,12 @@ class Borrowed:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """b/(n + b): how much of each group's weight is borrowed."""
+        """b/(n + b), the borrowed share of each group's weight."""
         return tuple((1.0 - self.kept).tolist())
 
 
 def borrow(summary: Summary, rate: float) -> Borrowed:
-    """Pseudo-rows for the groups of unweighted rows that were looked into, of which a fit selects `rate`."""
+    """Pseudo-rows for the groups of unweighted, resolved rows, given the selection rate of a fit."""
     scores = _pseudo_scores(summary)
     b = _how_many(summary, scores, rate)
     kept = summary.rows / (summary.rows + b)
@@ -96,10 +97,10 @@ def _pseudo_scores(summary: Summary) -> Floats:
     means = summary.total(p.rows * z) / n
     residuals = z - means[p.group]
     variance = float((p.rows * residuals**2).sum()) / max(float(n.sum()) - n_groups, 1.0)
-    # Less is rounding of the means.
+    # Smaller values are rounding errors of the means.
     if variance <= 1e-24:
         raise InputError(
-            "{small_groups:borrow} needs scores that differ within groups, got equal ones", remedy="leave it out"
+            "{small_groups:borrow} requires scores that differ within groups, got equal ones", remedy="remove it"
         )
     precision = n / variance
     overall = float(n @ means / n.sum())
@@ -125,7 +126,7 @@ def _pseudo_scores(summary: Summary) -> Floats:
 
 
 def _quantiles(ordered: Floats, rows: Integers, at: Floats) -> Floats:
-    """NumPy's quantiles of values that occur several times each."""
+    """NumPy's quantiles of values with multiplicities."""
     ends = np.cumsum(rows)
     place = at * (ends[-1] - 1)
     below = np.floor(place)
@@ -137,14 +138,14 @@ def _quantiles(ordered: Floats, rows: Integers, at: Floats) -> Floats:
 
 
 def _how_many(summary: Summary, scores: Floats, rate: float) -> float:
-    """Rows that a group's pseudo-rows are worth: b."""
+    """b, the number of rows that a group's pseudo-rows are worth."""
     p, n = summary.points, summary.rows
 
     def kept(r: float) -> float:
         return min(max(r, _LOWEST_RATE), 1 - _LOWEST_RATE)
 
     def noise(r: float) -> float:
-        """The variance of a rate per row, after the mean was estimated from the same rows: c."""
+        """c, the variance of a rate per row after the mean was estimated from the same rows."""
         normal = NormalDist()
         return max(r * (1 - r) - normal.pdf(normal.inv_cdf(r)) ** 2, _SMALLEST_SPREAD * r * (1 - r))
 
@@ -152,7 +153,7 @@ def _how_many(summary: Summary, scores: Floats, rate: float) -> float:
     for r in sorted({kept(rate), kept(rate - _BESIDE), kept(rate + _BESIDE)}):
         thresholds = np.quantile(scores, 1 - r, axis=1)
         off = summary.total(p.rows * (p.place >= thresholds[p.group])) / n - r
-        unit = 4 * r * (1 - r)  # rates in the middle scatter most
+        unit = 4 * r * (1 - r)  # rates near ½ scatter most
         w = 1 / (noise(r) / n / unit + _USUAL_MISFIT**2) ** 2
         misfit += float((w * (off**2 - noise(r) / n)).sum()) / unit
         weight += float(w.sum())
@@ -161,7 +162,7 @@ def _how_many(summary: Summary, scores: Floats, rate: float) -> float:
 
 
 def looked_into(rows: Rows, summary: Summary) -> Summary:
-    """The same rows as exact points, or with the mean of each bin if they are too many."""
+    """The same rows as exact points, or with the mean of each bin if there are too many."""
     exact = int(summary.rows.sum()) <= LOOKED_INTO
     while True:
         p = summary.points
@@ -175,14 +176,14 @@ def looked_into(rows: Rows, summary: Summary) -> Summary:
 
 @dataclass(frozen=True)
 class RowsAndPseudoRows(Rows):
-    """Real rows, of which each counts less, and what their groups borrow."""
+    """Real rows with reduced weight, and the pseudo-rows of their groups."""
 
     rows: Rows
     seen: Summary
     borrowed: Borrowed
 
     def summarize(self) -> Summary:
-        """All rows, as far as they were looked into, and the pseudo-rows."""
+        """All rows, at the resolution available, and the pseudo-rows."""
         return Summary(self.seen.labels, join_points([self._scaled(self.seen.points), self.borrowed.points]))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:

@@ -1,6 +1,6 @@
 """fit_rule: from scores and groups to a rule.
 
-    summarize the rows  →  solve  →  look closer where the solution needs it  →  solve again  →  Rule
+    summarize the rows  →  solve  →  refine where the solution needs it  →  solve again  →  Rule
 
 The loop ends when, at the solution, every end of every ramp lies in points that are as good as the rows
 (see `core.points`). Then every selection rate is exact, and so is the rule.
@@ -36,9 +36,9 @@ from fairramp.fit.sgd import descend
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
-#: Groups with fewer rows are warned of.
+#: Smaller groups cause a warning.
 SMALL_GROUP = 30
-#: The criteria by name; a new one is a module in `criteria` and a line here.
+#: The criteria by name. To add one, add a module to `criteria` and a line here.
 CRITERIA: dict[str, Criterion] = {PARITY.name: PARITY}
 
 
@@ -52,30 +52,30 @@ def fit_rule(
     sample_weight: Any = None,
     **settings: Unpack[Keywords],
 ) -> Rule:
-    """Learn one threshold ramp per group that makes selection rates equal up to `max_gap`.
+    """Fit one threshold ramp per group that makes selection rates equal up to `max_gap`.
 
-    The rule is the exact optimum: of all rules of that ramp width and gap on the given rows it gives up
-    least, where a changed decision costs the distance of its score from the cutoff. So the least certain
-    decisions are changed first; their number is not what is minimized. No labels are needed, no random
-    numbers are used, and no row is kept. The gap is one of expected rates: drawn decisions scatter around
-    it, the more the smaller the groups.
+    The rule is the exact optimum: of all rules with this ramp width and gap on the given rows, it has the lowest
+    cost, where changing a decision costs the distance of its score from the cutoff. The least certain decisions
+    are therefore changed first; the number of changed decisions is not minimized. The fit needs no labels, uses
+    no random numbers and keeps no rows. The gap is between expected rates: random decisions scatter around them,
+    more so in small groups.
 
     Parameters
     ----------
     scores : numbers of shape (n,)
-        The trained classifier's scores, on rows it was not trained on. An array, list or column of any
-        data-frame library; float32 is read as it is.
+        The trained classifier's scores, on rows it was not trained on. An array, list or column of any dataframe
+        library; float32 is not converted.
     groups : labels of shape (n,), or several columns
-        Strings, whole numbers, booleans or categories; missing values are a group of their own. A data
-        frame, mapping, 2-D array or list of columns makes intersections, labeled by tuples.
+        Strings, integers, booleans or categories; missing values are a group of their own. A dataframe, mapping,
+        2-D array or list of columns makes intersections, labeled by tuples.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes, for ``target_rate`` "accuracy" and "base_rate" only.
+        True outcomes; only for ``target_rate`` "accuracy" and "base_rate".
     strata : labels of shape (n,), or several columns, optional
-        Department, region, job family …: rates are made equal within each stratum instead of over all rows, each
-        with a target rate of its own. A stratum with one group keeps the classifier's cutoff. With two groups
-        this is the covariance criterion of the paper's Appendix D.1.
+        Department, region, job family and so on. Rates are made equal within each stratum instead of over all
+        rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff. With
+        two groups this is the covariance criterion of the paper's Appendix D.1.
     sample_weight : numbers of shape (n,), optional
-        Weights of the rows; a row of weight 2 counts like two rows, one of weight 0 like none.
+        Row weights; a row of weight 2 counts as two rows, a row of weight 0 is ignored.
     {settings}
 
     Returns
@@ -85,8 +85,8 @@ def fit_rule(
     Warns
     -----
     FairrampWarning
-        For one single group, groups below 30 rows, a best rate of 0 or 1, and logits so large that their
-        probabilities are tied at 1.
+        If there is only one group, a group has fewer than 30 rows, the best rate is 0 or 1, or logits are so
+        large that their probabilities are tied at 1.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def fit_rule(
 
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
-    """Fit a rule to rows in memory, the scores of which may say nothing but an order."""
+    """Fit a rule to rows in memory; with `ordered_only`, only the order of the scores is meaningful."""
     level, labeled = settings.level, None
     if settings.target_rate == "accuracy":
         labeled = LabeledScores.of(sample, ordered_only=ordered_only)
     if settings.target_rate == "base_rate":
-        # Huge weights must not overflow.
+        # Avoid overflow of huge weights.
         shares = None if sample.weights is None else sample.weights / sample.weights.max()
         level = Fixed(float(np.average(sample.outcomes, weights=shares)))  # type: ignore[arg-type]
     rule = fit_rows(
@@ -148,10 +148,10 @@ def fit_rows(
     labeled: LabeledScores | None = None,
     errors: Callable[[Sequence[Ramp]], Floats] | None = None,
 ) -> Rule:
-    """Fit a rule to rows that are checked, coded and have weight, wherever they are.
+    """Fit a rule to checked and encoded rows of positive weight, wherever they are.
 
-    `level` is that of the settings unless given; `labeled` brings the outcomes for the target "accuracy";
-    `errors` says how far each group's rate can be from that of the rows, where they were put into bins.
+    `level` defaults to that of the settings; `labeled` provides the outcomes for the target "accuracy"; `errors`
+    bounds the distance of each group's rate from that of the rows, if they were binned.
     """
 
     def fit(rows: Rows, settings: Settings, *, quiet: bool) -> Rule:
@@ -184,11 +184,11 @@ def _fit(
     errors: Callable[[Sequence[Ramp]], Floats] | None,
     quiet: bool,
 ) -> Rule:
-    """The same on the fit rows alone; `quiet` warns of nothing."""
+    """Fit a rule on the fit rows alone; `quiet` suppresses warnings."""
     problem = settings.problem if level is None else replace(settings.problem, level=level)
     summary = rows.summarize()
     if settings.borrows and len(summary.labels) == 1:
-        raise InputError("{small_groups:borrow} needs several groups, got one", remedy="leave it out")
+        raise InputError("{small_groups:borrow} requires at least two groups, got one", remedy="remove it")
     fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
     criterion, strata = CRITERIA[settings.criterion], None
     if stratified:
@@ -198,13 +198,13 @@ def _fit(
             _warn_of_lone_groups(summary.labels, criterion.alone)
     rates = labeled.most_accurate_rates(criterion, problem.band) if labeled else None
     if rates is not None and isinstance(criterion, WithinStrata):
-        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalize: the cutoff stays
+        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalize: keep the cutoff
     trace, pool, borrowed = None, settings.unseen_group == "pooled", None
     if settings.sgd is None:
         summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
     else:
         summary, solution, trace = _descend(rows, summary, problem, settings)
-        # The exact solver's summary is fine where its own ramps stand; the record is about the others.
+        # The exact solver's summary is fine only around its own ramps; the record describes the final ones.
         pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
     cuts = np.full(len(summary.labels), problem.cutoff)
     own_rates = summary.distribution().rates_from(cuts)
@@ -213,7 +213,7 @@ def _fit(
         and settings.ramp == "centered"
         and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE
     ):
-        # Nothing to do: the classifier's own decisions stand.
+        # Nothing to do: keep the classifier's own decisions.
         solution = Solution(
             levels=np.array([np.nan if stratified else problem.band.middle(own_rates)]),
             feet=cuts,
@@ -265,13 +265,13 @@ def _fit(
 
 
 def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
-    """A stratum with one group has nothing to equalize."""
+    """Warn about strata with only one group."""
     lonely = [label[0] for label, one in zip(labels, alone, strict=True) if one]  # type: ignore[index]
-    if len(lonely) == len(labels) > 1:  # of one single group there is a warning already
-        warn("Every stratum has one single group: nothing to equalize")
+    if len(lonely) == len(labels) > 1:  # a single group overall has its own warning
+        warn("Every stratum has only one group: nothing to equalize")
     elif lonely and len(labels) > 1:
         some = with_rows([(stratum, 1) for stratum in lonely], form="{}", spelled=repr)
-        warn("Strata with one single group, where nothing is equalized: {some}", some=some)
+        warn("Strata with only one group, where nothing is equalized: {some}", some=some)
 
 
 def _solve(
@@ -284,9 +284,9 @@ def _solve(
     *,
     pool: bool,
 ) -> tuple[Summary, Solution, Ramp | None]:
-    """Solve, look closer, and solve again until the solution rests on exact points alone.
+    """Solve, refine, and solve again until the solution depends on exact points only.
 
-    With `rates` each group's selection rate is given and only its ramp is looked for.
+    With `rates`, each group's selection rate is given and only its ramp is determined.
     """
     summary, near = (
         (summary, None)
@@ -325,10 +325,10 @@ def _borrow(
     *,
     pool: bool,
 ) -> tuple[Summary, Solution, Ramp | None, Borrowed]:
-    """Solve again with pseudo-rows; what the ramps then do to the real rows, and what was borrowed.
+    """Solve again with pseudo-rows; returns the effect of the ramps on the real rows, and what was borrowed.
 
-    Ramps alone are placed with pseudo-rows: rates that labels chose were chosen on the real rows, and the pooled
-    ramp is where those reach the band.
+    Pseudo-rows affect only the ramps: rates chosen by labels come from the real rows, and the pooled ramp is
+    where the real rows reach the band.
     """
     seen = looked_into(rows, summary)
     borrowed = borrow(seen, rate)
@@ -349,8 +349,8 @@ def _borrow(
 def _descend(
     rows: Rows, summary: Summary, problem: Problem, settings: Settings
 ) -> tuple[Summary, Solution, tuple[tuple[float, ...], ...]]:
-    """Ramps by the stochastic solver, what they do to the fit rows, and the thresholds after each epoch."""
-    assert isinstance(rows, ArrayRows)  # of a lazy table it was refused before any pass
+    """Ramps of the stochastic solver, their effect on the fit rows, and the thresholds after each epoch."""
+    assert isinstance(rows, ArrayRows)  # lazy tables were rejected earlier
     assert settings.sgd is not None
     assert isinstance(problem.level, Fixed)
     n_groups, per_unit = len(summary.labels), settings.signed_per_unit
@@ -376,7 +376,7 @@ def _descend(
 
 
 def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
-    """The selection rates of the record, from the points."""
+    """The selection rates for the record, computed from the points."""
     p, rates, width = summary.points, solution.rates, solution.width
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
@@ -385,11 +385,11 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
         inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
     else:
         above, inside = p.lower > foot, p.place == foot
-    shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may vanish
+    shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may underflow
     squares = summary.total(shares**2)
     spread = summary.total((shares * (chance - rates[p.group])) ** 2)
     effective = effective_rows(rates, squares, spread)
-    effective = np.where(squares > 0, effective, summary.rows)  # the squares have vanished themselves
+    effective = np.where(squares > 0, effective, summary.rows)  # if the squares themselves underflowed
     return Rates(
         rows=tuple(summary.rows.tolist()),
         effective_rows=tuple(effective.tolist()),
@@ -402,19 +402,19 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
 
 
 def doubt(n_groups: int, n_rows: int) -> str:
-    """A question about groups that are so many that the column is probably another one."""
+    """A question for the user if the number of groups suggests that the column is the wrong one."""
     many = n_groups > 100 and n_groups * 10 > n_rows
     return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?" if many else ""
 
 
 def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:
     if len(summary.labels) == 1:
-        warn("There is one single group, {group}: nothing to equalize", group=show_label(summary.labels[0]))
+        warn("There is only one group, {group}: nothing to equalize", group=show_label(summary.labels[0]))
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
         warn(
-            "Groups below {smallest} rows: {named}. Their selection rates on new rows can be far from those on "
-            "the fit rows.{doubt}",
+            "Groups with fewer than {smallest} rows: {named}. Their selection rates on new rows and on the "
+            "fit rows can differ a lot.{doubt}",
             smallest=SMALL_GROUP,
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
@@ -422,15 +422,15 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
     extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if settings.target_rate == "optimal" else 0
     if extreme and stratified:
         warn(
-            "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so that all are decided alike. If "
-            "that is not wanted, set {cutoff} to where the classifier says yes",
+            "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so everyone there gets the same "
+            "decision. To avoid this, set {cutoff} to the score at which the classifier selects",
             extreme=extreme,
             all=len(solution.levels),
         )
     elif extreme:
         warn(
-            "The best equal rate is {rate:.0f}: {who} is selected. If that is not wanted, set {cutoff} to where "
-            "the classifier says yes, or {target_rate} to a number",
+            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, set {cutoff} to the score at "
+            "which the classifier selects, or {target_rate} to a number",
             rate=solution.level,
-            who="nobody" if solution.level == 0 else "everybody",
+            who="no one" if solution.level == 0 else "everyone",
         )

@@ -1,10 +1,10 @@
-"""Tables of every engine: fit a rule to the columns of a table.
+"""Fit a rule to the columns of a table, of any engine.
 
     in memory (pandas, polars, Arrow)               columns become a `Sample`
-    lazy (DuckDB, PySpark, polars LazyFrame, Dask)  sums are computed by the engine (`data.lazy_rows`)
+    lazy (DuckDB, PySpark, polars LazyFrame, Dask)  the engine computes sums (`data.lazy_rows`)
 
-Both give the same rule. Engines are reached through narwhals, and imported only when a
-table of theirs comes in.
+Both give the same rule. Engines are accessed through narwhals and imported only when one of their tables is
+passed.
 """
 
 from collections.abc import Sequence
@@ -33,25 +33,25 @@ def fit_frame(
     strata: str | Sequence[str] | None = None,
     **settings: Unpack[Keywords],
 ) -> Rule:
-    """Learn a rule from the columns of a table, also from one that is larger than memory.
+    """Fit a rule to the columns of a table, including tables larger than memory.
 
-    The same rule as `fit_rule` of the same rows. From a lazy table nothing comes to Python but sums per group
-    and score bin and the few scores near the ramps' ends, in three or four passes; only the targets "accuracy"
-    and "base_rate" fetch the columns as a whole. The rule remembers the names of the columns.
+    The rule is the same as that of `fit_rule` for the same rows. From a lazy table, only sums per group and score
+    bin and the few scores near the ramps' ends are loaded into Python, in three or four passes; only the targets
+    "accuracy" and "base_rate" load whole columns. The rule stores the names of the columns.
 
     Parameters
     ----------
     frame : table
-        pandas, polars, Arrow; lazy: a DuckDB relation, a polars LazyFrame, a Spark or a Dask table. It must give
-        the same rows every time it is read.
+        A pandas, polars or Arrow table, or a lazy one: a DuckDB relation, a polars LazyFrame, a Spark or a Dask
+        table. It must return the same rows every time it is read.
     score : str
         Name of the score column.
     group : str or list of str
-        Name of the group column; several make intersections.
+        Name of the group column; several columns make intersections.
     label, weight : str, optional
-        Names of the columns of true outcomes and of row weights.
+        Names of the columns with true outcomes and row weights.
     strata : str or list of str, optional
-        Names of the columns within whose values rates are made equal.
+        Names of the columns that define the strata within which rates are made equal.
     {settings}
 
     Returns
@@ -78,10 +78,10 @@ def fit_frame(
         labeled=label is not None,
         stratified=columns.strata is not None,
         weighted=weight is not None,
-        needed="{label}, the column of the true outcomes",
+        needed="{label}, the column of true outcomes",
     )
     if is_lazy(table) and asked.sgd is not None:
-        raise InputError("{solver:sgd} needs the rows in memory", remedy="collect the table first")
+        raise InputError("{solver:sgd} requires rows in memory", remedy="collect the table first")
     if is_lazy(table) and not asked.needs_labels:
         lazy = LazyTable(table, columns, weight=weight, label=label)
         profile = Profile.of(lazy, asked.meaning)

@@ -1,12 +1,12 @@
-"""Where the ramps will stand, nearly: from counts in equal bins alone.
+"""Guess where the ramps will be from counts in equal bins.
 
 With S(u) the weight at or above u, a ramp of foot s and width γ selects
 
     G(s) = (1/γ) ∫ S(u) du   from s to s + γ,            (γ = 0: S(s) itself)
 
-so two running sums over the bins give G at the edge of every bin, for all groups at once, and a straight line
-between edges gives the foot of a wanted rate. It is right up to how rows lie inside their bin. A fit looks closer
-there first, and is spared solving twice; what it finds does not depend on the guess.
+so two running sums over the bins give G at every bin edge, for all groups at once, and linear interpolation
+between edges gives the foot for a target rate. The guess is accurate up to the distribution of rows inside their
+bins. A fit refines there first, which saves solving twice; the result does not depend on the guess.
 """
 
 from collections.abc import Callable
@@ -19,26 +19,26 @@ from fairramp.core.points import Summary
 from fairramp.data.rows import Rows
 from fairramp.fit.problem import Fixed, Problem
 
-#: Steps of the search for the best target, at most.
+#: Maximum number of steps in the search for the best target.
 _MOST_STEPS = 40
 
 
 class RoughCurve:
-    """G of every group at the edges of equal bins, ready to be inverted.
+    """G of every group at the edges of equal bins, prepared for inversion.
 
     Parameters
     ----------
     weights : floats of shape (K, B)
         Weight of each group in each bin; no group is empty.
     lowest, step : float
-        Where the first bin starts, and how wide each is.
+        Start of the first bin, and width of each bin.
     width : float
         γ.
     """
 
     def __init__(self, weights: Floats, lowest: float, step: float, width: float) -> None:
         n_groups, n_bins = weights.shape
-        before = ceil(width / step)  # a ramp may stand so many bins below the first
+        before = ceil(width / step)  # a ramp may be this many bins below the first
         whole, part = divmod(width / step, 1.0)
         n_feet = before + n_bins + 1
         above = np.zeros((n_groups, n_feet + before + 1))
@@ -47,7 +47,7 @@ class RoughCurve:
         above[:, :before] = 1.0
         if width > 0:
             area = np.cumsum(above[:, ::-1], axis=1)[:, ::-1]
-            area -= above / 2  # the trapezoids to the right of each edge
+            area -= above / 2  # trapezoids to the right of each edge
             end = int(whole)
             ends = area[:, end : end + n_feet] - (part - part**2 / 2) * above[:, end : end + n_feet]
             ends -= part**2 / 2 * above[:, end + 1 : end + 1 + n_feet]
@@ -57,7 +57,7 @@ class RoughCurve:
         self._rows = np.arange(n_groups)
 
     def feet(self, rates: Floats) -> Floats:
-        """The foot at which each group has its wanted rate, nearly."""
+        """The approximate foot at which each group has its target rate."""
         n_above = np.count_nonzero(self._rates >= rates[:, None], axis=1)
         j = np.minimum(np.maximum(n_above, 1), self._rates.shape[1] - 1)
         high, low = self._rates[self._rows, j - 1], self._rates[self._rows, j]
@@ -66,7 +66,7 @@ class RoughCurve:
         return feet
 
     def rates(self, foot: float) -> Floats:
-        """G of each group at one common foot, nearly."""
+        """The approximate G of each group at a common foot."""
         place = min(max((foot - self._first) / self.step, 0.0), self._rates.shape[1] - 1.0)
         j = min(int(place), self._rates.shape[1] - 2)
         rates: Floats = self._rates[:, j] + (place - j) * (self._rates[:, j + 1] - self._rates[:, j])
@@ -87,18 +87,18 @@ def look_ahead(
 
 
 def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[float, Floats]:
-    """The target rate and each group's foot that `solve_parity` will find, nearly."""
+    """The approximate target rate and feet that `solve_parity` will find."""
     half, own_foot = problem.band.half, problem.own_foot
 
     def balance(rho: float) -> float:
-        """Σ π_k t_k at a target; falls with it."""
+        """Σ π_k t_k at a target; decreases with the target."""
         if half == 0:
             return float(shares @ curve.feet(np.full(len(shares), rho)) - own_foot)
         edges = ((rho + half, np.maximum), (rho - half, np.minimum))
         return sum(
             float(shares @ side(curve.feet(np.full(len(shares), edge)) - own_foot, 0.0))
             for edge, side in edges
-            if 0 <= edge <= 1  # an edge outside cannot bind
+            if 0 <= edge <= 1  # an edge outside [0, 1] cannot bind
         )
 
     own_rates = curve.rates(own_foot)
@@ -112,14 +112,14 @@ def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[f
 
 
 def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -> float:
-    """Where a falling function is within the tolerance of 0 on [0, 1]: straight lines between both sides of 0."""
+    """Root of a decreasing function on [0, 1], up to the tolerance, by the Illinois method."""
     left, right, at_left, at_right = 0.0, 1.0, np.inf, -np.inf
     place, before = start, 0.0
     for _ in range(_MOST_STEPS):
         value = f(place)
         if abs(value) <= tolerance or right - left < tolerance / 64:
             break
-        twice = 0.5 if value * before > 0 else 1.0  # a side that stays where it is must not hold the other back
+        twice = 0.5 if value * before > 0 else 1.0  # halve the side that did not move, which speeds up the other
         if value > 0:
             left, at_left, at_right = place, value, at_right * twice
         else:
@@ -128,7 +128,7 @@ def _falling_root(f: Callable[[float], float], start: float, tolerance: float) -
         place = (
             left + (right - left) * at_left / (at_left - at_right)
             if np.isfinite(at_left - at_right)
-            # One side only: scores and rates both have a range of about 1.
+            # Only one side so far: scores and rates both have a range of about 1.
             else min(max(place + 2 * value, (left + place) / 2), (right + place) / 2)
         )
     return place

@@ -1,12 +1,12 @@
 """Scores with labels: calibration, and accuracy without rows.
 
-Per group and score Σw and Σw·y are all that labels add to a summary. From them
+For each group and score, labels add only Σw and Σw·y to a summary. From these, the isotonic regression
 
-    m = argmin Σ w (m(x) − y)²   over non-decreasing functions m of the score,
+    m = argmin Σ w (m(x) − y)²   over non-decreasing functions m of the score
 
-the isotonic regression, is the best guess of P(y = 1 | score) that keeps the scores' order. It chooses rates
-(`target_rate="accuracy"`) and measures calibration; nothing of it is stored in a rule. In a small group it
-follows noise: there `recalibrate` chooses the rates.
+is the best estimate of P(y = 1 | score) that preserves the order of the scores. It determines rates
+(`target_rate="accuracy"`) and measures calibration; none of it is stored in a rule. In a small group it would fit
+noise; there `recalibrate` determines the rates.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from fairramp.errors import InputError
 from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
 from fairramp.fit.recalibrate import LINE_BELOW, effective_rows, line_levels
 
-#: Folds of a calibration error, and from how many rows of a group on two are enough.
+#: Folds of a calibration error, and the number of rows in a group at which two are enough.
 _FOLDS, _MANY_ROWS = 5, 20_000
 
 
@@ -38,9 +38,9 @@ class LabeledScores:
     positives, square_positives : floats, one per point
         Σ w·y and Σ w²·y of the rows.
     scale : Scale
-        What the scores mean.
+        Scale of the scores.
     ordered_only : bool
-        Whether the scores say nothing but an order; then small groups have no line to be near to.
+        Whether only the order of the scores is meaningful; then small groups are not calibrated by a line.
     """
 
     scores: Summary
@@ -51,7 +51,7 @@ class LabeledScores:
 
     @classmethod
     def of(cls, sample: Sample, *, ordered_only: bool = False) -> Self:
-        """Summarize rows that have outcomes."""
+        """Summarize rows with outcomes."""
         if sample.outcomes is None:
             raise InputError("must be numbers, got None", argument="labels")
         positions, weights, group = sample.positions, sample.weights, sample.cells.block(0, len(sample))
@@ -86,18 +86,18 @@ class LabeledScores:
         return Summary(self.scores.labels, join_points([points]))
 
     def most_accurate_rates(self, criterion: Criterion, band: Gap) -> Floats:
-        """Each group's rate in the most accurate decisions in the band that never fall with the score.
+        """Each group's rate under the most accurate decisions in the band that do not decrease with the score.
 
-        A group's decisions depend only on its rate and the order of its scores, so that calibrating the scores
-        group by group can change nothing but the rates: calibrate, solve without a ramp, keep the rates. A rule
-        then selects by the raw scores; where a rate falls inside a block of scores that isotonic regression
-        pooled, that is a little less accurate on the fit rows (0.03 points of 20,000) than the best threshold
-        there, which follows their noise. So it is, on purpose, in small groups.
+        A group's decisions depend only on its rate and the order of its scores, so calibrating each group's
+        scores can only change the rates: calibrate, solve without a ramp, keep the rates. The rule then selects
+        by the raw scores. If a rate falls inside a block that isotonic regression pooled, this is slightly less
+        accurate on the fit rows (0.03 points for 20,000) than the best threshold there, which fits their noise.
+        In small groups this is intended.
         """
         return criterion.solve(self.calibrated, Problem(band, Optimal(), 0.5, 0.0, 0.5)).rates
 
     def accuracy(self, chances: Floats) -> tuple[float, float]:
-        """Share of right decisions, if the points have these chances of a yes, and its standard error."""
+        """Accuracy if the points have these selection probabilities, and its standard error."""
         p, y = self.scores.points, self.positives
         total = p.weight.sum()
         accuracy = float((y * chances + (p.weight - y) * (1 - chances)).sum() / total)
@@ -107,15 +107,15 @@ class LabeledScores:
 
 
 def calibration_errors(sample: Sample, scale: Scale) -> Floats:
-    """How far the scores of each group are off on average, as far as held-out rows show.
+    """Average calibration error of each group's scores, measured on held-out rows.
 
-    With x the score as a probability and m the isotonic regression on the other folds' rows,
+    With x the score as a probability and m the isotonic regression on the rows of the other folds,
 
         max(0, Σ w (y − x) sign(m(x) − x) / Σ w):
 
-    the other folds only say on which side of the score its positives are, and the held-out outcomes by how much.
-    For calibrated scores the sum is 0 on average, however few rows there are; cut off at 0 it is .03 on 50 rows
-    and .001 on 20,000, whereas the distance of x from m itself, which follows the noise, would be .11 and .013.
+    the other folds only determine on which side of the score the outcomes lie, the held-out outcomes by how much.
+    For calibrated scores the sum is 0 on average, however few rows there are; clipped at 0 it is .03 for 50 rows
+    and .001 for 20,000. The distance of x from m itself, which fits the noise, would be .11 and .013.
     """
     if sample.outcomes is None:
         raise InputError("must be numbers, got None", argument="labels")
@@ -128,10 +128,10 @@ def calibration_errors(sample: Sample, scale: Scale) -> Floats:
 
 
 def _calibration_error(x: Floats, y: Floats, w: Floats) -> float:
-    """The same of one group."""
+    """The calibration error of one group."""
     from scipy.optimize import isotonic_regression
 
-    # A group's own rows are counted, so that every fold has some however groups alternate.
+    # Number the rows within the group, so every fold has some however groups alternate.
     folds = min(_FOLDS if len(x) <= _MANY_ROWS else 2, len(x))
     fold = np.arange(len(x)) % folds
     order = np.argsort(x, kind="stable")

@@ -1,10 +1,10 @@
-"""A gap that holds in the population: the largest gap on the fit rows whose limit is still at most `max_gap`.
+"""A gap that holds in the population: the largest gap on the fit rows whose limit is at most `max_gap`.
 
-With a gap of ε on the fit rows the population's exceeds ε half the time for two groups, and more often for more.
-So the rows are held to a smaller gap g, the largest with limit(g) ≤ ε (see `rule.limits`). The limit rises with
-g, but for the rounding of counts; g is searched for by halving, on bins where there are many rows, and is then
-checked, and lowered if need be, on the rows themselves. It is right to a thousandth of ε, or to a few where it
-had to be lowered.
+If the gap on the fit rows is ε, that of the population exceeds ε half the time for two groups, and more often for
+more. So the fit uses a smaller gap g, the largest with limit(g) ≤ ε (see `rule.limits`). The limit increases with
+g, except for the rounding of counts. g is found by bisection, on bins if there are many rows, and is then
+checked, and lowered if necessary, on the rows themselves. It is accurate to within a thousandth of ε, or a few if
+it was lowered.
 """
 
 from dataclasses import replace
@@ -19,9 +19,9 @@ from fairramp.rule.limits import FitSample, limit_kind, limits, limits_of
 from fairramp.rule.record import Asked
 from fairramp.rule.rule import Rule
 
-#: Halvings of [0, ε].
+#: Number of bisection steps on [0, ε].
 _HALVINGS = 10
-#: How often the gap is lowered on the rows before equal rates are taken.
+#: How often the gap is lowered on the rows before falling back to equal rates.
 _LOWERED = 4
 
 
@@ -29,11 +29,11 @@ class Fit(Protocol):
     """A fit of rows with settings."""
 
     def __call__(self, rows: Rows, settings: Settings, *, quiet: bool) -> Rule:
-        """The rule; `quiet` warns of nothing."""
+        """Return the rule; `quiet` suppresses warnings."""
 
 
 def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
-    """The rule of the largest gap whose limit is at most the one that was asked for."""
+    """The rule with the largest gap whose limit is at most the requested gap."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
 
@@ -42,7 +42,7 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
             rows, replace(settings, max_gap=gap, confidence=None, confidence_limit="estimated"), quiet=quiet
         )
         assert fitted.record is not None
-        # Which bounds are theorems depends on it: this gap is chosen by the rows.
+        # Which bounds are theorems depends on this: the rows choose the gap.
         return replace(fitted, record=replace(fitted.record, asked=Asked(most, confidence, which)))
 
     def excess(rule: Rule) -> float:
@@ -69,7 +69,7 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
 
 
 def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
-    """What can be had from these rows, and how many each group needs."""
+    """The error that says which limit is possible with these rows, and how many rows each group needs."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
     sample = FitSample.of(rule)
@@ -86,11 +86,11 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
     few = [(label, round(rows)) for rows, label in named if rows < high]
     kind = limit_kind(limit, found.proven)
     return InputError(
-        "cannot be kept at {most:g} in the population with {confidence:.10g}% confidence: even the smallest "
-        "gap on these rows has {article} {kind} limit of {limit:.4f}",
+        "cannot be guaranteed to be at most {most:g} in the population with {confidence:.10g}% confidence: even "
+        "the smallest gap on these rows has {article} {kind} limit of {limit:.4f}",
         argument="max_gap",
         remedy="allow {allowed:g}"
-        + ("" if never else ", or fit about {needed:,} rows of each group, where these have fewer: {few}"),
+        + ("" if never else ", or fit about {needed:,} rows per group; groups with fewer: {few}"),
         most=most,
         confidence=100 * confidence,
         article={"estimated": "an", "proven": "a"}[kind],

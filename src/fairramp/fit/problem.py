@@ -1,11 +1,11 @@
-"""What a fit is asked for and what it finds, in the words that all criteria share.
+"""The problem and the solution of a fit, in terms that all criteria share.
 
-    rate    mean chance of a yes in a group (the event "selection": of all its rows)
-    band    which rates may stand side by side at a level u:   Gap(ε): [u − ε/2, u + ε/2]
+    rate    mean selection probability in a group (for the event "selection": over all its rows)
+    band    which rates are allowed together at a level u:   Gap(ε): [u − ε/2, u + ε/2]
     level   where u is:   Optimal, ByLabels, Fixed(ρ)
 
 A criterion turns a problem and a summary of the rows into a solution, one ramp per cell. Both edges of a band are
-affine and non-decreasing in u, so that the problem stays convex in the chances and u together.
+affine and non-decreasing in u, which keeps the problem jointly convex in the probabilities and u.
 """
 
 from dataclasses import dataclass
@@ -38,17 +38,17 @@ class Gap:
         return rate - self.half, rate + self.half
 
     def middle(self, rates: Floats) -> float:
-        """Half way between the extremes."""
+        """The midpoint between the extremes."""
         return float(rates.max() + rates.min()) / 2
 
 
-#: Which rates may stand side by side at a level.
+#: Which rates are allowed together at a level.
 Band = Gap
 
 
 @dataclass(frozen=True)
 class Optimal:
-    """The level at which equal rates cost least, by the scores."""
+    """The level at which equal rates cost least according to the scores."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ByLabels:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A level that is given."""
+    """A given level."""
 
     rate: float
 
@@ -68,20 +68,20 @@ Level = Optimal | ByLabels | Fixed
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked for, in the units of the positions.
+    """A problem to solve, in the units of the positions.
 
     Attributes
     ----------
     band : Band
-        Which rates may stand side by side.
+        Which rates are allowed together.
     level : Level
         Where the band is.
     cutoff : float
-        Where the classifier itself says yes: score ≥ cutoff.
+        Where the classifier itself selects: score ≥ cutoff.
     ramp_width : float
         γ, 0 or positive.
     offset : float
-        c, the chance at the threshold.
+        c, the selection probability at the threshold.
     """
 
     band: Band
@@ -92,11 +92,11 @@ class Problem:
 
     @property
     def own_foot(self) -> float:
-        """Foot of the ramp that stands on the classifier's own cutoff."""
+        """Foot of the ramp located at the classifier's own cutoff."""
         return self.cutoff - self.offset * self.ramp_width
 
     def clipped(self, rates: Floats, level: float) -> Floats:
-        """Rates moved into the band at a level, by as little as possible."""
+        """Rates moved into the band at a level by as little as possible."""
         low, high = self.band.edges(level)
         return np.clip(rates, max(low, 0.0), min(high, 1.0))
 
@@ -108,19 +108,19 @@ class Solution:
     Attributes
     ----------
     levels : floats, one per stratum
-        The level of its band; of all cells together without strata.
+        The level of each stratum's band; without strata, of the only band.
     feet : floats of shape (K,)
-        Score at which each cell's chance leaves 0; the threshold itself when the width is 0.
+        Score below which no one is selected in each cell; the threshold itself if the width is 0.
     thresholds : floats of shape (K,)
-        feet + c·γ: where the chance is c.
+        feet + c·γ, where the selection probability is c.
     width : float
-        Of every ramp.
+        Width of every ramp.
     ties : floats of shape (K,)
-        For width 0, the chance of a score equal to the threshold; otherwise c.
+        For width 0, the selection probability at the threshold; otherwise c.
     rates : floats of shape (K,)
         Selection rate of each cell.
     multiplier_feet : floats of shape (2, K)
-        Ends of the interval of feet that the balance of multipliers relied on.
+        Ends of the interval of feet on which the balance of multipliers is based.
     """
 
     levels: Floats
@@ -142,21 +142,21 @@ class Solution:
         return Ramps(self.feet, self.width, self.ties)
 
     def ramps(self, offset: float) -> tuple[Ramp, ...]:
-        """The ramps as a rule holds them, by way of the thresholds that people read."""
+        """The ramps as stored in a rule, computed from the thresholds shown to people."""
         feet = self.thresholds - offset * self.width
         ties = self.ties if self.width == 0 else np.zeros(len(feet))
         return tuple(Ramp(f, self.width, t) for f, t in zip(feet.tolist(), ties.tolist(), strict=True))
 
 
 class Criterion(Protocol):
-    """Which rate is made equal, and between whom."""
+    """Which rate is made equal, and between which cells."""
 
     name: str
-    #: The event whose rate it is.
+    #: The event that the rate refers to.
     event: str
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band; `near` are guesses of the levels, which save time."""
 
     def gap(self, rates: Floats) -> float:
-        """Largest difference between two rates that are compared."""
+        """Largest difference between two rates that the criterion compares."""

@@ -1,15 +1,16 @@
-"""Calibration of small groups: a line between logits, held near the identity.
+"""Calibration of small groups: a line between logits, shrunk toward the identity.
 
     logit η(x) = a + s·logit(x),    (a, s) = argmin  Σ v (log(1 + e^z) − y z) + λ_a/2·a² + λ_s/2·(s − 1)²,  s ≥ 0
 
-with z = a + s·logit(x) and x the score as a probability. A few hundred rows cannot tell the shape of a curve from
-noise, which isotonic regression follows; they can tell whether all scores are too high or too extreme. Where they
-cannot even tell that, the penalty leaves the scores as they are. As s ≥ 0, the scores keep their order.
+with z = a + s·logit(x) and x the score as a probability. A few hundred rows cannot distinguish the shape of a
+curve from noise, which isotonic regression would fit; they can show whether all scores are too high or too
+extreme. If they cannot even show that, the penalty leaves the scores unchanged. As s ≥ 0, the scores keep their
+order.
 
-A penalty is weighed against a number of rows. So v are the rows' weights times a constant that makes their sum
-the number of unweighted rows that would tell as much, (Σw)²/Σw²: unit weights stay 1, a common factor of all
-weights changes nothing, and survey weights in the thousands do not switch the penalty off. The price is that
-here, unlike elsewhere, a row of weight 2 is one heavy row, not two rows.
+The penalty is relative to a number of rows. So v are the rows' weights times a constant that makes their sum the
+number of unweighted rows with the same information, (Σw)²/Σw²: unit weights stay 1, a common factor of all
+weights has no effect, and survey weights in the thousands do not switch the penalty off. As a consequence, here,
+unlike elsewhere, a row of weight 2 is one heavy row, not two rows.
 """
 
 import numpy as np
@@ -19,22 +20,23 @@ from fairramp.core.points import Summary
 from fairramp.core.scales import Scale, finite_logit
 
 #: Groups with fewer (effective) rows are calibrated by a line, the others by isotonic regression. In simulations
-#: the line wins clearly at 200 rows, and loses up to 0.2 points from 2,000 on where the distortion is no line.
+#: the line is clearly better at 200 rows, and worse by up to 0.2 points at 2,000 or more if the distortion is
+#: not linear.
 LINE_BELOW = 1_000
 #: λ_a and λ_s: normal priors of variance 1/λ for a and for s − 1. Chosen in simulations of 200 rows in three
-#: groups, so that nothing loses more than 0.1 points to leaving the scores as they are. The slope must be free:
-#: one held near 1 pushes a misfit of the slope into a, which moves the score of an even chance.
+#: groups, such that nothing loses more than 0.1 points compared to unchanged scores. The slope must be free: if
+#: held near 1, a misfit of the slope would go into a and move the score with probability ½.
 SHIFT_PENALTY, SLOPE_PENALTY = 20.0, 1.0
-#: Newton steps, at most; the objective is strictly convex and a handful are enough.
+#: Maximum number of Newton steps; the objective is strictly convex and a few are enough.
 _MOST_STEPS = 50
-#: A step this small beside a and s of about 1 changes no rate.
+#: Smaller steps, compared to a and s of about 1, change no rate.
 _STEP_TOLERANCE = 1e-10
 
 
 def effective_rows(scores: Summary) -> Floats:
-    """(Σw)²/Σw² of each group: its rows, if all weigh the same."""
+    """(Σw)²/Σw² of each group: its number of rows, if all weights are equal."""
     squares = scores.total(scores.points.weight_squares)
-    usable = squares > 0  # those of tiny weights vanish
+    usable = squares > 0  # squares of tiny weights underflow
     found = np.where(usable, scores.weights**2 / np.where(usable, squares, 1.0), scores.rows)
     return np.clip(found, 1.0, scores.rows)
 
@@ -49,14 +51,14 @@ def line_levels(scores: Summary, positives: Floats, scale: Scale) -> Floats:
     positives : floats, one per point
         Σ w·y of the rows.
     scale : Scale
-        What the scores mean.
+        Scale of the scores.
     """
     p = scores.points
     x = finite_logit((p.place - scale.lowest) / (scale.highest - scale.lowest))
     factor = (effective_rows(scores) / scores.weights)[p.group]
     line = _Line(scores, x, p.weight * factor, positives * factor)
     a, s = line.fitted(np.ones(len(scores.labels), dtype=bool))
-    if (s < 0).any():  # the best line that does not fall is flat: the objective is convex
+    if (s < 0).any():  # the best non-decreasing line is flat: the objective is convex
         flat_a, flat_s = line.fitted(s >= 0)
         a, s = np.where(s < 0, flat_a, a), np.where(s < 0, flat_s, s)
     return _logistic(a[p.group] + s[p.group] * x)
@@ -75,7 +77,7 @@ class _Line:
         return loss + (SHIFT_PENALTY * a**2 + SLOPE_PENALTY * (s - 1) ** 2) / 2
 
     def fitted(self, sloped: Booleans) -> tuple[Floats, Floats]:
-        """The line of each group, a and s; s is 0 in those that are not sloped."""
+        """The line of each group, a and s; s is 0 in groups that are not sloped."""
         total, g, x = self._scores.total, self._group, self._x
         a, s = np.zeros(len(sloped)), sloped.astype(np.float64)
         value = self._objective(a, s)
@@ -86,11 +88,11 @@ class _Line:
             down_s = np.where(sloped, total(off * x) + SLOPE_PENALTY * (s - 1), 0.0)
             aa, ss = total(curved) + SHIFT_PENALTY, total(curved * x * x) + SLOPE_PENALTY
             both = np.where(sloped, total(curved * x), 0.0)
-            size = aa * ss - both**2  # at least the penalties' product
+            size = aa * ss - both**2  # at least the product of the penalties
             step_a, step_s = (ss * down_a - both * down_s) / size, (aa * down_s - both * down_a) / size
             if max(np.abs(step_a).max(), np.abs(step_s).max()) <= _STEP_TOLERANCE:
                 break
-            # Far from the optimum a whole step can be too long: halve it where the objective would rise.
+            # Far from the optimum a full step can be too long: halve it where the objective would increase.
             part = np.ones(len(sloped))
             while True:
                 new = self._objective(a - part * step_a, s - part * step_s)

@@ -1,8 +1,8 @@
-"""Settings of a fit: their names, defaults, documentation and checks, once for every way to fit.
+"""Settings of a fit: names, defaults, documentation and checks, shared by all functions that fit.
 
-`fit_rule`, `fit_frame` and `fit_summary` take them as keywords (`taking_settings` gives each its signature and
-documentation); the estimator, the stream and the command line pass them on. All are checked, each by itself and
-with the others, before any row is looked at.
+`fit_rule`, `fit_frame` and `fit_summary` take them as keywords (`taking_settings` adds them to each signature and
+docstring); the estimator, the stream and the command line pass them on. All settings are checked, alone and in
+combination, before any row is read.
 """
 
 import inspect
@@ -19,16 +19,16 @@ from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
 from fairramp.rule.file import OPTIONS
 
-#: Targets that a word asks for.
+#: Target rates that are requested by name.
 TARGETS = ("optimal", "accuracy", "base_rate")
-#: What groups with few rows go by.
+#: How groups with few rows are treated.
 SMALL_GROUPS = ("alone", "borrow")
-#: Other words that people use for some options.
+#: Common synonyms of some options.
 _ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
 
 
 class Keywords(TypedDict, total=False):
-    """The settings as keywords, for type checkers; `Settings` has what they mean."""
+    """The settings as keywords, for type checkers; see `Settings` for their meaning."""
 
     max_gap: float
     ramp_width: float
@@ -47,48 +47,48 @@ class Keywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is asked of a fit, checked.
+    """Checked settings of a fit.
 
     Parameters
     ----------
     max_gap : float, default 0
         Largest allowed difference between any two groups' selection rates, in [0, 1].
     ramp_width : float, default 0.01
-        Width of the zone around each threshold in which the decision is drawn at random, in the units of
-        the scores (of probabilities for logits and percentages, where 0.01 is one point). 0 draws only among
-        equal scores; otherwise at least 1e-6.
+        Width of the zone around each threshold in which people are decided at random, in the units of the scores
+        (of probabilities for logits and percentages, where 0.01 is one point). With 0, only tied scores are
+        decided at random; otherwise at least 1e-6.
     ramp : {"centered", "paper"}, default "centered"
-        Whether the ramp is centered on the threshold or starts there, as published.
+        Whether the ramp is centered on the threshold or, as published, starts there.
     target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Where the groups' selection rates lie: where it costs least by the scores; where decisions agree best
-        with the labels, which gains with many rows if scores are not calibrated; around the share of positive
-        labels; or around a number.
+        Where the groups' selection rates lie. "optimal": where equalizing costs least according to the scores.
+        "accuracy": where decisions agree best with the labels, which helps with many rows and uncalibrated
+        scores. "base_rate": around the share of positive labels. A number: around that rate.
     cutoff : float, optional
-        Where the classifier itself says yes, ``score >= cutoff``; 0.5 for probabilities, 50 for
-        percentages and 0 for signed scores and logits unless given.
+        Score at which the classifier itself selects, ``score >= cutoff``. Defaults to 0.5 for probabilities, 50
+        for percentages and 0 for signed scores and logits.
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
-        What the scores are: in [0, 1], in [0, 100], in [−1, 1], or any finite number. Never guessed.
+        Range of the scores: [0, 1], [0, 100], [−1, 1] or any finite number. Never guessed.
     unseen_group : {"error", "pooled", "original"}, default "error"
-        What the rule does with a group that the fit did not see: refuse; use the threshold at which all
-        fit rows together reach the band; or keep the classifier's own decision.
+        What the rule does with a group that was not in the fit rows: raise an error; use the threshold at which
+        all fit rows together reach the band; or keep the classifier's own decisions.
     criterion : {"parity"}, default "parity"
         Which rate is made equal: the selection rate.
     small_groups : {"alone", "borrow"}, default "alone"
-        Whether each group's threshold comes from its own rows alone, or also from what the other groups' scores
-        say about it, the more the fewer rows it has. "borrow" makes rates more equal on new rows and no longer
-        exactly equal on the fit rows. For scores that are probabilities, without weights and strata.
+        Whether each group's threshold depends on its own rows only, or also on the other groups' scores; the
+        fewer rows a group has, the more it borrows. "borrow" makes rates more equal on new rows but no longer
+        exactly equal on the fit rows. Requires scores that are probabilities, without weights and strata.
     solver : "exact", "sgd" or SGD, default "exact"
-        "sgd" is the paper's stochastic algorithm, which comes near the optimum of a numeric target rate; for
+        "sgd" is the paper's stochastic algorithm, which approximates the optimum for a numeric target rate; for
         comparison. See `fairramp.SGD`.
     confidence : float, optional
-        Keep `max_gap` in the population, not only on the fit rows, with this confidence, for example 0.95. The
-        rows are then held to the largest smaller gap whose limit is at most `max_gap`; the rule's own `max_gap`
-        is that smaller one, and `record.asked` what was asked for. Refused where the rows are too few, with the
-        limit that can be had and the rows that are missing.
+        Keep the gap within `max_gap` in the population, not only on the fit rows, with this confidence, such as
+        0.95. The fit then uses the largest smaller gap whose limit is at most `max_gap`. The rule's own `max_gap`
+        is that smaller gap; `record.asked` has the requested one. If there are too few rows, the error states the
+        limit that is possible and the number of rows needed.
     confidence_limit : {"estimated", "proven"}, default "estimated"
-        Which limit `confidence` is about; see `fairramp.Certificate`.
+        Which limit `confidence` refers to; see `fairramp.Certificate`.
     date : str, optional
-        Stored in the rule's record as it is. Nothing is stored otherwise: the same data give the same file.
+        Stored in the rule's record unchanged. If omitted, no date is stored, so the same data give the same file.
     """
 
     max_gap: float = 0.0
@@ -119,53 +119,54 @@ class Settings:
             object.__setattr__(self, name, value)
         if self.date is not None and not isinstance(self.date, str):
             raise InputError(
-                "must be text",
+                "must be a string",
                 argument="date",
                 got=self.date,
-                remedy="for example date.today().isoformat()",
+                remedy="pass, for example, date.today().isoformat()",
             )
         self._check_confidence()
         if self.sgd is not None and self.target_rate in ("optimal", "accuracy"):
             raise InputError(
-                "{solver:sgd} needs {target_rate} as a number, or 'base_rate' with labels",
+                "{solver:sgd} requires {target_rate} to be a number, or 'base_rate' with labels",
                 got=self.target_rate,
-                remedy="the exact solver finds the best rate itself",
+                remedy="use the exact solver to find the best rate",
             )
         if self.sgd is not None and self.ramp_width == 0:
             raise InputError(
-                "{solver:sgd} needs a {ramp_width} above 0, got 0", remedy="the exact solver needs none"
+                "{solver:sgd} requires {ramp_width} above 0, got 0",
+                remedy="use the exact solver for a width of 0",
             )
 
         if self.borrows and self.scale == "signed":
             raise InputError(
-                "{small_groups:borrow} needs scores that are probabilities, percentages or logits, got "
+                "{small_groups:borrow} requires scores that are probabilities, percentages or logits, got "
                 "{scale:signed}",
-                remedy="pass (score + 1) / 2 if those are probabilities",
+                remedy="if (score + 1) / 2 is a probability, pass that",
             )
         if self.borrows and self.sgd is not None:
-            raise InputError("{small_groups:borrow} needs the exact solver", remedy="leave {solver} out")
+            raise InputError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")
 
     def _check_confidence(self) -> None:
-        """What must hold for a gap that is kept in the population."""
+        """Check the settings of a gap that must hold in the population."""
         check_option("confidence_limit", self.confidence_limit, ("estimated", "proven"))
         if self.confidence is None:
             if self.confidence_limit != "estimated":
-                raise InputError("{confidence_limit} needs {confidence}", remedy="pass one, such as 0.95")
+                raise InputError("{confidence_limit} requires {confidence}", remedy="pass it, such as 0.95")
             return
         object.__setattr__(self, "confidence", check_number("confidence", self.confidence, 0.5, 1 - 1e-9))
         if self.max_gap == 0:
             raise InputError(
-                "{confidence} needs a {max_gap} above 0",
-                remedy="no sample shows that rates in the population are exactly equal",
+                "{confidence} requires {max_gap} above 0",
+                remedy="no sample can show that rates in the population are exactly equal",
             )
         if self.sgd is not None:
-            raise InputError("{confidence} needs the exact solver", remedy="leave {solver} out")
+            raise InputError("{confidence} requires the exact solver", remedy="remove {solver}")
 
     @classmethod
     def of(
         cls, caller: Callable[..., Any], given: Mapping[str, Any], fixed: Mapping[str, Any] | None = None
     ) -> "Settings":
-        """From the keywords that a function was called with, and those that it sets itself."""
+        """Make settings from the keywords passed to a function and those that the function sets."""
         names = caller.__signature__.parameters  # type: ignore[attr-defined]  # by `taking_settings`
         for name in [name for name in given if name not in names]:
             near = meant(name, names)
@@ -179,36 +180,34 @@ class Settings:
         labeled: bool,
         stratified: bool,
         weighted: bool,
-        needed: str = "{labels}, the true outcomes of the rows",
+        needed: str = "{labels}, the true outcomes",
     ) -> None:
-        """Refuse a target that needs true outcomes where there are none, and what rows like these rule out."""
+        """Raise if the settings require labels that are missing, or do not work with such rows."""
         if self.needs_labels and not labeled:
-            raise InputError("{target_rate:" + str(self.target_rate) + "} needs " + needed)
+            raise InputError("{target_rate:" + str(self.target_rate) + "} requires " + needed)
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:
                 raise InputError(
-                    "{small_groups:borrow} is for rows without {word}",
-                    remedy="leave one of the two out",
+                    "{small_groups:borrow} does not support {word}",
+                    remedy="remove one of the two",
                     word=word,
                 )
         if weighted and self.confidence_limit == "proven":
             raise InputError(
-                "{confidence_limit:proven} needs rows without weights, for which nothing is proven",
-                remedy="leave it out to keep the estimated limit",
+                "{confidence_limit:proven} does not support weights: nothing is proven for weighted rows",
+                remedy="remove it to use the estimated limit",
             )
         if stratified and self.sgd is not None:
-            raise InputError(
-                "{solver:sgd} is for parity over all rows", remedy="leave it out to fit within strata"
-            )
+            raise InputError("{solver:sgd} does not support strata", remedy="remove it to fit within strata")
         if stratified and self.target_rate not in ("optimal", "accuracy"):
             raise InputError(
-                "With {strata} each stratum has a target rate of its own: {target_rate} must be 'optimal' or "
+                "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal' or "
                 "'accuracy'",
                 got=self.target_rate,
             )
         if stratified and self.unseen_group == "pooled":
             raise InputError(
-                "With {strata} there is no band in common: {unseen_group} must be 'error' or 'original', got "
+                "With {strata}, there is no common band: {unseen_group} must be 'error' or 'original', got "
                 "'pooled'"
             )
 
@@ -224,12 +223,12 @@ class Settings:
 
     @property
     def meaning(self) -> Scale:
-        """What the scores are."""
+        """The scale of the scores."""
         return SCALES[self.scale]
 
     @property
     def sgd(self) -> SGD | None:
-        """The stochastic solver's settings; None for the exact one."""
+        """Settings of the stochastic solver; None for the exact one."""
         if isinstance(self.solver, SGD):
             return self.solver
         if not isinstance(self.solver, str) or self.solver not in ("exact", "sgd"):
@@ -238,14 +237,14 @@ class Settings:
 
     @property
     def level(self) -> Level:
-        """Where the band is; "base_rate" is known only with the outcomes."""
+        """Where the band is; "base_rate" is resolved later, from the outcomes."""
         if isinstance(self.target_rate, str):
             return ByLabels() if self.target_rate == "accuracy" else Optimal()
         return Fixed(self.target_rate)
 
     @property
     def problem(self) -> Problem:
-        """What is asked for, in positions."""
+        """The problem to solve, in positions."""
         assert self.cutoff is not None
         return Problem(
             band=Gap(self.max_gap),
@@ -257,18 +256,18 @@ class Settings:
 
     @property
     def signed_per_unit(self) -> float:
-        """Signed scores, from −1 to 1, per unit of the positions."""
+        """Signed scores, in [−1, 1], per unit of the positions."""
         return 2 / (self.meaning.highest - self.meaning.lowest)
 
     def signed(self, problem: Problem) -> Problem:
-        """A problem in signed scores, as the published algorithm has it."""
+        """A problem in signed scores, as in the published algorithm."""
         return replace(problem, cutoff=0.0, ramp_width=problem.ramp_width * self.signed_per_unit)
 
 
 def _checked_target(target: Any) -> str | float:
     if isinstance(target, str | None) and target not in TARGETS:
         raise InputError(
-            "must be {words} or a number in [0, 1]",
+            "must be {words} or a number between 0 and 1",
             argument="target_rate",
             got=target,
             words=", ".join(map(repr, TARGETS)),
@@ -280,7 +279,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def taking_settings(*without: str) -> Callable[[_Function], _Function]:
-    """Give a function that takes settings as keywords their names, defaults and documentation."""
+    """Add the names, defaults and documentation of the settings to a function that takes them as keywords."""
 
     def told(function: _Function) -> _Function:
         own = inspect.signature(function)

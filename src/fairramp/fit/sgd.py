@@ -4,26 +4,27 @@ With signed scores f in [−1, 1] and their ramp width γ, minimize over λ, μ 
 
     F = E[ ε/2 · (λ_k + μ_k) + ρ (λ_k − μ_k) + ξ(f − (λ_k − μ_k)) ],    k the row's group,
 
-where ξ' (w) = clip(c + w/γ, 0, 1) is the chance of a yes. Algorithm 1 of the paper:
+where ξ' (w) = clip(c + w/γ, 0, 1) is the selection probability. Algorithm 1 of the paper:
 
     1.  Start from λ = μ = 0 and take a row.
     2.  With g = clip(c + (f − λ_k + μ_k)/γ, 0, 1) and the learning rate α,
             λ_k ← [λ_k − α (ε/2 + ρ − g)]⁺        μ_k ← [μ_k − α (ε/2 − ρ + g)]⁺
-    3.  Repeat T times; α = 0.1 √(K/T) in the experiments. The ramp stands at t_k = λ_k − μ_k.
+    3.  Repeat T times; α = 0.1 √(K/T) in the experiments. The ramp is at t_k = λ_k − μ_k.
 
-It needs the target rate ρ as a number, only approaches the optimum, and depends on the seed: `parity` solves
-the same problem exactly. It is kept for comparison with the paper, and because it can learn from rows that pass
-by once (`streaming`).
+It requires the target rate ρ as a number, only approximates the optimum, and depends on the seed; `parity` solves
+the same problem exactly. It is kept for comparison with the paper, and because it can learn from rows that are
+read only once (`stream`).
 
 Departures from the paper
 -------------------------
-- c is ½ for the centered ramp; the published one is c = 0.
-- F has ε/2 where the paper's equation for F prints ε: its updates and its proof have ε/2.
-- An epoch takes every row once, in a new random order, instead of sampling rows independently: after as many
-  steps the running iterate is about three times nearer the optimum. A row's weight multiplies its gradient.
+- c is ½ for the centered ramp; the paper uses c = 0.
+- F has ε/2 where the paper's equation for F has ε; the paper's updates and proof have ε/2.
+- An epoch takes every row once, in a new random order, instead of sampling rows independently: after the same
+  number of steps, the running iterate is about three times closer to the optimum. A row's weight multiplies its
+  gradient.
 - A minibatch of b rows makes one step; a group's gradient is the sum over its rows divided by b.
 - Proposition 1 bounds F at the *average* iterate, Figure 1(b) shows the running one. The running one is far
-  nearer the optimum after a few epochs and the default; both are offered.
+  closer to the optimum after a few epochs and is the default; both are available.
 
 Reference: Alabdulmohsin and Lucic 2021, Algorithm 1, Proposition 1, Appendix A.
 """
@@ -50,15 +51,15 @@ class SGD:
     Attributes
     ----------
     epochs : int
-        How often every row is taken.
+        Number of passes over the rows.
     batch_size : int
         Rows per step.
     learning_rate : float or None
-        α, in units of signed scores; None is the paper's 0.1 √(K/T).
+        α, in units of signed scores; None means the paper's 0.1 √(K/T).
     iterate : {"last", "average"}
         Which iterate becomes the rule.
     random_state : int
-        Seed of the order of the rows.
+        Seed for the order of the rows.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class SGD:
 
 
 def checked_learning_rate(value: Any) -> float | None:
-    """A positive number, or None."""
+    """Check a learning rate: a positive number, or None."""
     if value is not None and not (is_real(value) and 0 < value < math.inf):
         raise InputError("must be a positive number or None", argument="learning_rate", got=value)
     return None if value is None else float(value)
@@ -97,7 +98,7 @@ def published_rate(n_groups: int, steps: int) -> float:
 
 
 class DualDescent:
-    """λ and μ of every group, and what a step does to them.
+    """λ and μ of every group, updated step by step.
 
     Parameters
     ----------
@@ -116,21 +117,21 @@ class DualDescent:
         self.lower: list[float] = []  # μ
         self._upper_sum: list[float] = []
         self._lower_sum: list[float] = []
-        self._since: list[int] = []  # steps that the sums already hold
-        self._start: list[int] = []  # steps before the group came
+        self._since: list[int] = []  # steps already included in the sums
+        self._start: list[int] = []  # steps before the group appeared
         self.grow(n_groups)
 
     def grow(self, n_groups: int) -> None:
-        """Start further groups at λ = μ = 0; their averages begin now."""
+        """Start additional groups at λ = μ = 0; their averages begin now."""
         for values in (self.upper, self.lower, self._upper_sum, self._lower_sum):
             values.extend([0.0] * (n_groups - len(values)))
         for steps in (self._since, self._start):
             steps.extend([self.steps] * (n_groups - len(steps)))
 
     def resume(self, last: Floats, average: Floats, steps: int) -> None:
-        """Stand at given λ − μ after so many steps, of which the average is given too.
+        """Start from given values of λ − μ and their average, as if after `steps` steps.
 
-        A rule holds only the difference; of all λ and μ with it, those with λ μ = 0 are taken.
+        A rule has only the difference; of all λ and μ with that difference, those with λ μ = 0 are used.
         """
         self.upper, self.lower = (np.maximum(side, 0.0).tolist() for side in (last, -last))
         self._upper_sum, self._lower_sum = (
@@ -171,7 +172,7 @@ class DualDescent:
 
     @property
     def averages(self) -> tuple[Floats, Floats]:
-        """Mean λ and mean μ over the iterates after each of the steps since the group came."""
+        """Mean λ and mean μ over the iterates since the group appeared."""
         waited = self.steps - np.array(self._since)
         steps = np.maximum(self.steps - np.array(self._start), 1)
         sides = ((self._upper_sum, self.upper), (self._lower_sum, self.lower))
@@ -185,7 +186,7 @@ class DualDescent:
 
 @dataclass(frozen=True)
 class Descent:
-    """Where the descent came to, in signed units.
+    """Result of a descent, in signed units.
 
     Attributes
     ----------
@@ -194,7 +195,7 @@ class Descent:
     trace : floats of shape (epochs, K)
         λ − μ of the running iterate after each epoch.
     upper, lower : floats of shape (K,)
-        λ̄ and μ̄, the averages that Proposition 1 is about.
+        λ̄ and μ̄, the averages in Proposition 1.
     learning_rate : float
         α.
     steps : int

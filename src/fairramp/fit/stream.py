@@ -1,12 +1,12 @@
-"""StreamingFit: a rule from rows that pass by once.
+"""StreamingFit: fit a rule to rows that are read only once.
 
-Each row is one step of the paper's algorithm (`fit.sgd`), and none is kept. The number of steps T is not
-known beforehand, so that at step t the learning rate is the published one of a run that ends there,
+Each row is one step of the paper's algorithm (`fit.sgd`), and no row is kept. The number of steps T is unknown,
+so at step t the learning rate is the published one for a run that ends there,
 
     α_t = 0.1 √(K/t)        or a fixed one, which follows a population that drifts.
 
-The rule comes near the optimum and its rates near the target; what is exact about a fit of rows that are there
-is not exact here, and nothing is certified: check the rule on rows it has not seen.
+The rule approximates the optimum, and its rates approximate the target. Nothing is exact or certified: check the
+rule on new rows.
 """
 
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ from fairramp.rule.rule import Rule
 
 
 class StreamingFit:
-    """Learn a rule row by row; groups may turn up at any time.
+    """Fit a rule row by row; new groups may appear at any time.
 
     Parameters
     ----------
     target_rate : float
-        Every group's selection rate, a number in [0, 1].
+        Target selection rate of every group, in [0, 1].
     max_gap, ramp_width, ramp, cutoff, scale
-        As in `fit_rule`; the ramp must be wider than 0.
+        As in `fit_rule`; the ramp width must be positive.
     unseen_group : {"error", "original"}, default "error"
-        What the rule does with a group that has not turned up.
+        What the rule does with a group that has not appeared.
     learning_rate : float, optional
-        A fixed one, in units of signed scores; 0.1 √(K/t) at step t if None.
+        A fixed learning rate, in units of signed scores. Defaults to 0.1 √(K/t) at step t.
     iterate : {"last", "average"}, default "last"
         Which iterate becomes the rule.
 
@@ -69,10 +69,13 @@ class StreamingFit:
         iterate: str = "last",
     ) -> None:
         if isinstance(target_rate, str) or target_rate is None:
-            raise InputError("must be a number in [0, 1] for a stream", argument="target_rate", got=target_rate)
+            raise InputError("must be between 0 and 1 for a stream", argument="target_rate", got=target_rate)
         if checked_width(ramp_width) == 0:
             raise InputError(
-                "must be above 0 for a stream", argument="ramp_width", got=0, remedy="fit_rule needs none"
+                "must be above 0 for a stream",
+                argument="ramp_width",
+                got=0,
+                remedy="use fit_rule for a width of 0",
             )
         check_option("unseen_group", unseen_group, ("error", "original"))
         self._settings = Settings(
@@ -87,7 +90,7 @@ class StreamingFit:
         )
         self._learning_rate = checked_learning_rate(learning_rate)
         self._iterate = check_option("iterate", iterate, ITERATES)
-        self._groups: dict[Any, Label] = {}  # by key, in the order in which they came
+        self._groups: dict[Any, Label] = {}  # by key, in order of appearance
         self._names: tuple[str, ...] | None = None
         self._n_columns: int | None = None
         self._pooled: Ramp | None = None
@@ -97,15 +100,16 @@ class StreamingFit:
     def from_rule(
         cls, rule: Rule, *, steps: int | None = None, learning_rate: float | None = None, iterate: str = "last"
     ) -> Self:
-        """Go on from a rule for parity, with its settings.
+        """Continue from a rule fitted for parity, with its settings.
 
         Parameters
         ----------
         rule : Rule
-            With a ramp; the ramp for unseen groups, if there is one, stays where it is.
+            Must have ramps of positive width. A pooled ramp for unseen groups stays where it is.
         steps : int, optional
-            Steps that the rule stands for; the more, the less a row moves it. By default the rows of its fit,
-            those of all epochs for SGD. A rule without a record, such as that of another stream, needs it.
+            Number of steps that the rule counts as; the larger, the less each row moves it. Defaults to the
+            number of fit rows (times epochs for SGD). Required if the rule has no record, such as one from a
+            stream.
         learning_rate, iterate
             As for the class.
 
@@ -122,11 +126,13 @@ class StreamingFit:
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         if rule.target_rate is None:
             raise InputError(
-                "must equalize over all rows", argument="rule", remedy="a stream cannot go on within strata"
+                "must equalize over all rows", argument="rule", remedy="a stream does not support strata"
             )
         record, widths = rule.record, {ramp.width for ramp in rule.ramps}
         if record is None and len(widths) > 1:
-            raise InputError("must have ramps of one width", argument="rule", remedy="a stream has one for all")
+            raise InputError(
+                "must have ramps of equal width", argument="rule", remedy="a stream uses one width for all groups"
+            )
         stream = cls(
             target_rate=rule.target_rate,
             max_gap=rule.max_gap,
@@ -141,7 +147,7 @@ class StreamingFit:
         if steps is None:
             if record is None:
                 raise InputError(
-                    "has no record of its fit: pass {steps}, how many rows it stands for", argument="rule"
+                    "has no record of its fit: pass {steps}, the number of rows it counts as", argument="rule"
                 )
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
         average = np.array(rule.thresholds)
@@ -154,14 +160,14 @@ class StreamingFit:
         return stream
 
     def partial_fit(self, scores: Any, groups: Any) -> Self:
-        """Take one step per row, in the order of the rows.
+        """Take one step per row, in row order.
 
         Parameters
         ----------
         scores : numbers of shape (n,)
-            On the scale that was given; rows that the classifier was not trained on.
+            On the scale of the stream, for rows that the classifier was not trained on.
         groups : labels of shape (n,), or several columns
-            As in `fit_rule`; the columns of the first rows.
+            As in `fit_rule`; the same columns every time.
 
         Examples
         --------
@@ -178,7 +184,7 @@ class StreamingFit:
         positions = ArrayRows(column, codes, None, self._settings.meaning).positions(0, len(column))
         came = [codes.labels[i] for i in np.flatnonzero(codes.occurring())]
         refuse_mixed((*self._groups.values(), *came))
-        # From here on nothing can fail, so that a bad row leaves the stream as it was.
+        # Nothing can fail below, so a bad row leaves the stream unchanged.
         if self._n_columns is None:
             self._names, self._n_columns = codes.names, codes.n_columns
         self._add_groups(came)
@@ -197,7 +203,7 @@ class StreamingFit:
         self._descent.grow(len(self._groups))
 
     def _signed(self, positions: Floats) -> Floats:
-        """Positions as signed scores, 0 at the cutoff."""
+        """Convert positions to signed scores, with 0 at the cutoff."""
         return (positions - self._settings.problem.cutoff) * self._settings.signed_per_unit
 
     def _ramp(self, threshold: float) -> Ramp:
@@ -206,11 +212,11 @@ class StreamingFit:
 
     @property
     def steps(self) -> int:
-        """Rows so far, and those that a rule it went on from stands for."""
+        """Number of rows so far, plus the steps of the rule it continued from."""
         return self._descent.steps
 
     def rule(self) -> Rule:
-        """The rule as it stands; it has no record, because no rows are kept.
+        """Return the current rule; it has no record, because no rows are kept.
 
         Examples
         --------
@@ -220,7 +226,7 @@ class StreamingFit:
         True
         """
         if not self._groups:
-            raise FairrampError("No row has come yet: call {partial_fit} first")
+            raise FairrampError("No rows yet: call {partial_fit} first")
         settings = self._settings
         signed = self._descent.iterate(self._iterate)
         positions = settings.problem.cutoff + signed / settings.signed_per_unit

@@ -1,14 +1,14 @@
-"""fit_summary: a rule from bins alone, and what the bins cost.
+"""fit_summary: fit a rule to bins alone, with a bound on the error that binning causes.
 
-A ramp h is linear between its ends and constant outside, so that a bin of mean m and weight share p contributes
-p·h(m) exactly unless an end of the ramp lies inside it. If one does, rows anywhere in the bin with that mean
-contribute between p·(convex envelope of h over the bin at m) and p·(concave envelope at m). So
+A ramp h is linear between its ends and constant outside. A bin of mean m and weight share p therefore contributes
+exactly p·h(m) unless an end of the ramp lies inside it. If one does, rows in the bin with that mean contribute
+between p·(convex envelope of h over the bin at m) and p·(concave envelope at m). So
 
     error of a rate ≤ Σ over bins p · max(concave − h, h − convex)(m) ≤ Σ over bins with an end p · d/(4γ)
 
-for bins of width d ≤ γ, and the sum of p otherwise. For γ = 0 a bin that holds the threshold contributes its
-largest difference to the chance at its mean. A bin of one score costs nothing. The classifier's own rates are
-exact: the cutoff is an edge.
+for bins of width d ≤ γ, and the sum of p otherwise. For γ = 0, a bin that contains the threshold contributes the
+largest difference to the probability at its mean. A bin with one score has no error. The classifier's own rates
+are exact, because the cutoff is an edge.
 """
 
 from collections.abc import Sequence
@@ -30,19 +30,19 @@ from fairramp.rule.rule import Rule
 
 @taking_settings("scale", "solver")
 def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
-    """Learn a rule from a summary alone; the rows are not needed.
+    """Fit a rule to a summary, without the rows.
 
-    The rule is the optimum for rows that lie at the means of their bins. How far each group's selection rate on
-    the rows themselves can be from that is computed and kept as ``rule.record.rates["selection"].error``; the
-    certificate counts it in. Within it, the rule is that of `fit_rule`. A ``ramp_width`` well above the width of
-    the bins keeps it small; with 0 the rows of a whole bin are uncertain. A summary with strata gives a rule that
-    equalizes within strata. The targets "accuracy" and "base_rate" need labels, which a summary does not have.
-    The cutoff is that of the summary unless given, and must be an edge of its bins.
+    The rule is the optimum for rows located at the means of their bins. Each group's true selection rate on the
+    rows can differ from this by at most ``rule.record.rates["selection"].error``, which the certificate includes.
+    Up to that error, the rule is that of `fit_rule`. A ``ramp_width`` well above the width of the bins keeps the
+    error small; with 0, all rows of a bin are uncertain. A summary with strata gives a rule that equalizes within
+    strata. The targets "accuracy" and "base_rate" need labels, which a summary does not have. The cutoff defaults
+    to that of the summary, and must be an edge of its bins.
 
     Parameters
     ----------
     summary : GroupScores
-        From `summarize`, `summarize_frame` or `GroupScores.load`, perhaps merged.
+        From `summarize`, `summarize_frame` or `GroupScores.load`, possibly merged.
     {settings}
 
     Returns
@@ -63,7 +63,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
         raise InputError(
             "must be a fairramp.GroupScores, got {kind}",
             argument="summary",
-            remedy="fairramp.summarize makes one of scores and groups",
+            remedy="make one with fairramp.summarize",
             kind=type(summary).__name__,
         )
     cutoff = settings.get("cutoff")
@@ -80,7 +80,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             "must be an edge of the summary's bins",
             argument="cutoff",
             got=cutoff,
-            remedy="summarize with cutoff={cut!r} to make it one",
+            remedy="to make it one, summarize with cutoff={cut!r}",
             cut=cutoff,
         )
     return fit_rows(
@@ -94,7 +94,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
 
 
 def rate_errors(summary: Summary, ramps: Sequence[Ramp]) -> Floats:
-    """How far each group's selection rate on the rows can be from that on the means of their bins."""
+    """Largest possible difference between a group's selection rate on its rows and on the means of its bins."""
     p, arrays = summary.points, Ramps.of(ramps)
     foot, width, tie = (np.broadcast_to(numbers, len(ramps))[p.group] for numbers in arrays)
     off = np.where(width > 0, _off_ramp(p, foot, width), _off_step(p, foot, tie))
@@ -102,9 +102,9 @@ def rate_errors(summary: Summary, ramps: Sequence[Ramp]) -> Floats:
 
 
 def _off_ramp(p: Points, foot: Floats, width: Floats) -> Floats:
-    """Largest distance between a bin's mean chance and the chance at its mean, for ramps of positive width.
+    """Largest difference between a bin's mean probability and the probability at its mean, for positive widths.
 
-    Envelopes of a function with two kinks run along chords between the ends of the bin and the kinks in it.
+    Envelopes of a function with two kinks follow chords between the ends of the bin and the kinks in it.
     """
     off = np.zeros(len(p))
     kinks = [(p.lower < end) & (end < p.upper) for end in (foot, foot + width)]

@@ -166,7 +166,7 @@ def split_rows(decisions: Any, membership: Any, sample_weight: Any) -> tuple[Flo
     remedy = "to get decisions from a rule, use rule.decide"
     for name, column, sound, must, do in (
         ("decisions", h, (h == 0) | (h == 1), "must be 0 or 1", remedy),
-        ("membership", q, (q >= 0) & (q <= 1), "must be in [0, 1]", None),
+        ("membership", q, (q >= 0) & (q <= 1), "must be between 0 and 1", None),
     ):
         if not sound.all():
             row = int(np.argmin(sound))

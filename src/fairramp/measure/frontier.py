@@ -209,7 +209,9 @@ def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:
     try:
         gaps = sorted(check_number("max_gaps", gap, 0.0, 1.0) for gap in max_gaps)
     except TypeError:
-        raise InputError("must be a sequence of numbers in [0, 1]", argument="max_gaps", got=max_gaps) from None
+        raise InputError(
+            "must be a sequence of numbers between 0 and 1", argument="max_gaps", got=max_gaps
+        ) from None
     if not gaps:
         raise InputError("is empty", argument="max_gaps", remedy="pass at least one gap")
     return gaps

@@ -1,4 +1,4 @@
-"""The rule itself: one ramp per group, the record of its fit, its file, its repeatable draws.
+"""The rule: one ramp per group, the record of its fit, its file, its repeatable draws.
 
-May not know how rules are fitted, measured or exported; `verbs` alone looks upwards, for convenience methods.
+Must not depend on how rules are fitted, measured or exported; only `verbs` imports upper layers, for convenience.
 """

@@ -1,14 +1,14 @@
-"""From probabilities to yes or no, so that the same person always gets the same answer.
+"""From probabilities to decisions, such that the same person always gets the same draw.
 
     u(id, key) = int(first 13 hexadecimal digits of SHA-256(key ‖ ":" ‖ id), 16) / 2^52     in [0, 1)
     decision   = 1 if u < probability else 0
 
-The draw depends on nothing but the id and the key: not on the order of the rows, the batch they come in
-or the machine. Only rows whose probability is strictly between 0 and 1 are hashed.
+The draw depends only on the id and the key, not on the order of the rows, the batch or the machine. Only rows
+with a probability strictly between 0 and 1 are hashed.
 
-A key is text of 64 lowercase hexadecimal characters; whoever has it can foretell every draw, so it is kept
-like a password. Ids are strings or integers (written in decimal). Floats, booleans and missing ids are
-refused: 12 and 12.0 look alike and hash apart.
+A key is a string of 64 lowercase hexadecimal characters. Anyone who has it can predict every draw, so keep it
+like a password. Ids are strings or integers (written in decimal). Floats, booleans and missing ids are rejected:
+12 and 12.0 look alike but have different hashes.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def draws(ids: Any, key: str) -> npt.NDArray[np.float64]:
-    """Draw the repeatable u in [0, 1) of each id.
+    """Compute the repeatable draw u in [0, 1) of each id.
 
     Parameters
     ----------
     ids : sequence of str or int
-        One per row; an array, list or column of any data-frame library.
+        One per row; an array, list or column of any dataframe library.
     key : str
         64 lowercase hexadecimal characters; a trailing newline is ignored.
 
@@ -66,21 +66,21 @@ def decide(
     key: str | None = None,
     random_state: Any = None,
 ) -> npt.NDArray[np.int8]:
-    """Draw 0/1 decisions with the given probabilities, by id and key or at random.
+    """Make 0/1 decisions with the given probabilities, by id and key or at random.
 
     Parameters
     ----------
     probabilities : floats of shape (n,)
         In [0, 1].
     ids, key
-        For decisions that repeat; see `draws`.
+        For repeatable decisions; see `draws`.
     random_state : int or numpy.random.Generator
         For ordinary random draws, one per row.
     """
     by_id = ids is not None or key is not None
     if by_id == (random_state is not None):
         raise InputError(
-            "Pass either {ids} and {key}, for decisions that repeat, or {random_state}, for ordinary random "
+            "Pass either {ids} and {key}, for repeatable decisions, or {random_state}, for ordinary random "
             "draws; got {came}",
             came="both" if by_id else "neither",
         )
@@ -88,14 +88,14 @@ def decide(
         whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
         if not isinstance(random_state, np.random.Generator) and not (whole and int(random_state) >= 0):
             raise InputError(
-                "must be a whole number from 0 on or a numpy.random.Generator",
+                "must be a non-negative integer or a numpy.random.Generator",
                 argument="random_state",
                 got=random_state,
             )
         return (np.random.default_rng(random_state).random(len(probabilities)) < probabilities).astype(np.int8)
     if ids is None or key is None:
         absent = "{key}" if key is None else "{ids}"
-        raise InputError("Repeatable decisions need both {ids} and {key}; " + absent + " is missing")
+        raise InputError("Repeatable decisions require both {ids} and {key}; " + absent + " is missing")
     checked_key(key)
     column = _checked_ids(ids)
     check_length("ids", len(column), len(probabilities))
@@ -107,7 +107,7 @@ def decide(
 
 
 def checked_key(key: Any) -> str:
-    """The key without its trailing newline; the message never shows it."""
+    """The key without its trailing newline; error messages never show it."""
     text = re.sub(r"\r?\n\Z", "", key) if isinstance(key, str) else ""
     if _KEY.fullmatch(text):
         return text
@@ -115,15 +115,15 @@ def checked_key(key: Any) -> str:
     raise InputError(
         "must be 64 lowercase hexadecimal characters, got {what}",
         argument="key",
-        remedy="secrets.token_hex(32) makes one",
+        remedy="create one with secrets.token_hex(32)",
         what=count if isinstance(key, str) else type(key).__name__,
     )
 
 
 def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
-    """A column of ids; any that other engines would write differently is refused, also if no draw needs it."""
+    """Check a column of ids; those that other engines would write differently are always rejected."""
     if isinstance(ids, str | bytes):
-        raise InputError("must be a column with one id per row, got a single text", argument="ids")
+        raise InputError("must be a column with one id per row, got a single string", argument="ids")
     column: Sequence[Any] | npt.NDArray[Any] = ids if isinstance(ids, list | tuple) else np.asanyarray(ids)
     if isinstance(column, np.ma.MaskedArray):
         column = np.array(column.tolist(), dtype=object)  # a masked id becomes None
@@ -141,16 +141,16 @@ def _checked_ids(ids: Any) -> Sequence[Any] | npt.NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value of any library stands for none."""
+    """Whether a value is the missing value of some library."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _bad_id(value: Any) -> InputError:
     remedy = "convert them to strings"
     if _is_missing(value):
-        remedy = "give every row an id of its own"
+        remedy = "give every row a unique id"
     elif isinstance(value, float | np.floating):
-        remedy = "12 and 12.0 would be drawn apart, so convert them to integers"
+        remedy = "12 and 12.0 would get different draws, so convert them to integers"
     return InputError(
         "must be strings or integers, got {value} ({type})",
         argument="ids",

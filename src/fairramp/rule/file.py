@@ -5,11 +5,11 @@
      "ramp": …, "scale": …, "cutoff": …, "criterion": …, "stratified": …, "max_gap": …, "target_rate": …,
      "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
      "columns": {"score": …, "groups": …, "strata": …},
-     "record": null or what `FitRecord` holds,
+     "record": null or the fields of `FitRecord`,
      "sha256": "…"}
 
-A rule survives any number of round trips byte for byte. Its JSON Schema is made from these types by
-`scripts/make_rule_schema.py`.
+A rule survives any number of round trips unchanged, byte for byte. `scripts/make_rule_schema.py` makes its JSON
+Schema from these types.
 """
 
 import json
@@ -32,7 +32,7 @@ from fairramp.errors import RuleFormatError
 from fairramp.rule.record import FitRecord, Rates
 
 FORMAT = "fairramp.rule"
-#: What is one of a few words, by name.
+#: Fields whose value is one of a few words.
 OPTIONS: dict[str, Collection[str]] = {
     "ramp": tuple(OFFSETS),
     "scale": tuple(SCALES),
@@ -79,7 +79,7 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     words: ClassVar = {
         "noun": "rule",
         "again": "fit the rule again",
-        "mend": "fit the rule again, or change it in Python, with dataclasses.replace, and save it",
+        "mend": "fit the rule again, or edit it in Python with dataclasses.replace and save it",
     }
     refused = RuleFormatError
 
@@ -124,7 +124,7 @@ def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
 
 
 class Stored:
-    """What a rule has to do with files."""
+    """The methods of a rule that read and write files."""
 
     def to_dict(self: Any) -> dict[str, Any]:
         """Return the rule as plain values, ready for JSON.
@@ -159,12 +159,12 @@ class Stored:
         >>> import fairramp
         >>> fairramp.Rule.from_json("{}")
         Traceback (most recent call last):
-        fairramp.errors.RuleFormatError: Not a rule: the field "format" is not "fairramp.rule".
+        fairramp.errors.RuleFormatError: Not a rule: the field "format" must be "fairramp.rule".
         """
         return documents.read(text, RuleFile, partial(_read, cls))
 
     def save(self: Any, path: str | os.PathLike[str]) -> None:
-        """Write the rule to a JSON file, which appears whole or not at all and replaces whatever was there.
+        """Write the rule to a JSON file, replacing any existing file. The write is atomic.
 
         Examples
         --------
@@ -186,7 +186,7 @@ class Stored:
         Raises
         ------
         RuleFormatError
-            If the file is not a rule that this version understands; the message says why.
+            If the file is not a rule, is damaged, or has an unsupported version.
 
         Examples
         --------
@@ -197,5 +197,5 @@ class Stored:
 
     @property
     def fingerprint(self: Any) -> str:
-        """SHA-256 of all that decides, the record left out: equal for rules that decide alike."""
+        """SHA-256 of everything that affects decisions, without the record; equal for rules that decide alike."""
         return documents.checksum(_document(self), without=("record", "columns"))

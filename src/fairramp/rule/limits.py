@@ -1,25 +1,25 @@
-"""What the fit rows say about the gap in the population they were drawn from: an estimated and a proven limit.
+"""Limits of the gap in the population that the fit rows come from: an estimated and a proven one.
 
-Group k has n_k fit rows, K groups, sample rate r_k, and G*_k is its true rate at the fitted threshold; confidence
-1 − δ. G is monotone, so a deviation at the *fitted* threshold is a deviation at a *fixed* one:
+There are K groups. Group k has n_k fit rows and sample rate r_k; G*_k is its true rate at the fitted threshold;
+the confidence is 1 − δ. G is monotone, so a deviation at the *fitted* threshold is a deviation at a *fixed* one:
 
-    beta   G*_k ~ Beta(m_k, n_k + 1 − m_k), m_k fit rows at or above the threshold; groups independent: the 1 − δ
-           quantile of max − min. Where the threshold is no fit score, as with a ramp, whose foot slides to the
-           next score when no row is on it, the largest rate is drawn from Beta(m_k + 1, n_k − m_k)
+    beta   G*_k ~ Beta(m_k, n_k + 1 − m_k) with m_k fit rows at or above the threshold, independent between
+           groups: the 1 − δ quantile of max − min. If the threshold is not a fit score, as with a ramp, whose
+           foot moves to the next score if no row is on it, the largest rate is from Beta(m_k + 1, n_k − m_k)
     kl     n_k · L(r_k ‖ u_k) = ln(2K/δ) on either side (ln(6K/δ) if max_gap > 0); max u_k − min l_l
     pairs  max (r_k − r_l) + c √(1/n_k + 1/n_l): holds for every threshold and ramp at once (see `core.pairs`)
-    dkw    x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l): so does this
+    dkw    x_k = √(ln(2K/δ) / (2 n_k));  max (r_k + x_k) − (r_l − x_l): holds for every threshold and ramp too
 
-The *estimated* limit is the smaller of beta and the proven one. The *proven* limit is that of the theorem which
-is smallest at rates known beforehand: a choice by the rows themselves would cost confidence. Beta is exact for a
-numeric target, no slack, no ramp, no ties and no weights, and an approximation otherwise, whose coverage is
-simulated (`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
+The *estimated* limit is the smaller of beta and the proven limit. The *proven* limit is that of the theorem that
+is smallest at rates known in advance; choosing it by the rows would cost confidence. Beta is exact for a numeric
+target without slack, ramp, ties and weights, and otherwise an approximation whose coverage is simulated
+(`docs/coverage.md`). With weights, n_k are effective rows, and nothing is proven.
 
-A rule fitted to bins knows its sample rates only up to e_k: each bound then takes r_k − e_k for its lower and
-r_k + e_k for its upper limit. pairs and dkw hold for all thresholds at once, hence also then; beta and kl fix the
-sample rate beforehand, and with an e_k that depends on the rows are good approximations. They need thresholds
-that meet the target on the rows; where those were found otherwise (by stochastic descent, or with borrowed rows)
-only pairs and dkw are left.
+The sample rates of a rule fitted to bins are known only up to e_k; each bound then uses r_k − e_k for its lower
+and r_k + e_k for its upper limit. pairs and dkw hold for all thresholds at once, so they still hold. beta and kl
+fix the sample rate in advance; with an e_k that depends on the rows they are good approximations. They require
+thresholds that meet the target on the rows. If thresholds were found otherwise (by stochastic descent, or with
+borrowed rows), only pairs and dkw apply.
 """
 
 from collections.abc import Sequence
@@ -36,25 +36,25 @@ from fairramp.errors import FairrampError
 from fairramp.rule.record import FitRecord
 from fairramp.rule.rule import Rule
 
-#: Why something is not a theorem.
-_LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the rows' weights", "scores in bins"
-_CHOSEN = "a gap on the fit rows that was chosen by them"
+#: Reasons why a bound is not a theorem.
+_LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the row weights", "binned scores"
+_CHOSEN = "a gap on the fit rows that was chosen based on them"
 
 
 @dataclass(frozen=True)
 class Bound:
-    """One limit of the population's gap.
+    """A limit of the gap in the population.
 
     Attributes
     ----------
     name : str
         Which bound: "beta", "kl", "pairs", "dkw", or one of the paper's.
     limit : float
-        With the certificate's confidence, no two groups' rates differ by more.
+        With the certificate's confidence, no two groups' rates differ by more than this.
     is_theorem : bool
-        Whether it is proven in the case at hand.
+        Whether it is proven in this case.
     why_not : tuple of str
-        What keeps it from being proven.
+        Why it is not proven.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a gap, and the bounds they come from, smallest first."""
+    """The estimated and the proven limit, and the bounds they come from, smallest first."""
 
     estimated: float
     proven: float | None
@@ -82,31 +82,31 @@ class Limits:
 
 @dataclass(frozen=True)
 class FitSample:
-    """What the bounds need to know of a fit."""
+    """What the bounds need to know about a fit."""
 
     rows: Floats
     rates: Floats
     from_threshold: Floats  # m: fit rows at or above the threshold
-    on_a_score: np.ndarray  # whether the threshold is itself a fit score
-    errors: Floats  # how far each rate can be from that of the rows
+    on_a_score: np.ndarray  # whether the threshold is a fit score
+    errors: Floats  # bound on the distance of each rate from that of the rows
     max_gap: float
     plain: bool = True  # unit weights
     met: bool = True  # whether thresholds meet the target on the rows
-    inexact: tuple[str, ...] = ()  # why the Beta law is not exact
-    target: float | None = None  # the target rate, if it was fixed beforehand
+    inexact: tuple[str, ...] = ()  # why the Beta distribution is not exact
+    target: float | None = None  # the target rate, if it was fixed in advance
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
 
     @classmethod
     def of(cls, rule: Rule) -> "FitSample":
-        """From a rule's record."""
+        """Extract it from a rule's record."""
         record = certifiable(rule)
         seen, weighted = record.rates["selection"], record.weighted
         rates, errors, inside, above = map(np.array, (seen.after, seen.error, seen.rows_inside, seen.rows_above))
         rows = np.array(seen.effective_rows if weighted else seen.rows, dtype=np.float64)
         hard = rule.is_hard and not weighted
         single = (inside <= 1) & hard
-        # Without ties at the threshold, the rows from there on; otherwise what the draws select of them. Without
-        # the 1e-9 the ceiling of .07 · 100 would be 8.
+        # Without ties at the threshold, the rows at or above it; otherwise the share of them that is selected at
+        # random. Without the 1e-9, the ceiling of .07 · 100 would be 8.
         m = np.where(single, above + inside, np.ceil(rates * rows - 1e-9))
         reasons = {
             "the ramp": not rule.is_hard,
@@ -133,18 +133,18 @@ class FitSample:
 
     @classmethod
     def alike(cls, n_rows: float, n_groups: int, rate: float, max_gap: float) -> "FitSample":
-        """Groups of one size, half of them at either end of a band around a rate."""
+        """Groups of equal size, half of them at either end of a band around a rate."""
         rows = np.full(n_groups, float(n_rows))
         middle = min(max(rate, max_gap / 2), 1 - max_gap / 2)
         rates = middle + max_gap / 2 * np.where(np.arange(n_groups) % 2, 1.0, -1.0)
         m = np.clip(np.ceil(rates * rows - 1e-9), 0.0, rows)
-        # As for a ramp or a learned target, which most rules have.
+        # As for rules with a ramp or a learned target, which are the most common.
         return cls(
             rows, rates, m, np.zeros(n_groups, dtype=bool), np.zeros(n_groups), max_gap, inexact=(_LEARNED,)
         )
 
     def without(self, groups: Integers) -> "FitSample":
-        """The same of the other groups."""
+        """A copy without some groups."""
         kept: dict[str, Any] = {
             name: np.delete(values, groups)
             for name, values in vars(self).items()
@@ -153,38 +153,38 @@ class FitSample:
         return replace(self, **kept)
 
     def ends(self) -> tuple[Floats, Floats]:
-        """Between which the sample rates lie."""
+        """Limits of the sample rates."""
         return np.maximum(self.rates - self.errors, 0.0), np.minimum(self.rates + self.errors, 1.0)
 
     def at_least(self, n_rows: int) -> "FitSample":
-        """The same rates, with this many rows at least in each group."""
+        """The same rates, with at least this many rows in each group."""
         rows = np.maximum(self.rows, float(n_rows))
         m = np.clip(np.ceil(self.rates * rows - 1e-9), 0.0, rows)
         return replace(self, rows=rows, from_threshold=m, on_a_score=np.zeros_like(self.on_a_score))
 
 
 def certifiable(rule: Rule) -> FitRecord:
-    """The record that limits rest on."""
+    """The record that limits are based on; raises if there is none."""
     record = rule.record
     if record is None:
         raise FairrampError(
-            "A rule written by hand, learned from a stream or exported without its record has no fit rows on "
-            "record, so nothing certifies it."
+            "No certificate: the rule has no record of its fit rows, because it was written by hand, learned "
+            "from a stream or exported without its record"
         )
     if record.cross_fitted:
         raise FairrampError(
-            "No certificate: the rule was fitted on cross-fitted scores, and the model that decides was refitted "
-            "on other rows",
-            remedy="freeze a trained model and fit the rule on fresh rows to get one",
+            "No certificate: the rule was fitted on cross-fitted scores, and the final model was refitted on "
+            "other rows",
+            remedy="to get one, freeze a trained model and fit the rule on new rows",
         )
     return record
 
 
 def limits_of(sample: FitSample, confidence: float) -> Limits:
-    """The estimated and the proven limit of what a fit saw."""
+    """The estimated and the proven limit for a fit."""
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     every = [dkw(sample, confidence)]
-    if sample.plain:  # with weights it is no theorem, and never the smallest
+    if sample.plain:  # with weights it is not a theorem, and never the smallest
         every.append(pairs(sample, confidence))
     if sample.met:
         every += [beta(sample, confidence), kl(sample, confidence)]
@@ -197,19 +197,19 @@ def limits_of(sample: FitSample, confidence: float) -> Limits:
 def _proven(s: FitSample, confidence: float, theorems: Sequence[Bound]) -> float | None:
     """The limit of one of the theorems, chosen without looking at the rows: the smallest of several may not hold.
 
-    So they are compared at rates that are known beforehand, the target or else ½, and only then read.
+    They are compared at rates known in advance, the target or else ½, and only then evaluated.
     """
     if len(theorems) < 2:
         return theorems[0].limit if theorems else None
     if beta_bound := next((bound for bound in theorems if bound.name == "beta"), None):
-        return beta_bound.limit  # exact, so none is smaller
+        return beta_bound.limit  # exact, so no other is smaller
     fixed = np.full(len(s.rates), 0.5 if s.target is None else s.target)
     nominal = replace(s, rates=fixed, errors=np.zeros(len(fixed)))
     return min(theorems, key=lambda bound: _BOUNDS[bound.name](nominal, confidence).limit).limit
 
 
 def limit_kind(estimated: float, proven: float | None) -> str:
-    """What a limit that was asked for as estimated is called: proven, where nothing is sharper."""
+    """The name of a limit requested as estimated: "proven" if nothing is sharper."""
     return "proven" if estimated == proven else "estimated"
 
 
@@ -219,7 +219,7 @@ def limits(rule: Rule, confidence: float) -> Limits:
 
 
 def stratum_limits(rule: Rule, confidence: float) -> list[float]:
-    """The estimated limit of each stratum's gap, all of which hold together; of the one gap without strata."""
+    """The estimated limit of each stratum's gap, which hold jointly; without strata, of the one gap."""
     sample = FitSample.of(rule)
     if sample.strata is None:
         return [limits_of(sample, confidence).estimated]
@@ -229,12 +229,12 @@ def stratum_limits(rule: Rule, confidence: float) -> list[float]:
 
 
 def beta(s: FitSample, confidence: float) -> Bound:
-    """The law of the threshold's rank."""
+    """Bound from the distribution of the threshold's rank."""
     return Bound("beta", min(max(_beta_quantiles(s, confidence, worst_only=True)), 1.0), not s.inexact, s.inexact)
 
 
 def _beta_quantiles(s: FitSample, confidence: float, *, worst_only: bool = False) -> list[float]:
-    from fairramp.core.beta import range_quantiles  # loads SciPy's functions, which takes a while
+    from fairramp.core.beta import range_quantiles  # imports SciPy, which is slow
 
     more = np.ceil(s.rows * s.errors)
     lower = np.maximum(s.from_threshold - more, 0.0)
@@ -253,14 +253,14 @@ def kl(s: FitSample, confidence: float) -> Bound:
 
 
 def pairs(s: FitSample, confidence: float) -> Bound:
-    """Both deviations of a pair at once."""
+    """Bound on both deviations of a pair at once."""
     from fairramp.core.pairs import pair_factor
 
     factor, half = pair_factor(s.rows, s.strata, confidence), 1 / s.rows
 
     def furthest(lower: Floats, upper: Floats, half: Floats) -> float:
         worst = 0.0
-        for k in range(len(lower)):  # a group at a time, so that thousands fit into memory
+        for k in range(len(lower)):  # one group at a time keeps memory low for thousands of groups
             apart = upper[k] - lower + factor * np.sqrt(half[k] + half)
             apart[k] = 0.0
             worst = max(worst, float(apart.max()))
@@ -286,6 +286,6 @@ _BOUNDS = {"beta": beta, "kl": kl, "pairs": pairs, "dkw": dkw}
 
 
 def listed(reasons: Sequence[str]) -> str:
-    """Reasons in a row: a, b and c."""
+    """Join reasons: a, b and c."""
     *first, last = reasons
     return f"{', '.join(first)} and {last}" if first else last

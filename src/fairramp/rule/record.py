@@ -1,7 +1,7 @@
-"""FitRecord: what a fit saw and did, in per-group numbers, without any row.
+"""FitRecord: a description of a fit in per-group numbers, without any row.
 
-A *rate* is the mean chance of a yes over the rows of a group for which an event holds. The event "selection" is
-all of them: its rate is the selection rate.
+A *rate* is the mean selection probability over the rows of a group for which an event holds. The event
+"selection" covers all rows: its rate is the selection rate.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from fairramp.core.words import exact_points, percentage, points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
-#: What to know about a rule whose small groups borrowed.
+#: Note on rules whose small groups borrowed.
 _BORROWED = (
     "small groups borrowed from the others: rates on the fit rows are no longer exactly equal, and only limits "
     "that hold for any threshold, such as DKW's, apply"
@@ -25,22 +25,22 @@ _BORROWED = (
 
 @dataclass(frozen=True)
 class Rates:
-    """One rate of every group, in the order of the rule's groups.
+    """A rate of every group, in the order of the rule's groups.
 
     Attributes
     ----------
     rows : tuple of int
         Fit rows for which the event holds.
     effective_rows : tuple of float
-        Unweighted rows that would estimate the rate as precisely.
+        Unweighted rows that would estimate the rate equally precisely.
     rows_above, rows_inside : tuple of int
         Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
         of width 0, above the threshold and equal to it.
     before, after : tuple of float
-        Rate of the classifier's own decisions and of the rule.
+        Rate of the classifier's own decisions, and of the rule.
     error : tuple of float
-        How far `after` can be from the rate of the rows themselves: 0, unless the rule was fitted to
-        bins (`fairramp.fit_summary`).
+        Largest possible difference between `after` and the rate on the rows themselves: 0, unless the rule was
+        fitted to bins (`fairramp.fit_summary`).
 
     Examples
     --------
@@ -61,27 +61,27 @@ class Rates:
 
     def __post_init__(self) -> None:
         if len(set(map(len, vars(self).values()))) > 1:
-            raise InputError("The lists of the record differ in length")
+            raise InputError("The lists of the record have different lengths")
         parts = map(sum, zip(self.rows_above, self.rows_inside, strict=True))
         if any(found > n for found, n in zip(parts, self.rows, strict=True)):
-            raise InputError('"rows_above" and "rows_inside" of the record are more than its "rows"')
+            raise InputError('"rows_above" and "rows_inside" of the record exceed its "rows"')
 
     @property
     def is_exact(self) -> bool:
-        """Whether `after` is the rate of the rows themselves."""
+        """Whether `after` is the exact rate on the rows."""
         return not any(self.error)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The gap that a fit was asked to keep in the population, not only on its rows.
+    """The gap that was requested for the population, not only for the fit rows.
 
     Attributes
     ----------
     max_gap : float
-        The gap that the population may have.
+        Largest allowed gap in the population.
     confidence : float
-        With which confidence.
+        Confidence with which it must hold.
     limit : {"estimated", "proven"}
         Which limit must not exceed it.
 
@@ -100,7 +100,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class FitRecord:
-    """What the fit saw and did, group by group in the order of the rule's groups.
+    """Description of a fit, group by group in the order of the rule's groups.
 
     Attributes
     ----------
@@ -109,31 +109,31 @@ class FitRecord:
     strata : tuple of int, or None
         Index of each cell's stratum, for rules that equalize within strata.
     target : str or float
-        The target rate that was asked for.
+        The requested target rate.
     ramp_width : float
-        The ramp width that was asked for.
+        The requested ramp width.
     weighted : bool
         Whether rows had weights.
     cross_fitted : bool
-        Whether the scores came from models other than the one that decides; then nothing is certified.
+        Whether the scores came from other models than the one that decides; then there is no certificate.
     solver : {"exact", "sgd"}
         How the thresholds were found.
     trace : tuple of tuple of float, or None
         For "sgd", the thresholds of the running iterate after each epoch.
     fingerprint : str
-        SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for
-        many small groups): tells samples apart, whatever the order of their rows.
+        SHA-256 of the number of fit rows per group and part of the score range (256 parts, fewer for many small
+        groups); identifies the sample, regardless of row order.
     version : str
-        Version of the library.
+        Version of fairramp.
     date : str or None
-        As given by the caller.
+        As passed by the caller.
     asked : Asked or None
-        The gap that was to hold in the population, where `confidence` was given; the rule's `max_gap` is then the
-        smaller one that the fit rows were held to.
+        The gap requested for the population, if `confidence` was given; the rule's `max_gap` is then the smaller
+        gap that was used on the fit rows.
     borrowed : tuple of float, or None
-        For ``small_groups="borrow"``, which share of each group's weight was pseudo-rows when its ramp was
-        placed. Then rates of the fit rows need not lie in the band, and limits that rely on that do not hold.
-        None if every ramp rests on its group's own rows alone.
+        For ``small_groups="borrow"``, the share of each group's weight that was pseudo-rows when its ramp was
+        placed. Rates on the fit rows may then lie outside the band, and limits that assume otherwise do not hold.
+        None if every ramp depends only on its group's own rows.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class FitRecord:
             if any(values is not None and len(values) != len(self.rows) for values in found):
                 raise InputError('"{name}" of the record must have one entry per group', name=name)
         if (self.trace is None) != (self.solver == "exact"):
-            raise InputError('A record has a "trace" if and only if its "solver" is "sgd"')
+            raise InputError('A record must have a "trace" if and only if its "solver" is "sgd"')
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -208,17 +208,17 @@ class FitRecord:
 
     @property
     def gap_before(self) -> float:
-        """Largest difference of two groups' selection rates under the classifier's own decisions.
+        """Gap under the classifier's own decisions.
 
-        For rules that equalize within strata, of two groups of one stratum.
+        For rules that equalize within strata, the largest gap within a stratum.
         """
         return largest_gap(self.rates["selection"].before, self.strata)
 
     @property
     def gap_after(self) -> float:
-        """Largest difference of two groups' selection rates under the rule, as in `gap_before`.
+        """Gap under the rule, as in `gap_before`.
 
-        For a rule fitted to bins, the largest that it can be: the error of its rates is counted in.
+        For a rule fitted to bins, the largest value that it can have, given the error of its rates.
         """
         rates = self.rates["selection"]
         after, errors = np.array(rates.after), np.array(rates.error)

@@ -1,11 +1,11 @@
-"""Rule: one ramp per group, and nothing else is needed to decide.
+"""Rule: one ramp per group, which is all that is needed to decide.
 
 For a score x (a probability, a signed score, or the probability of a logit or percentage) of group k,
 
     P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0
 
-A rule is frozen data. It can be printed, written to JSON and read back without changing a bit, and it
-carries a `FitRecord`: what the fit saw, in per-group numbers, without any row.
+A rule is frozen data. It can be printed, written to JSON and read back unchanged to the last bit. Its `FitRecord`
+describes the fit in per-group numbers, without any row.
 """
 
 import math
@@ -41,35 +41,35 @@ from fairramp.rule.verbs import Verbs
 class Rule(Stored, Verbs):
     """Fair decisions from scores and groups.
 
-    Made by `fit_rule`; see there for the meaning of the settings.
+    Made by `fit_rule`, which documents the settings.
 
     Attributes
     ----------
     groups : tuple
-        Labels of the fitted groups; (stratum, group) where rates are equal within strata.
+        Labels of the fitted groups; (stratum, group) if rates are equal within strata.
     ramps : tuple of Ramp
         One for each group.
     ramp : {"centered", "paper"}
-        Where on the ramp the threshold stands.
+        Where on the ramp the threshold is.
     scale : {"probability", "percent", "signed", "logit"}
-        What the scores are.
+        Scale of the scores.
     cutoff : float
-        Where the classifier itself says yes, as a score.
+        Score at which the classifier itself selects.
     criterion : {"parity"}
-        Which rate is equal.
+        Which rate is made equal.
     stratified : bool
-        Whether it is equal within strata instead of over all rows.
+        Whether rates are made equal within strata instead of over all rows.
     max_gap, target_rate : float
-        The band that holds every group's selection rate: target_rate ± max_gap/2. Strata have a band of their
-        own each, and `target_rate` is None.
+        The band that contains every group's selection rate: target_rate ± max_gap/2. With strata, each stratum
+        has its own band, and `target_rate` is None.
     unseen_group : {"error", "pooled", "original"}
-        What happens to a group that the fit did not see.
+        What happens to a group that was not in the fit rows.
     pooled : Ramp or None
-        The ramp for unseen groups under the policy "pooled".
+        The ramp for unseen groups if `unseen_group` is "pooled".
     columns : Columns
-        Names of the columns of the fit, where they had any.
+        Names of the columns of the fit, if any.
     record : FitRecord or None
-        What the fit saw; None for a rule written by hand or learned from a stream.
+        Description of the fit; None for a rule written by hand or fitted to a stream.
 
     Examples
     --------
@@ -122,13 +122,13 @@ class Rule(Stored, Verbs):
                 raise InputError(sentence, n_ramps=len(ramps), n_groups=len(groups))
 
     def _conditions(self) -> Iterator[tuple[bool, str]]:
-        """What must hold of its parts together, one after the other, and what is said where it does not."""
+        """Conditions on its parts in combination, each with the message if it fails."""
         keys, record = [label_key(label) for label in self.groups], self.record
         yield bool(keys), "A rule needs at least one group"
         yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
-        yield len(set(keys)) == len(keys), "The groups of a rule must differ"
+        yield len(set(keys)) == len(keys), "The groups of a rule must be distinct"
         if self.stratified:
-            yield self.target_rate is None, "A rule with strata has no {target_rate} in common; it must be None"
+            yield self.target_rate is None, "A rule with strata has no common {target_rate}; it must be None"
             yield (
                 self.unseen_group != "pooled",
                 "A rule with strata cannot have {unseen_group:pooled}: there is no common band",
@@ -140,22 +140,22 @@ class Rule(Stored, Verbs):
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
         yield (
             (self.pooled is None) == (self.unseen_group != "pooled"),
-            "A rule has a pooled ramp if and only if {unseen_group} is 'pooled'",
+            "A rule must have a pooled ramp if and only if {unseen_group} is 'pooled'",
         )
         if record is not None:
             strata = tuple(stratum_index(self.groups).tolist()) if self.stratified else None
-            yield record.strata == strata, "The strata of a rule's record must be those of its groups"
+            yield record.strata == strata, "The strata of a rule's record must match those of its groups"
             yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
 
     def __eq__(self, other: object) -> bool:
-        # As text, because Python holds a group labeled True equal to one labeled 1.
+        # Compare text, because Python treats a group labeled True as equal to one labeled 1.
         return self.to_json() == other.to_json() if isinstance(other, Rule) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
     def threshold_of(self, ramp: Ramp) -> float:
-        """Where a ramp of this rule has its threshold: in its middle, or at its foot as in the paper.
+        """Return the threshold of a ramp of this rule: its middle or, as in the paper, its foot.
 
         Examples
         --------
@@ -173,11 +173,11 @@ class Rule(Stored, Verbs):
 
     @property
     def is_hard(self) -> bool:
-        """Whether every ramp has width 0: only among equal scores is a decision drawn."""
+        """Whether every ramp has width 0, so only tied scores are decided at random."""
         return not any(ramp.width for ramp in self.ramps)
 
     def reading(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> Columns:
-        """The names of the columns to read: as given, or else as in the fit.
+        """Return the names of the columns to read: as given, otherwise those of the fit.
 
         Examples
         --------
@@ -189,9 +189,11 @@ class Rule(Stored, Verbs):
         columns = self.columns.given(score, group, strata, id)
         for role, name in (("score", columns.score), ("group", columns.groups)):
             if name is None:
-                raise InputError("Pass {" + role + "}: the rule does not know the name of that column")
+                raise InputError("Pass {" + role + "}: the rule does not store the name of that column")
         if self.stratified and columns.strata is None:
-            raise InputError("Pass {strata}: the rule equalizes within strata and does not know their columns")
+            raise InputError(
+                "Pass {strata}: the rule equalizes within strata but does not store their column names"
+            )
         self.check_strata(columns.strata)
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
@@ -209,12 +211,12 @@ class Rule(Stored, Verbs):
     # Deciding ---------------------------------------------------------------------------------
 
     def encode(self, groups: Any, strata: Any = None) -> Codes:
-        """Groups of new rows as integer codes; with strata for a rule that has them, and only then."""
+        """Encode the groups of new rows; strata are required if and only if the rule has them."""
         self.check_strata(strata)
         return encode_cells(groups, strata, self.columns)[1]
 
     def check_strata(self, strata: Any) -> None:
-        """Refuse strata that this rule does not know, and rows without those that it needs.
+        """Raise if strata are given but the rule has none, or missing but required.
 
         Examples
         --------
@@ -222,7 +224,7 @@ class Rule(Stored, Verbs):
         >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
         """
         if not self.stratified and strata is not None:
-            raise InputError("{strata} are not known to this rule, which equalizes over all rows; leave them out")
+            raise InputError("This rule equalizes over all rows and does not use {strata}; remove them")
         if self.stratified and strata is None:
             names = self.columns.strata
             raise InputError(
@@ -231,11 +233,11 @@ class Rule(Stored, Verbs):
             )
 
     def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Which labels the rule was fitted on; some row must be of one."""
+        """Which labels the rule was fitted on; raises if no row has one of them."""
         fitted = set(map(label_key, self.groups))
         known = np.array([label_key(label) in fitted for label in codes.labels])
         if not (known & codes.occurring()).any():
-            raise InputError("None of the rows is of a group that the rule was fitted on")
+            raise InputError("None of the rows belongs to a group that the rule was fitted on")
         return known
 
     def sample(
@@ -248,7 +250,7 @@ class Rule(Stored, Verbs):
         sample_weight: Any = None,
         drop_empty: bool = False,
     ) -> Sample:
-        """New rows as this rule reads them, checked; see `data.sample.Sample`."""
+        """Check new rows, read as this rule requires; see `data.sample.Sample`."""
         self.check_strata(strata)
         return Sample.of_arrays(
             scores,
@@ -264,32 +266,31 @@ class Rule(Stored, Verbs):
     def probabilities(
         self, scores: Any, groups: Any, strata: Any = None, *, out: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Probability of the positive decision for each row; the same every time.
+        """Compute the selection probability of each row; deterministic.
 
         Parameters
         ----------
         scores : numbers of shape (n,)
-            On the scale the rule was fitted with.
+            On the scale that the rule was fitted with.
         groups : labels of shape (n,), or several columns
             As in the fit.
         strata : labels of shape (n,), or several columns
-            As in the fit, for a rule that equalizes within strata.
+            As in the fit; required if the rule equalizes within strata.
         out : numpy.ndarray of float64, shape (n,), optional
-            Where to write them. Batches that share one array are spared the time that fresh memory takes, about a
-            quarter of the whole for millions of rows. What was in it is lost, also if a row is refused.
+            Output array. Reusing one for several batches saves the time to allocate memory, about a quarter of
+            the total for millions of rows. It is overwritten even if a row raises an error.
 
         Returns
         -------
         numpy.ndarray of float64, shape (n,)
-            `out` if it was given.
+            `out` if given.
 
         Raises
         ------
         UnseenGroupError
-            If a row's group was not in the fit and `unseen_group` is "error".
+            If a row's group was not in the fit rows and `unseen_group` is "error". A subclass of `InputError`.
         InputError
-            If a score is missing or out of the range of the rule's scale, or if columns do not fit together; an
-            `UnseenGroupError` is one, too.
+            If a score is missing or outside the range of the rule's scale, or columns have different lengths.
 
         Examples
         --------
@@ -304,7 +305,7 @@ class Rule(Stored, Verbs):
     def chances(
         self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Probabilities of checked scores and coded cells; see `probabilities`."""
+        """Probabilities of checked scores and encoded cells; see `probabilities`."""
         ramps, original = self.ramps_of(codes)
         feet, width, ties = Ramps.of(ramps)
         rows = ArrayRows(column, codes, None, SCALES[self.scale])
@@ -337,23 +338,23 @@ class Rule(Stored, Verbs):
         key: str | None = None,
         random_state: int | np.random.Generator | None = None,
     ) -> npt.NDArray[np.int8]:
-        """Draw 0/1 decisions: by id and key, then they repeat, or at random.
+        """Make 0/1 decisions, with draws that are repeatable (by id and key) or random.
 
         Parameters
         ----------
         scores, groups, strata
-            As for `probabilities`.
+            As in `probabilities`.
         ids : sequence of str or int
-            Who each row is. The same id and key get the same answer in any order, batch or subset.
+            The id of each row. The same id and key always give the same draw, in any order, batch or subset.
         key : str
-            64 lowercase hexadecimal characters, kept secret.
+            64 lowercase hexadecimal characters; keep it secret.
         random_state : int or numpy.random.Generator
-            Instead of ids and key: ordinary random draws.
+            For ordinary random draws, instead of `ids` and `key`.
 
         Raises
         ------
         UnseenGroupError, InputError
-            As for `probabilities`; also without ids and key, or one of them, unless `random_state` is given.
+            As in `probabilities`, or if `ids` or `key` is missing and `random_state` is not given.
 
         Examples
         --------
@@ -366,11 +367,11 @@ class Rule(Stored, Verbs):
 
     @property
     def own_cutoff(self) -> float:
-        """What own decisions compare with: the cutoff's position, or the logit, since positions tie at 1."""
+        """What own decisions are compared with: the cutoff's position, or its logit, since positions tie at 1."""
         return self.cutoff if self.scale == "logit" else SCALES[self.scale].position_of(self.cutoff)
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
-        """The ramp of each code, and which codes keep the classifier's own decision, if any do."""
+        """The ramp of each code, and which codes keep the classifier's own decisions, if any."""
         known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
         ramps = [known.get(label_key(label)) for label in codes.labels]
         unseen = np.array([ramp is None for ramp in ramps], dtype=bool)
@@ -452,7 +453,7 @@ class Rule(Stored, Verbs):
     def notes(self) -> list[str]:
         """Sentences that explain the thresholds in the table."""
         threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
-        unseen = [f"Groups not seen in the fit: threshold {threshold:.4f}."] if self.pooled else []
+        unseen = [f"Groups not in the fit rows: threshold {threshold:.4f}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
 
@@ -476,10 +477,10 @@ _SCALE_NOTES = {
 
 
 def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:
-    """An array that probabilities can be written to while the rows are still being read."""
+    """Check that probabilities can be written to an array while rows are still being read."""
     if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != column.shape:
         raise InputError(
-            "must be a NumPy array of float64 and shape {shape}, got {came}",
+            "must be a NumPy array of dtype float64 and shape {shape}, got {came}",
             argument="out",
             shape=column.shape,
             came=f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out),
@@ -488,6 +489,6 @@ def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArra
         raise InputError("must be writable, got a read-only array", argument="out")
     if np.shares_memory(out, column) or np.shares_memory(out, codes.values):
         raise InputError(
-            "must not share memory with {scores} or {groups}, which are read meanwhile", argument="out"
+            "must not share memory with {scores} or {groups}, which are read at the same time", argument="out"
         )
     return out

@@ -1,4 +1,4 @@
-"""What is said of groups that a fit did not see: which they are, which it knows, and what to do."""
+"""The error message about groups that were not in the fit rows."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.errors import UnseenGroupError
 
 _KNOWS_BLANK = (
-    "The rule knows the blank text '', and None (a missing value) is another group: in pandas pass fillna(''), "
-    "or read with keep_default_na=False. "
+    "The rule has a group '' (the empty string), but None (a missing value) is another group: in pandas, use "
+    "fillna(''), or read with keep_default_na=False. "
 )
 _KNOWS_MISSING = (
-    "The rule knows None (a missing value), and the blank text '' is another group: in pandas pass "
+    "The rule has a group None (a missing value), but '' (the empty string) is another group: in pandas, use "
     "replace({'': None}). "
 )
 
@@ -18,14 +18,14 @@ _KNOWS_MISSING = (
 def unseen_groups(
     unseen: Sequence[Label], fitted: Sequence[Label], *, policies: str, all_unseen: bool
 ) -> UnseenGroupError:
-    """The error about groups that a rule does not know, where it has no policy for them."""
+    """The error for groups that a rule does not know and has no policy for."""
     remedy = (
-        "None of them is known: check the column, the spelling and the type"
+        "None of them is in the rule: check the column, the spelling and the type"
         if all_unseen
-        else "Fit again on rows that have them, or with unseen_group={policies} to decide them too"
+        else "Fit again on rows that include them, or with unseen_group={policies}"
     )
     return UnseenGroupError(
-        "Groups not seen in fit: {unseen}; fitted groups: {fitted}. {blank}" + remedy,
+        "Groups not in the fit rows: {unseen}; fitted groups: {fitted}. {blank}" + remedy,
         unseen=_some(unseen),
         fitted=_some(fitted),
         blank=_blank(unseen, fitted),
@@ -34,7 +34,7 @@ def unseen_groups(
 
 
 def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
-    """A sentence about missing values where the fit had empty texts, or the other way round."""
+    """A hint if missing values occur where the fit had empty strings, or vice versa."""
     new, fitted = (
         {label_key(part) for label in labels for part in label_parts(label, stratified=True)}
         for labels in (unseen, known)

@@ -1,7 +1,6 @@
-"""What a rule, an audit and a frontier can be asked for beyond their own data: the one module that looks upwards.
+"""Convenience methods of rules, audits and frontiers: the only module of this layer that imports upper layers.
 
-The layers above do the work. They are imported when a method is called, so that a rule can be read and applied
-without them.
+Imports happen when a method is called, so a rule can be read and applied without the upper layers.
 """
 
 import os
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class Drawn:
-    """Draws itself."""
+    """Adds the method `plot`."""
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
-        """Draw a chart; needs the extra `report`. Save it with ``.save("chart.svg")``, or .png or .html.
+        """Draw a chart; requires the extra `report`. Save it with ``.save("chart.svg")``, or as .png or .html.
 
-        Of a rule: the ramps and, from the record, selection rates before and after. Of an audit: selection rates
-        before and after, with their limits. Of a frontier: accuracy against the gap. The 12 largest groups are
-        drawn.
+        For a rule: the ramps and, if it has a record, selection rates before and after. For an audit: selection
+        rates before and after, with confidence limits. For a frontier: accuracy against the gap. Only the 12
+        largest groups are drawn.
 
         Examples
         --------
@@ -47,7 +46,7 @@ class Drawn:
 
 
 class Verbs(Drawn):
-    """What a rule does with the help of the layers above."""
+    """Methods of a rule that use the upper layers."""
 
     def apply(
         self: Any,
@@ -60,25 +59,24 @@ class Verbs(Drawn):
         key: str | None = None,
         prefix: str = "",
     ) -> Any:
-        """Return a table of the same kind with the column `probability` and, with `id` and `key`, `decision`.
+        """Return a table of the same type with a column `probability` and, given `id` and `key`, `decision`.
 
-        Rows keep their order, if their engine has one (Spark has none), and pandas its index. A lazy table stays
-        lazy; one pass is made over it beforehand, so that missing or impossible scores and unseen groups are
-        refused now and not decided later.
-        A row that appears only after that pass and could not be decided gets NULL.
+        Rows keep their order if their engine has one (Spark has none), and pandas its index. A lazy table stays
+        lazy; one pass checks it first, so missing or invalid scores and unseen groups raise an error now. An
+        undecidable row that appears only after that pass gets NULL.
 
         Parameters
         ----------
         frame : table
-            As for `fairramp.fit_frame`.
+            As in `fairramp.fit_frame`.
         score, group, strata : str or list of str, optional
-            Names of the columns; those of the fit unless given.
+            Column names; default to those of the fit.
         id : str, optional
-            Name of the column that says who each row is: strings or integers.
+            Name of the column of row ids: strings or integers.
         key : str, optional
-            64 lowercase hexadecimal characters, kept secret; it appears in no query and in no plan.
+            64 lowercase hexadecimal characters; keep it secret. It appears in no query and no plan.
         prefix : str, default ""
-            What the names of the new columns start with.
+            Prefix of the names of the new columns.
 
         Examples
         --------
@@ -110,32 +108,33 @@ class Verbs(Drawn):
         key_column: str = "key",
         prefix: str = "",
     ) -> str:
-        """Return the rule as SQL that gives the same probabilities and decisions in a database.
+        """Return the rule as SQL that computes the same probabilities and decisions in a database.
 
-        With `table`, a whole SELECT of that table's columns and the new ones; with `view` also, CREATE VIEW.
-        Without either, the new columns as expressions, to be pasted into a SELECT. A comment on top says which
-        rule it is and what it expects. A score that is missing, NaN or out of range gives NULL, and so does a
-        group that the rule does not know, unless `unseen_group` says otherwise. Needs the extra `export`.
+        With `table`, the result is a SELECT of that table's columns and the new ones; with `view` as well, a
+        CREATE VIEW. Without either, it is the new columns as expressions, to paste into a SELECT. A comment at
+        the top identifies the rule and states what it expects. A score that is missing, NaN or out of range gives
+        NULL, and so does a group that is not in the rule, unless `unseen_group` says otherwise. Requires the
+        extra `export`.
 
         Parameters
         ----------
         dialect : {"duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite"}
-            Which SQL.
+            The SQL dialect.
         table, view : str or list of str, optional
-            Names, quoted as they are given; dots take them apart, as in "schema.table", unless it is a list.
+            Names, quoted as given; a string is split at dots, as in "schema.table", a list is not.
         replace : bool, default False
-            Whether an earlier view of that name is replaced: CREATE OR REPLACE VIEW; for SQLite, which has none,
-            DROP VIEW IF EXISTS as a statement before it.
+            Whether to replace an existing view of that name: CREATE OR REPLACE VIEW or, for SQLite, DROP VIEW IF
+            EXISTS as a separate statement.
         score, group, strata : str or list of str, optional
-            Names of the columns; those of the fit unless given.
+            Column names; default to those of the fit.
         id : str, optional
-            Name of the column that says who each row is: texts or whole numbers.
+            Name of the column of row ids: strings or integers.
         key_table, key_column : str
-            Where the key is: a table of one row, which only the owner of the query should be able to read. The
-            text holds its name, and neither it nor a query plan the key.
+            Where the key is: a table with one row, which only the owner of the query should be able to read. The
+            SQL contains only these names; neither it nor a query plan contains the key.
         prefix : str, default ""
-            What the names of the new columns start with. A name of the columns above is refused; other columns
-            of the table are not known here.
+            Prefix of the names of the new columns. It must not produce one of the names above; conflicts with
+            other columns of the table are not detected.
 
         Examples
         --------
@@ -189,9 +188,9 @@ class Verbs(Drawn):
         sample_weight: Any = None,
         confidence: float = 0.95,
     ) -> "Check":
-        """Ask new rows, once, whether the gap exceeds its estimated limit; see `fairramp.Check`.
+        """Check once, on new rows, whether the gap exceeds its estimated limit; see `fairramp.Check`.
 
-        To ask again and again as rows come in, use `monitor`.
+        To check repeatedly as rows arrive, use `monitor`.
 
         Examples
         --------
@@ -206,7 +205,7 @@ class Verbs(Drawn):
         return check(self, scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
 
     def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
-        """Watch rows that come in batches, or one by one, and look as often as you like; see `fairramp.Monitor`.
+        """Monitor rows that arrive in batches or one by one; you may look at any time. See `fairramp.Monitor`.
 
         Examples
         --------
@@ -232,23 +231,23 @@ class Verbs(Drawn):
         confidence: float = 0.95,
         path: str | os.PathLike[str] | None = None,
     ) -> "Report":
-        """Make a page about what the rule does to given rows, which a non-programmer can explore and sign.
+        """Make a page that shows the effect of the rule on given rows, for non-programmers to explore and sign.
 
-        One HTML file that needs no network. Its slider shows what rules with other values of `max_gap` and
-        otherwise the same settings, fitted to the same rows, would do.
+        The page is one HTML file that needs no network. Its slider shows rules fitted to the same rows with other
+        values of `max_gap` and otherwise the same settings.
 
         Parameters
         ----------
         scores, groups, strata
-            As for `probabilities`.
+            As in `probabilities`.
         labels : 0 or 1 of shape (n,), optional
-            True outcomes; adds accuracy and what a smaller gap costs.
+            True outcomes; adds accuracy and the cost of a smaller gap.
         sample_weight : numbers of shape (n,), optional
-            Weights of the rows.
+            Row weights.
         title : str, optional
-            Heading of the page.
+            Title of the page.
         confidence : float, default 0.95
-            Of every interval and of the certificate.
+            Confidence of all intervals and of the certificate.
         path : str or path, optional
             Where to save the page.
 
@@ -288,7 +287,8 @@ class Verbs(Drawn):
     def to_onnx(self: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> "ModelProto":
         """Make an ONNX model that takes scores and groups; see `fairramp.deploy.onnx.to_onnx` for the options.
 
-        `fairramp.deploy.onnx.append_to` joins the rule behind a classifier's own model. Needs the extra `export`.
+        `fairramp.deploy.onnx.append_to` appends the rule to a classifier's own model. Requires the extra
+        `export`.
 
         Examples
         --------
@@ -303,9 +303,9 @@ class Verbs(Drawn):
         return to_onnx(self, path, **options)
 
     def to_torch(self: Any, *, decisions: bool = False) -> "RampModule | DecidingModule":
-        """Make a torch module that takes scores and codes of groups; see `fairramp.deploy.torch.to_torch`.
+        """Make a torch module that takes scores and group codes; see `fairramp.deploy.torch.to_torch`.
 
-        Needs the extra `torch`.
+        Requires the extra `torch`.
 
         Examples
         --------

@@ -82,6 +82,6 @@ def check(
         "these values nine times in ten."
     )
     if left_out := job.rows - sum(found.rows):
-        screen.say(f"{count(left_out, 'row')} left out: groups not seen in the fit, or zero weight.")
+        screen.say(f"{count(left_out, 'row')} left out: groups not in the fit rows, or zero weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
     return code

@@ -53,7 +53,7 @@ def fit(
     unseen_group: Annotated[
         Literal["error", "pooled", "original"],
         Parameter(
-            help="For groups not seen in the fit: error, a common threshold (pooled), or the classifier's own "
+            help="For groups not in the fit rows: error, a common threshold (pooled), or the classifier's own "
             "decision (original).",
             show_choices=False,
         ),

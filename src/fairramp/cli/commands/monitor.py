@@ -91,7 +91,7 @@ def monitor(
     screen.say(f"Monitor {word}: {first}", *more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
-        screen.say(f"\n{count(left_out, 'row')} left out: groups not seen in the fit.")
+        screen.say(f"\n{count(left_out, 'row')} left out: groups not in the fit rows.")
     screen.result(
         "monitor",
         rule=rule,

@@ -1,7 +1,7 @@
-"""Engines of lazy tables: one module each, behind the one class `Engine`, found by one lookup.
+"""Engines of lazy tables: one module and one subclass of `Engine` each.
 
-A new engine is a module here, a module in `fairramp.deploy.engines`, and a line in each lookup. Nothing here
-knows rules or fits.
+To add an engine, add a module here, a module in `fairramp.deploy.engines`, and a line in each lookup. Must not
+depend on rules or fits.
 """
 
 from typing import Any
@@ -17,17 +17,17 @@ ENGINES = {engine.name: engine for engine in (Dask(), DuckDB(), Polars(), Spark(
 
 
 def is_lazy(table: Any) -> bool:
-    """Whether a table is computed only when asked."""
+    """Whether a table is computed only on request."""
     import narwhals as nw
 
     return isinstance(table, nw.LazyFrame)
 
 
 def engine_of(frame: Any) -> Engine:
-    """The engine of a lazy table; one that is not known is refused."""
+    """The engine of a lazy table; raises if it is not supported."""
     name = str(frame.implementation.value)
     if name not in ENGINES:
-        raise InputError("Lazy tables of {name} are not read", remedy="collect the columns first", name=name)
+        raise InputError("Lazy tables of {name} are not supported", remedy="collect the columns first", name=name)
     return ENGINES[name]
 
 

@@ -1,11 +1,11 @@
-"""What the data layer asks of the engine of a lazy table.
+"""What the data layer needs from the engine of a lazy table.
 
-    check          a native table     →  nothing, or one clear sentence
+    check          a native table     →  nothing, or an error
     fetch          a lazy table       →  its columns, in memory
-    plain_names    a lazy table       →  the same under names that its engine takes as they are
+    plain_names    a lazy table       →  the same table with column names that its engine accepts unquoted
     small_table    a few columns      →  a table that can be joined to a lazy one, in its session
 
-What an engine is given in a small table shows in no query and in no plan.
+The contents of a small table appear in no query and no plan.
 """
 
 from abc import ABC, abstractmethod
@@ -15,16 +15,16 @@ from fairramp.errors import InputError
 
 
 class Engine(ABC):
-    """An engine; what is not said otherwise goes through narwhals.
+    """An engine; by default, everything goes through narwhals.
 
     Attributes
     ----------
     name : str
-        As narwhals has it.
+        The name that narwhals uses.
     folds_case : bool
-        Whether names of columns that differ only in upper and lower case are one name.
+        Whether column names that differ only in case are the same name.
     may_repeat_names : bool
-        Whether its tables can have two columns of one name, unseen by narwhals.
+        Whether its tables can have two columns of the same name, unnoticed by narwhals.
     """
 
     name: str
@@ -32,27 +32,27 @@ class Engine(ABC):
     may_repeat_names = False
 
     def check(self, native: Any) -> None:
-        """Refuse what narwhals lets pass."""
+        """Raise for tables that narwhals accepts but fairramp does not."""
         if self.may_repeat_names and len(set(native.columns)) < len(native.columns):
             raise InputError("Two columns of the table have the same name", remedy="rename one of them")
 
     def fetch(self, frame: Any) -> dict[str, Any]:
-        """Compute a lazy table and return its columns as arrays; as lists where they hold group labels."""
+        """Compute a lazy table; columns are arrays, or lists if they hold group labels."""
         return {
             column.name: _labels(column) if column.name.startswith("g") else column.to_numpy()
             for column in frame.collect().iter_columns()
         }
 
     def plain_names(self, frame: Any) -> tuple[Any, dict[str, str]]:
-        """A lazy table whose columns have names that the engine takes as they are, and the plain name of each."""
+        """A lazy table with column names that the engine accepts as they are, and the new name of each column."""
         return frame, {name: name for name in frame.collect_schema().names()}
 
     @abstractmethod
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
-        """A small table that can be joined to a lazy one, both as the engine has them; none of it is logged."""
+        """A small native table that can be joined to a lazy one; its contents are not logged."""
 
 
 def _labels(column: Any) -> list[Any]:
-    """Values of a column of labels; pandas says nan where others say None."""
+    """Values of a column of labels; pandas uses nan where others use None."""
     nulls = column.is_null().to_list()
     return [None if null else value for value, null in zip(column.to_list(), nulls, strict=True)]

@@ -1,4 +1,4 @@
-"""Tables of Dask."""
+"""Dask tables."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class Dask(Engine):
     may_repeat_names = True
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
-        """A table of one partition."""
+        """A table with one partition."""
         import dask.dataframe
         import pandas
 

@@ -1,4 +1,4 @@
-"""Relations of DuckDB."""
+"""DuckDB relations."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from fairramp.errors import InputError
 
 
 class DuckDB(Engine):
-    """A connection of DuckDB."""
+    """A DuckDB connection."""
 
     name = "duckdb"
     folds_case = True
 
     def fetch(self, frame: Any) -> dict[str, Any]:
-        """All columns as arrays, for which no Arrow is needed."""
+        """All columns as arrays, without Arrow."""
         return dict(frame.to_native().fetchnumpy())
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
@@ -30,9 +30,9 @@ class DuckDB(Engine):
 
 
 def _beside(relation: Any, __fairramp_columns: dict[str, Any]) -> Any:
-    """A relation of arrays that DuckDB finds by the name of the argument; no query and no plan shows them.
+    """A relation of arrays that DuckDB finds by the argument's name; they appear in no query and no plan.
 
-    Outside the class, which would give that name another one.
+    A function outside the class, because a method would mangle the argument's name.
     """
     import duckdb
 
@@ -40,6 +40,6 @@ def _beside(relation: Any, __fairramp_columns: dict[str, Any]) -> Any:
         return relation.query("__fairramp_rows", "SELECT * FROM __fairramp_columns")
     except duckdb.CatalogException:
         raise InputError(
-            "DuckDB is not allowed to read Python variables, which fairramp needs",
+            "fairramp needs DuckDB to read Python variables, which is disabled",
             remedy="SET python_enable_replacements = true",
         ) from None

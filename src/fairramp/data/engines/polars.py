@@ -1,4 +1,4 @@
-"""Lazy tables of polars."""
+"""Polars lazy tables."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ from fairramp.data.engines.base import Engine
 
 
 class Polars(Engine):
-    """As narwhals has it."""
+    """Polars needs only a small table of its own."""
 
     name = "polars"
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
-        """A lazy table of its own."""
+        """A lazy table."""
         import polars
 
         return polars.LazyFrame(columns)

@@ -1,4 +1,4 @@
-"""Tables of Spark, which finds structure in dots and backticks of names and ignores their case."""
+"""Spark tables. Spark parses dots and backticks in column names and ignores case."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from fairramp.errors import InputError
 
 
 class Spark(Engine):
-    """A session of PySpark."""
+    """A PySpark session."""
 
     name = "pyspark"
     folds_case = True
     may_repeat_names = True
 
     def check(self, native: Any) -> None:
-        """Refuse endless tables and two columns of one name."""
+        """Raise for streaming tables and for two columns of the same name."""
         if native.isStreaming:
             raise InputError(
-                "A streaming table cannot be read more than once", remedy="pass its batches, in foreachBatch"
+                "A streaming table cannot be read more than once", remedy="pass its batches, using foreachBatch"
             )
         super().check(native)
 
@@ -30,7 +30,7 @@ class Spark(Engine):
         return nw.from_native(frame.to_native().toDF(*plain)), dict(zip(names, plain, strict=True))
 
     def small_table(self, native: Any, columns: dict[str, list[Any]]) -> Any:
-        """A table in the session, copied to all executors; plans show only its columns' names."""
+        """A table in the session, broadcast to all executors; plans show only its column names."""
         import pyarrow
         from pyspark.sql import functions
 

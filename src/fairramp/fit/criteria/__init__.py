@@ -1,4 +1,4 @@
-"""Criteria: which rate is made equal, and between whom; one module each, see `fit.problem.Criterion`.
+"""Criteria: which rate is made equal, and between which cells; one module each, see `fit.problem.Criterion`.
 
-Each solves for ramps from a summary of the rows. May not know settings, samples or rules.
+Each computes ramps from a summary of the rows. Must not depend on settings, samples or rules.
 """

@@ -5,14 +5,14 @@ With signed scores f = x − cutoff, ramp width γ and c = ½ (centered) or 0 (t
     minimize    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
     subject to  0 ≤ h_i ≤ 1   and   |rate of group k − ρ| ≤ ε/2   for every group k.
 
-The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with a single unknown each:
+The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with one unknown each:
 
     G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cutoff
     G_k(0) outside                               →  G_k(t_k) = the nearer edge of the band
 
-and among thresholds with the same rate the one nearest 0. The best ρ is the one at which the
-multipliers balance: 0 ∈ Σ_k π_k T_k(ρ), π_k the group's share of the weight and T_k(ρ) the interval of
-its admissible multipliers. Both ends of that sum fall with ρ and are linear between breakpoints.
+and, among thresholds with the same rate, the one nearest 0. At the best ρ the multipliers balance:
+0 ∈ Σ_k π_k T_k(ρ), where π_k is the group's share of the weight and T_k(ρ) the interval of its admissible
+multipliers. Both ends of that sum decrease with ρ and are linear between breakpoints.
 
 | symbol | in the interface                         |
 | ------ | ---------------------------------------- |
@@ -22,9 +22,9 @@ its admissible multipliers. Both ends of that sum fall with ρ and are linear be
 | c      | ½ for ramp="centered", 0 for "paper"     |
 | t      | threshold − cutoff                       |
 
-A departure from the paper's notation: scores are not doubled to 2p − 1. Subtracting the cutoff can
-round two different scores to one, which a tie-splitting rule (γ = 0) must tell apart; so the points
-keep the user's units and t is only ever a difference of thresholds. Costs and γ halve together.
+Unlike in the paper, scores are not doubled to 2p − 1. Subtracting the cutoff can round two different scores to
+the same number, but a rule that splits ties (γ = 0) must distinguish them. So the points keep the user's units,
+and t is only ever a difference of thresholds. Costs and γ halve together.
 
 Reference: Alabdulmohsin and Lucic, A Near-Optimal Algorithm for Debiasing Trained Machine Learning
 Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
@@ -41,11 +41,11 @@ from fairramp.core.curve import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribu
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Fixed, Problem, Solution
 
-#: Rates looked up at once while searching for the best target.
+#: Number of rates evaluated at once in the search for the best target.
 _TRIED_AT_ONCE = 1 << 12
-#: Ramps narrower than this magnify the last digits of the best target, which are then looked after.
+#: Narrower ramps magnify the last digits of the best target, which is then refined.
 _NARROW = 1e-3
-#: A sum of multipliers this small beside the scores and the ramp is 0: they have no more digits.
+#: A sum of multipliers this small relative to the scores and the ramp is 0: they have no more digits.
 _BALANCE_TOLERANCE = 1e-14
 
 
@@ -79,9 +79,9 @@ def solve_parity(
     distribution : ScoreDistribution
         The scores of K groups.
     shares : floats of shape (K,)
-        π_k, each group's share of the whole weight.
+        π_k, each group's share of the total weight.
     problem : Problem
-        What is asked for.
+        The problem to solve.
     near : float, optional
         A guess of the best level; a good one saves time and changes nothing else.
     """
@@ -96,15 +96,15 @@ def solve_parity(
             target = _sharpened(curve, shares, problem, ramp_rates, target)
 
     rates = problem.clipped(ramp_rates, target)
-    # Strictly inside the band a group's multiplier is 0 and nothing else about it matters.
+    # Strictly inside the band, a group's multiplier is 0 and nothing else about the group matters.
     free = np.abs(rates - target) < problem.band.half - RATE_TOLERANCE
     return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
 
 
 def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem) -> Solution:
-    """Thresholds at which each group has a rate of its own that was chosen elsewhere.
+    """Thresholds at which each group has a given rate of its own.
 
-    A group whose rate is not a number stays on the classifier's own cutoff.
+    A group whose rate is NaN keeps the classifier's own cutoff.
     """
     curve = RateCurve(distribution, problem.ramp_width)
     own = np.isnan(rates)
@@ -114,10 +114,10 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem
 
 
 def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats:
-    """The rate of each group's ramp on the cutoff.
+    """The rate of each group's ramp at the cutoff.
 
-    At width 0 the ties there are free: any rate from P(x > cutoff) to P(x ≥ cutoff), and the classifier's own is
-    the upper end.
+    At width 0 the ties there are free: any rate between P(x > cutoff) and P(x ≥ cutoff) is possible, and the
+    classifier's own rate is the upper end.
     """
     feet, width = np.full(len(distribution.first), problem.own_foot), problem.ramp_width
     return distribution.rates(feet, width) if width > 0 else distribution.rates_from(feet)
@@ -132,9 +132,9 @@ def _place(
     own: npt.NDArray[np.bool_],
     free: npt.NDArray[np.bool_],
 ) -> Solution:
-    """Ramps with the given rates, each as near the classifier's own cutoff as its rate allows.
+    """Ramps with the given rates, each as close to the classifier's own cutoff as its rate allows.
 
-    `own` marks groups that stay on the cutoff, `free` those whose multiplier is 0.
+    `own` marks groups that keep the cutoff, `free` those whose multiplier is 0.
     """
     distribution, n_groups = curve.distribution, len(rates)
     lowest, highest = curve.feet(rates)
@@ -161,9 +161,9 @@ def _place(
 def _split_ties(
     distribution: ScoreDistribution, thresholds: Floats, rates: Floats, cutoff: float
 ) -> tuple[Floats, Floats]:
-    """Chance τ = (r − P(x > t)) / P(x = t) of the scores equal to the threshold, and the rates.
+    """Selection probability τ = (r − P(x > t)) / P(x = t) at the threshold, and the resulting rates.
 
-    Without such scores τ is 0, or 1 at the classifier's own cutoff, which says yes there.
+    If no score is equal to the threshold, τ is 0, or 1 at the classifier's own cutoff, where it selects.
     """
     above, tied = distribution.rates_above(thresholds), distribution.rates_from(thresholds)
     tied = tied - above
@@ -181,7 +181,7 @@ def _best_target(
     own_rate: float,
     near: float,
 ) -> float:
-    """The ρ with 0 ∈ Σ π_k T_k(ρ); of several the one nearest the classifier's own overall rate."""
+    """The ρ with 0 ∈ Σ π_k T_k(ρ); if there are several, the one nearest the classifier's own overall rate."""
     half = problem.band.half
     rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
 
@@ -193,13 +193,13 @@ def _best_target(
         for feet in curve.feet(rates if half > 0 else rates[:1]):
             t = feet - problem.own_foot
             if half > 0:
-                # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge
-                # outside [0, 1] cannot bind.
+                # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge outside [0, 1]
+                # cannot bind.
                 t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
                 t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
-                t[0][np.abs(t[0]) <= rounding] = 0.0  # on the cutoff
+                t[0][np.abs(t[0]) <= rounding] = 0.0  # at the cutoff
             total = t[0] @ shares
-            moved = (t[0] != 0) @ shares  # what light groups add up to is small without being rounding
+            moved = (t[0] != 0) @ shares  # the sum over light groups can be small without being a rounding error
             sums.append(np.where(np.abs(total) <= rounding * np.minimum(100 * moved, 1.0), 0.0, total).tolist())
         return zip(*sums, strict=True)
 
@@ -210,7 +210,7 @@ def _best_target(
     seen: dict[float, tuple[float, float]] = {}
 
     def ends(rhos: list[float]) -> list[tuple[float, float]]:
-        """The balance at some places, each computed once."""
+        """The balance at several values of ρ, each computed once."""
         new = [rho for rho in rhos if rho not in seen]
         if new:
             seen.update(zip(new, balance(np.array(new)), strict=True))
@@ -224,7 +224,7 @@ def _best_target(
     first = _root(ends, left, right)
     if first < right or ends([first])[0][0] < 0:
         return first
-    # … and, where the balance stays at 0, the last at which the upper end is not yet below.
+    # … and, where the balance stays at 0, the last at which the upper end is not yet below 0.
     left, right = _bracket(
         breakpoints, lambda rhos: [hi < 0 for _, hi in ends(rhos)], n_tried, near, partial(_root, ends)
     )
@@ -235,8 +235,8 @@ def _best_target(
 def _sharpened(curve: RateCurve, shares: Floats, problem: Problem, ramp_rates: Floats, target: float) -> float:
     """The best target to the last digits, which a narrow ramp magnifies.
 
-    Newton's step on Σ π_k t_k = 0, with feet that are right point by point; only where every group that the
-    band moves stands on a sloping piece, so that there is a derivative.
+    A Newton step on Σ π_k t_k = 0 with polished feet. Used only if every group moved by the band is on a sloping
+    piece, where a derivative exists.
     """
     d, half, width = curve.distribution, problem.band.half, problem.ramp_width
     for _ in range(4):
@@ -266,16 +266,16 @@ def _bracket(
     near: float,
     crossing: Callable[[float, float], float],
 ) -> tuple[float, float]:
-    """Neighboring breakpoints in [0, 1] between which a condition begins to hold.
+    """Neighboring breakpoints in [0, 1] between which a condition starts to hold.
 
-    (0, 0) if it holds from the start, (1, 1) if it never does. Many places are tried at once, because
-    one costs hardly less than a few dozen: first some that crowd around a guess, from near to far, then, while
-    there are too many breakpoints left, two beside where a straight line would cross 0 and evenly spaced ones,
-    then the breakpoints themselves.
+    (0, 0) if it holds from the start, (1, 1) if it never does. Many values are tried at once, because one costs
+    little less than a few dozen: first values around a guess, from near to far; then, while too many breakpoints
+    are left, two beside the point where a straight line would cross 0 and evenly spaced ones; finally the
+    breakpoints themselves.
     """
 
     def narrow(left: float, places: list[float], right: float) -> tuple[float, float]:
-        """Neighbors among increasing places; the condition fails at left and holds at right."""
+        """Neighbors among increasing values; the condition fails at left and holds at right."""
         while places:
             step = -(-len(places) // n_tried)
             tried = places[step - 1 :: step]
@@ -285,7 +285,7 @@ def _bracket(
         return left, right
 
     left, right = -1.0, 2.0
-    at_once = n_tried // 2  # distances to both sides
+    at_once = n_tried // 2  # distances on either side
     distances = 0.5 ** np.arange(17, 2, -1 if at_once > 4 else -4)
     for i in range(0, len(distances), at_once):
         if left < 0 or right > 1:
@@ -312,7 +312,7 @@ def _bracket(
 
 
 def _root(ends: Callable[[list[float]], list[tuple[float, float]]], left: float, right: float) -> float:
-    """Where the balance crosses 0 on [left, right], between whose ends it is linear."""
+    """Where the balance crosses 0 on [left, right], where it is linear."""
     (start, _), (_, end) = ends([left, right])
     if left == right or end >= 0:
         return right

@@ -370,7 +370,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}"),
         ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
-        ("Groups not seen in the fit", s["unseen_group"]),
+        ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),
         ("Confidence level of intervals", full(content.confidence)),
         *([("Date of fit", str(s["date"]))] if s["date"] is not None else []),
