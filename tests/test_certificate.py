@@ -421,7 +421,7 @@ def test_a_rule_written_by_hand_has_no_certificate():
     rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     for ask in (rule.certificate, lambda: rule.check([0.1, 0.9], ["A", "B"])):
         with pytest.raises(
-            FairrampError, match=r"^A rule written by hand, .* has no fit rows on record, so nothing .*\.$"
+            FairrampError, match=r"^No certificate: the rule has no record of its fit rows, because .*\.$"
         ):
             ask()
 
@@ -429,7 +429,7 @@ def test_a_rule_written_by_hand_has_no_certificate():
 def test_a_rule_from_cross_fitted_scores_has_no_certificate_and_the_error_says_why():
     rule = fitted()
     rule = replace(rule, record=replace(rule.record, cross_fitted=True))
-    with pytest.raises(FairrampError, match=r"^No certificate: .* cross-fitted .* fresh rows to get one\.$"):
+    with pytest.raises(FairrampError, match=r"^No certificate: .* cross-fitted .* fit the rule on new rows\.$"):
         rule.certificate()
 
 

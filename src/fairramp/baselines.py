@@ -34,6 +34,7 @@ from fairramp.core.labels import Label, label_key
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
+from fairramp.core.words import points
 from fairramp.data.arrays import as_labels, as_scores, as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
@@ -80,7 +81,8 @@ class _FixedDecisions(ABC):
 
     def _table(self, **columns: Any) -> Table:
         headings = {"group": " / ".join(self.group_columns or ["group"])}
-        return Table({"group": name_column(self.groups), "n": self.rows, **columns}, headings=headings)
+        shown = {"group": name_column(self.groups), "n": self.rows, **columns}
+        return Table(shown, headings=headings, shares=("rate_before", "rate_after"))
 
     def probabilities(self, scores: Any, groups: Any) -> npt.NDArray[np.float64]:
         """Return the probability of a positive decision for each row, 0 or 1.
@@ -148,11 +150,10 @@ class ShiftInference(_FixedDecisions):
     >>> from fairramp.baselines import fit_shift_inference
     >>> shift = fit_shift_inference([0, 0, 1, 0, 1, 1], ["A", "A", "A", "B", "B", "B"])
     >>> print(shift.table())
-    group  n  weight  weight  cutoff
-                  no     yes
-    -----  -  ------  ------  ------
-    A      3  0.7500  1.5000  0.3333
-    B      3  1.5000  0.7500  0.6667
+    group  n  weight no  weight yes  cutoff
+    -----  -  ---------  ----------  ------
+    A      3     0.7500      1.5000  0.3333
+    B      3     1.5000      0.7500  0.6667
     """
 
     weights_no: tuple[float, ...]
@@ -269,11 +270,10 @@ class RejectOption(_FixedDecisions):
     >>> option.disadvantaged, option.theta
     ('A', 0.2)
     >>> print(option.table())
-    group  n    zone    zone  inside    rate    rate
-                from      to          before   after
-    -----  -  ------  ------  ------  ------  ------
-    A      3  0.4000  0.6000  yes     0.3333  0.6667
-    B      3  0.4000  0.6000  no      0.6667  0.6667
+    group  n              zone  inside  rate before  rate after
+    -----  -  ----------------  ------  -----------  ----------
+    A      3  0.4000 to 0.6000  yes           33.3%       66.7%
+    B      3  0.4000 to 0.6000  no            66.7%       66.7%
     """
 
     cutoff: float
@@ -318,10 +318,10 @@ class RejectOption(_FixedDecisions):
 
     def __repr__(self) -> str:
         own = "" if self.theta else ", the classifier's own decisions"
-        gaps = f"{self.validation_gap_before:.4f} before, {self.validation_gap:.4f} after"
+        gaps = f"{points(self.validation_gap_before)} before, {points(self.validation_gap)} after"
         return (
-            f"reject option for 2 groups: θ = {self.theta:.2f}{own}\n\n{self.table()}\n\n"
-            f"gap on the validation rows: {gaps}"
+            f"reject option for 2 groups: θ = {self.theta:.2f}{own}\n"
+            f"Gap on the validation rows: {gaps}.\n\n{self.table()}"
         )
 
 

@@ -198,7 +198,6 @@ def test_gate_claims_no_more_than_the_data_show(inside):
     said = " ".join(done.stdout.split())
     assert "Gate undecided: these rows cannot show whether the gap of the classifier's own decisions is" in said
     assert "is above 2.0 points: 100.0 points [" in said
-    assert "measured 1.0000" in said
     assert "a (1 row), b (1 row)" in done.stderr
     gate = ("audit", "scores.csv", *COLUMNS, "--rule", "rule.json", "--json")
     limit = json.loads(inside(*gate).stdout)["after"]["gap_interval"][1]

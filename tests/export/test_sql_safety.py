@@ -256,7 +256,7 @@ RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
             {"table": "t", "group": "Fair_Probability", "prefix": "fair_"},
             "already has a column 'Fair_Probability'",
         ),
-        (RULE, "duckdb", {"table": "t", "id": "DECISION", "key_table": "k"}, "a column 'DECISION' already"),
+        (RULE, "duckdb", {"table": "t", "id": "DECISION", "key_table": "k"}, "already has a column 'DECISION'"),
         (RULE, "duckdb", {"score": "a\0"}, "contains a NUL character"),
         (RULE, "postgres", {"score": "ä" * 32}, "has 64 bytes, and PostgreSQL truncates names to 63"),
         (RULE, "spark", {"score": "${x}"}, "which Spark reads as a variable"),

@@ -1,4 +1,4 @@
 """Drop-in replacements for classes of other libraries, as thin wrappers around the estimator.
 
-Does not import commands.
+Must not import commands.
 """

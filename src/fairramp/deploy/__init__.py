@@ -1,4 +1,4 @@
 """Rules in production: dataframes of every engine, SQL, ONNX and torch.
 
-Each gives the same probabilities as the rule itself. Does not import audits, certificates, charts or pages.
+Each gives the same probabilities as the rule itself. Must not import audits, certificates, charts or pages.
 """

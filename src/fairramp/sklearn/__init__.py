@@ -1,4 +1,4 @@
 """The scikit-learn estimator, a thin wrapper around fit and rule.
 
-Does not import commands.
+Must not import commands.
 """
