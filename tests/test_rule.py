@@ -398,7 +398,7 @@ def test_one_row_needs_a_list_of_one(group):
 
 
 def test_columns_of_different_length_raise():
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="same length"):
         Table({"x": [1, 2], "y": [1]})
 
 

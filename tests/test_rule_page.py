@@ -82,8 +82,8 @@ ONLY_THE_READER = (
     "must be distinct",  # labels
     "in order, stratum by stratum",
     "one entry per group",
-    "lists of the record differ",
-    "are more than its",  # rows above and inside the ramp
+    "lists of the record have different lengths",
+    "of the record exceed its",  # rows above and inside the ramp
     "strata of a rule's record",
     r"integer.* got \d+\.0\.$",  # schemas accept these as integers
 )
