@@ -6,7 +6,7 @@ A rule fitted by Spark has the same thresholds as one fitted in memory. A Spark 
 dataframe comes out. Each pass over the data is an ordinary Spark job, so a lost executor costs time but does not
 change the result.
 
-Here Spark runs on one machine, which needs Java 17 or 21. `Many rows <../scale.html>`__ shows what a fit costs
+Here Spark runs on one machine, which needs Java 17 or 21. `Large tables <../scale.html>`__ shows what a fit costs
 from 10⁷ to 10¹² rows.
 """
 
