@@ -142,7 +142,7 @@ def _opening(every: Sequence[Cell], results: Sequence[dict[str, Any]], replicate
     n_failed = sum(bool(failures(c, r)) for c, r in zip(every, results, strict=True))
     outcome = "No setup fails" if n_failed == 0 else f"**{n_failed} of {len(every)} setups fail**"
     return f"""
-In {len(every)} simulated setups with {replicates} fits each, the estimated limit of the gap holds in
+In {len(every)} simulated setups with {replicates} fits each, the estimated limit on the gap holds in
 {_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
 setup ({_worst(every, results, "estimated")}). The proven limit holds in {_percent(sum(proven) / len(proven))} on
 average, and in {_percent(min(proven))} in the worst setup. Certificates give both limits at 95% confidence.

@@ -21,7 +21,7 @@ _MAX_EXACT_GROUPS = 512
 def range_quantiles(
     rows: Floats, lower: Floats, upper: Floats, strata: Any, confidence: float, *, worst_only: bool = False
 ) -> list[float]:
-    """Upper limits of the gap in each stratum that hold jointly; without strata, of the gap of all groups.
+    """Upper limits on the gap in each stratum that hold jointly; without strata, of the gap of all groups.
 
     The smallest rate is a draw of Beta(lower, rows + 1 − lower), the largest of Beta(upper, rows + 1 − upper).
     Strata are independent, so limits at confidence^(1/S) for each of S strata hold jointly.

@@ -1,4 +1,4 @@
-"""Limits of the gap in the population that the fit rows come from: an estimated and a proven one.
+"""Limits on the gap in the population that the fit rows come from: an estimated and a proven one.
 
 There are K groups. Group k has n_k fit rows and sample rate r_k; G*_k is its true rate at the fitted threshold;
 the confidence is 1 − δ. G is monotone, so a deviation at the *fitted* threshold is a deviation at a *fixed* one:
@@ -43,7 +43,7 @@ _CHOSEN = "a gap on the fit rows that was chosen based on them"
 
 @dataclass(frozen=True)
 class Bound:
-    """A limit of the gap in the population.
+    """A limit on the gap in the population.
 
     Attributes
     ----------
