@@ -48,6 +48,7 @@ print(
             "before": before[shown].astype(int),
             "probability": probability[shown],
             "decision": decisions[shown].astype(int),
-        }
+        },
+        shares=["probability"],
     )
 )

@@ -488,3 +488,10 @@ def test_printed_audit_gives_no_verdict(with_labels, with_rule):
 def test_a_rule_of_the_wrong_type_raises(rule):
     with pytest.raises(InputError, match=r"`rule` must be a fairramp\.Rule, got "):
         audit(SCORES, GROUPS, rule=rule)
+
+
+@pytest.mark.parametrize(
+    ("options", "given"), [({}, True), ({"cutoff": 0.0}, False), ({"scale": "percent"}, False)]
+)
+def test_decisions_are_given_only_if_the_cutoff_leaves_them_alone(options, given):
+    assert fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], **options).of_decisions == given

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from fairramp import FairrampError, InputError, Ramp, Rule, fit_rule, rows_neede
 from fairramp.core.pairs import pair_factor
 from fairramp.core.words import upward_points
 from fairramp.measure.bounds import theorem_1_bound, theorem_2_bound
+from fairramp.measure.parts import Comparison
+from fairramp.measure.verdict import Verdict
 from samples import quiet_fit
 
 SIZES = (700, 400, 250)
@@ -435,7 +438,7 @@ def test_a_rule_from_cross_fitted_scores_has_no_certificate_and_the_error_says_w
 
 @pytest.mark.parametrize("confidence", [0.2, 1.0, 95, None, True])
 def test_confidence_must_be_at_least_a_half_and_below_one(confidence):
-    with pytest.raises(InputError, match=r"^`confidence` must be between 0\.5 and 0\.999999999"):
+    with pytest.raises(InputError, match=r"^`confidence` must be (a number )?between 0\.5 and 0\.999999999"):
         fitted().certificate(confidence)
 
 
@@ -500,7 +503,7 @@ def test_rows_needed_suffice_for_a_fit_and_slightly_fewer_do_not(n_groups, limit
 
     assert fit(n).record.asked.max_gap == 0.08
     if limit == "estimated":  # the proven limit of a numeric target has a sharper theorem, which needs fewer rows
-        with pytest.raises(InputError, match=r"cannot be guaranteed to be at most 0\.08 in the population"):
+        with pytest.raises(InputError, match=r"of 8\.0 points cannot be guaranteed in the population"):
             fit(math.floor(0.95 * n))
 
 
@@ -919,3 +922,10 @@ def test_the_worst_stratum_matches_certifying_each_alone():
 def test_rows_needed_rejects_unanswerable_requests(asked, said):
     with pytest.raises(InputError, match=said):
         rows_needed(**{"max_gap": 0.1, "n_groups": 2} | asked)
+
+
+@pytest.mark.parametrize(("gap", "low", "limit"), [(0.025, 0.02014, 0.02011), (0.05, 0.0161, 0.0160)])
+def test_printed_numbers_of_a_check_do_not_contradict_its_verdict(gap, low, limit):
+    text = Comparison(gap, (low, 0.06), limit, "estimated", Verdict.EXCEEDED, ()).sentence("on the new rows")
+    most, lower = re.fullmatch(r"Above the estimated limit of (\S+) points: .* \[(\S+), .*", text).groups()
+    assert float(lower) >= float(most)

@@ -333,7 +333,7 @@ def test_table_for_width_0_has_the_probability_at_the_threshold():
     rule = RULES["width 0"]
     table = rule.table()
     assert "ramp_from" not in table.columns
-    assert table["chance_at_threshold"].tolist() == [ramp.tie for ramp in rule.ramps]
+    assert table["probability_at_threshold"].tolist() == [ramp.tie for ramp in rule.ramps]
 
 
 def test_table_without_a_record_has_no_rates():
@@ -1108,7 +1108,7 @@ def test_unsuitable_output_array_raises():
 
 def test_table_for_mixed_widths_shows_tie_probabilities_and_ramps():
     found = Rule(("a", "b"), (Ramp(0.5, 0.0, 0.3), Ramp(0.4, 0.1))).table()
-    assert found["chance_at_threshold"].tolist() == [0.3, 0.5]
+    assert found["probability_at_threshold"].tolist() == [0.3, 0.5]
     assert found["ramp_from"].tolist() == [0.5, 0.4]
     assert found["ramp_to"].tolist() == [0.5, 0.5]
 
@@ -1155,3 +1155,27 @@ def test_percentages_never_show_something_as_nothing(value):
 @given(st.floats(0, 1))
 def test_rounded_up_limits_are_never_below_the_limit(limit):
     assert float(words.upward_points(limit).removesuffix(" points")) >= 100 * limit - 1e-7
+
+
+@pytest.mark.parametrize("name", ["n", "threshold", "ramp", "rate before", "rate after"])
+def test_group_column_with_the_name_of_another_column_stays_visible(name):
+    rule = fit_rule(SCORES, {name: CODES})
+    assert str(rule.table()).splitlines()[0].split("  ")[0].strip() == name
+    assert all(re.search(rf"^{label} ", str(rule.table()), re.MULTILINE) for label in rule.groups)
+
+
+def test_merged_columns_are_shown_once_in_any_order():
+    table = Table({"rate_low": [0.1], "rate": [0.2], "rate_high": [0.3]}, decimals=1)
+    assert [line.strip() for line in str(table).splitlines()][::2] == ["rate (95% CI)", "0.2 [0.1, 0.3]"]
+
+
+def test_huge_numbers_print():
+    assert "1" in str(Table({"x": [1e25]}))
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [(0.02, "2.0 points"), (0.0325, "3.25 points"), (0.0025, "0.25 points"), (0.024343209, "2.5 points")],
+)
+def test_settings_are_never_rounded_down(setting, text):
+    assert words.exact_points(setting) == text

@@ -53,10 +53,10 @@ def test_output_and_exit_code_match_the_library(inside, by, code):
     found = rule.check(new, GROUPS[BIG])
     assert found.has_drifted == bool(code)
     assert found.table().text(80) in done.stdout
-    assert done.stdout.startswith("4,000 rows of new.csv, by unit\n")
+    assert done.stdout.startswith("4,000 rows in new.csv, by unit\n")
     assert (found.verdict, found.is_sound) == ("exceeded" if code else "within", True)
     first, second = found.sentences()
-    assert f"Check {'failed' if code else 'passed'}: {first} {second}" in words(done.stdout)
+    assert f"Check {'failed' if code else 'passed'}. {first} {second}" in words(done.stdout)
     assert all(len(line) <= 80 for line in done.stdout.split("\n"))
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=code).stdout)
     assert (content["command"], content["has_drifted"]) == ("check", bool(code))
@@ -74,7 +74,7 @@ def test_quiet_reports_only_an_exceeded_limit(inside):
     save(inside, "new.csv", drifted(0.2)[BIG], GROUPS[BIG])
     done = inside("check", "rule.json", "new.csv", "-q", code=1)
     assert done.stdout == ""
-    assert done.stderr.startswith("warning: check failed: Above the estimated limit of ")
+    assert done.stderr.startswith("warning: check failed. Above the estimated limit of ")
     done = inside("check", "rule.json", "fit.csv", "-q")
     assert (done.stdout, done.stderr) == ("", "")
 
@@ -86,7 +86,7 @@ def test_blank_cells_do_not_hide_drift(inside):
     found = rule.check(new, GROUPS)
     assert (found.has_drifted, found.left_out) == (True, (("", 40),))
     text = words(inside("check", "rule.json", "new.csv", code=1).stdout)
-    assert "Check failed: All groups: " in text
+    assert "Check failed. All groups: " in text
     assert "Without (blank) (40 fit rows): above the estimated limit of" in text
     content = json.loads(inside("check", "rule.json", "new.csv", "--json", code=1).stdout)
     assert content["has_drifted"]

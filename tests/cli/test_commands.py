@@ -150,7 +150,7 @@ def test_frontier_writes_its_table(shell):
 
 def test_report_matches_the_library(fitted):
     done = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "report.html", "--title", "A title")
-    assert "Before: " in done.stdout
+    assert "Before. " in done.stdout
     data = table(fitted.read("scores.csv"))
     columns = [float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data]
     made = fairramp.Rule.load(fitted.folder / "rule.json").report(*columns, title="A title")

@@ -417,13 +417,13 @@ def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
         assert found["cutoff"] == cutoff
         said = " ".join(inside("audit", "scores.csv", *COLUMNS, *given).stdout.split())
         low, high = (100 * rate for rate in found["before"]["rate"])
-        what = f"Selection rate before (yes at {cutoff:g} or above)"
+        what = f"Selection rate (yes at {cutoff:g} or above)"
         assert f"{what}: b {high:.1f}% of 200 rows, a {low:.1f}% of 200 rows (" in said
     both = inside("audit", "scores.csv", "--rule", "rule.json", "--label", "y").stdout
     assert "Selection rate before (yes at 0.5 or above): b" in both
     assert "\nSelection rate after: " in both
-    assert both.count("\nErrors after the rule:\n") == 1
-    assert "Errors after" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
+    assert both.count("\nErrors of the rule:\n") == 1
+    assert "Errors of" not in inside("audit", "scores.csv", *COLUMNS, "--label", "y").stdout
 
 
 def test_columns_that_are_not_groups_fail_or_warn(shell):

@@ -43,7 +43,7 @@ def test_every_batch_matches_the_library(inside):
         word = "failed" if monitor.has_drifted else "undecided"
         said = " ".join(done.stdout.split())
         # Rows are summed in another order, so the last digit of the evidence can differ.
-        assert f"Monitor {word}: {monitor.sentence()} Evidence of a larger gap: " in said
+        assert f"Monitor {word}. {monitor.sentence()} Evidence of a larger gap: " in said
     assert codes[0] == 0
     assert codes[-1] == 1
     assert codes == sorted(codes)  # an alarm is permanent
@@ -61,7 +61,7 @@ def test_json_and_quiet(inside):
     batch(inside, 1)
     done = inside(*MONITOR, "-q", code=1)
     assert done.stdout == ""
-    assert done.stderr.startswith("warning: monitor failed: Above the estimated limit of ")
+    assert done.stderr.startswith("warning: monitor failed. Above the estimated limit of ")
 
 
 def test_repeated_rows_are_not_counted_twice(inside):

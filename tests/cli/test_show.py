@@ -39,7 +39,7 @@ def test_fitted_rule_shows_its_whole_record(fitted):
         f"data fingerprint {rule.record.fingerprint}",
         rule.record.gaps,
         " ".join(repr(rule.certificate()).split()),
-        "about 95% keep their estimated limit and at least 95% keep their proven limit",
+        "about 95% of them and within the proven limit for at least 95%",
         "The limits do not cover error rates",
         "check new rows from time to time with fairramp check or fairramp monitor.",
     ):

@@ -161,10 +161,10 @@ def test_check_fails_only_on_evidence(ruled, n, shift, verdict, code):
     lines = [f"{min(rng.random() + shift * (g == 'b'), 1):.4f},{g}\n" for g in "ab" for _ in range(n)]
     ruled.write("s.csv", "p,g\n" + "".join(lines))
     said = " ".join(ruled(*CHECK, code=code).stdout.split())
-    assert f"Check {WORDS[verdict]}: " in said
+    assert f"Check {WORDS[verdict]}. " in said
     content = json.loads(ruled(*CHECK, "--json", code=code).stdout)
     assert (content["verdict"], content["has_drifted"]) == (verdict, code == 1)
-    assert ruled(*CHECK, "-q", code=code).stderr.startswith("warning: check failed: ") == (code == 1)
+    assert ruled(*CHECK, "-q", code=code).stderr.startswith("warning: check failed. ") == (code == 1)
 
 
 def test_check_with_nan_limits_exits_with_3(ruled, monkeypatch):
@@ -172,10 +172,10 @@ def test_check_with_nan_limits_exits_with_3(ruled, monkeypatch):
 
     monkeypatch.setattr(drift, "gap_interval", lambda *_: (NAN, NAN))
     done = ruled(*CHECK, code=3)
-    assert "Check undecided: The confidence limits of the gap are not numbers" in " ".join(done.stdout.split())
+    assert "Check undecided. The confidence limits of the gap are not numbers" in " ".join(done.stdout.split())
     content = json.loads(ruled(*CHECK, "--json", code=3).stdout)
     assert (content["verdict"], content["gap_interval"]) == ("undecided", [None, None])
-    assert ruled(*CHECK, "-q", code=3).stderr.startswith("warning: check undecided: ")
+    assert ruled(*CHECK, "-q", code=3).stderr.startswith("warning: check undecided. ")
 
 
 def test_nan_row_counts_are_undecided(ruled, monkeypatch):

@@ -14,7 +14,7 @@ from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.scales import SCALES
 from fairramp.core.table import one_line, with_rows
-from fairramp.core.words import exact_points, percent, percentage, points, with_interval
+from fairramp.core.words import decimals_apart, exact_points, percentage, points, with_interval
 from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP, doubt
@@ -51,7 +51,7 @@ _NOT_COVERED = (
 
 def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str) -> None:
     """Print which rows a table describes."""
-    screen.heading(f"{count(sum(rows), 'row')} of {spoken(data)}, by {' / '.join(columns.grouped)}\n")
+    screen.heading(f"{count(sum(rows), 'row')} in {spoken(data)}, by {' / '.join(columns.grouped)}\n")
 
 
 def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
@@ -60,7 +60,7 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all")
     if found.selection.accuracy is not None:
-        screen.text("\nErrors after the rule:\n" if found.after else "")
+        screen.text("\nErrors of the rule:\n" if found.after else "")
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
@@ -84,7 +84,7 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
         for (_, undecided), verdict in zip(gates, verdicts, strict=True)
     ]
     for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
-        decimals, most = _decimals(limit, *limits), exact_points(limit)
+        decimals, most = decimals_apart(limit, *limits), exact_points(limit)
         measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
         shown = {
             Verdict.EXCEEDED: f"the gap of {whose} is {measured}, above {most} {sure}",
@@ -109,12 +109,6 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
         "verdict": worst(verdicts),
         "failed": any(codes),
     }, 1 if 1 in codes else max(codes)
-
-
-def _decimals(limit: float, *ends: float) -> int:
-    """Number of decimals at which no end of an interval prints like a limit it differs from; at least 1."""
-    apart = (d for d in range(1, 6) if all(end == limit or points(end, d) != points(limit, d) for end in ends))
-    return next(apart, 6)
 
 
 def _why_wide(found: Audit) -> str:
@@ -150,10 +144,10 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         return
     show_certificate(screen, rule, found)
     sure = percentage(found.confidence)
-    proven = f" and at least {sure} keep their proven limit" if found.proven is not None else ""
+    proven = f" and within the proven limit for at least {sure}" if found.proven is not None else ""
     screen.say(
-        f"\nMeaning of confidence: of all rules fitted to new samples, about {sure} keep their estimated "
-        f"limit{proven}. Limits in points are rounded up.\n",
+        f"\nMeaning of confidence: if rules were fitted to many samples, the gap would be within the estimated "
+        f"limit for about {sure} of them{proven}. Limits in points are rounded up.\n",
         _NOT_COVERED,
     )
 
@@ -191,7 +185,7 @@ def _facts(rule: Rule) -> list[tuple[str, str]]:
     if record and record.asked:
         goal += " on the fit rows"
     if record:
-        goal += f", target rate {record.target if isinstance(record.target, str) else percent(record.target)}"
+        goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
     place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))

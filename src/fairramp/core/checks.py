@@ -31,7 +31,8 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
     """Return `value` as a float if it is in [low, high]; booleans are rejected."""
     if not is_real(value) or not low <= value <= high:
         raise InputError(
-            "must be between {low:.10g} and {high:.10g}",
+            "must be {number}between {low:.10g} and {high:.10g}",
+            number="" if is_real(value) else "a number ",
             argument=name,
             got=value,
             remedy=_slip(name, value),

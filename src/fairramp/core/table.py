@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fairramp.core.checks import library
 from fairramp.core.labels import show_label
-from fairramp.core.words import number, percent, percentage, points, upward_points, with_interval
+from fairramp.core.words import exact_points, number, percent, percentage, points, upward_points, with_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -53,6 +53,8 @@ class Table:
         Columns shown in percentage points.
     limits : collection of str, optional
         Columns shown in percentage points, rounded up.
+    settings : collection of str, optional
+        Columns shown in percentage points with all their digits.
     confidence : float, default 0.95
         Confidence level of the intervals, for the headings.
 
@@ -78,6 +80,7 @@ class Table:
         shares: Collection[str] = (),
         gaps: Collection[str] = (),
         limits: Collection[str] = (),
+        settings: Collection[str] = (),
         confidence: float = 0.95,
     ) -> None:
         self._columns = {name: _column(values) for name, values in columns.items()}
@@ -85,7 +88,7 @@ class Table:
             raise ValueError("The columns of a table must have the same length.")
         self._decimals = decimals
         forms: list[tuple[Callable[[float], str], Collection[str]]]
-        forms = [(percent, shares), (points, gaps), (upward_points, limits)]
+        forms = [(percent, shares), (points, gaps), (upward_points, limits), (exact_points, settings)]
         self._forms = {name: form for form, names in forms for name in names}
         self._level = percentage(confidence)
         self._headings = {name: one_line(text) for name, text in (headings or {}).items()}
@@ -181,34 +184,32 @@ class Table:
         """Whether the middle rows are left out when printed."""
         return len(self) > 2 * _SHOWN + 1
 
-    def _shown(self) -> dict[str, list[str]]:
+    def _shown(self) -> list[tuple[str, list[str]]]:
         """Headings of the printed columns, and the names of the columns merged under each."""
-        shown: dict[str, list[str]] = {}
-        merged: set[str] = set()
-        for name in self._columns:
-            ends = [f"{name}_low", f"{name}_high"]
-            stem = name.removesuffix("_from")
-            heading = self._headings.get(name, name.replace("_", " "))
-            if name in merged:
-                continue
-            if self._columns.keys() >= {*ends}:
-                shown[f"{heading} ({self._level} CI)"] = [name, *ends]
-                merged |= {*ends}
-            elif stem != name and f"{stem}_to" in self._columns:
-                shown[self._headings.get(stem, stem.replace("_", " "))] = [name, f"{stem}_to"]
-                merged.add(f"{stem}_to")
-            else:
-                shown[heading] = [name]
-        return shown
+        known = self._columns.keys()
+        values = {name: [f"{name}_low", f"{name}_high"] for name in known}
+        values = {name: ends for name, ends in values.items() if known >= {*ends}}
+        starts = {name: name.removesuffix("_from") for name in known if name.endswith("_from")}
+        starts = {name: stem for name, stem in starts.items() if f"{stem}_to" in known}
+        merged = {end for ends in values.values() for end in ends} | {f"{stem}_to" for stem in starts.values()}
+
+        def shown(name: str) -> tuple[str, list[str]]:
+            stem = starts.get(name, name)
+            heading = self._headings.get(stem, stem.replace("_", " "))
+            if name in values:
+                return f"{heading} ({self._level} CI)", [name, *values[name]]
+            return heading, [name, f"{stem}_to"] if name in starts else [name]
+
+        return [shown(name) for name in known if name not in merged]
 
     def _cells(self, every: bool = False) -> tuple[list[list[str]], list[bool]]:
         """Cell texts by row, without the middle of a long table, and which columns are numeric."""
-        shown, n, cut = self._shown(), len(self), self.is_cut and not every
+        merges, n, cut = [names for _, names in self._shown()], len(self), self.is_cut and not every
         seats = [*range(_SHOWN), *range(n - _SHOWN, n)] if cut else range(n)
-        rows = [[self._merged(names, i) for names in shown.values()] for i in seats]
+        rows = [[self._merged(names, i) for names in merges] for i in seats]
         if cut:
-            rows.insert(_SHOWN, ["…"] * len(shown))
-        return rows, [self._columns[names[0]].dtype != object for names in shown.values()]
+            rows.insert(_SHOWN, ["…"] * len(merges))
+        return rows, [self._columns[names[0]].dtype != object for names in merges]
 
     def _merged(self, names: Sequence[str], i: int) -> str:
         """The text of one cell."""
@@ -257,7 +258,7 @@ class Table:
         def cut(cells: Sequence[str]) -> list[str]:
             return [c if right else _shortened(c, longest) for c, right in zip(cells, numeric, strict=True)]
 
-        shown = list(self._shown())
+        shown = [heading for heading, _ in self._shown()]
         columns = zip(shown, zip(*rows, strict=True), strict=True) if rows else ((name, ()) for name in shown)
         headings = [_stack(name, cells) if stacked else [name] for name, cells in columns]
         tallest = max(map(len, headings), default=0)
@@ -284,7 +285,7 @@ class Table:
                 for t, a in zip(texts, align, strict=True)
             )
 
-        header = cells("th", list(self._shown()))
+        header = cells("th", [heading for heading, _ in self._shown()])
         body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -9,6 +9,10 @@ from decimal import ROUND_HALF_UP, Decimal
 
 #: Numbers up to this are treated as rounding errors and shown as 0.
 NOTHING = 1e-9
+#: Decimals of a point in a setting that someone typed; computed numbers have more.
+_DIGITS = 4
+#: Larger numbers are shown without decimals: a float has none there.
+_LARGE = 1e15
 #: Shown in place of a missing number.
 MISSING = "–"
 
@@ -19,6 +23,8 @@ def fixed(value: float, decimals: int) -> str:
     >>> fixed(0.125, 2), fixed(-0.001, 2)
     ('0.13', '0.00')
     """
+    if abs(value) > _LARGE:
+        return f"{value:,.0f}"
     text = f"{Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):,}"
     return text.removeprefix("-") if not any(c in "123456789" for c in text) else text
 
@@ -60,23 +66,43 @@ def points(gap: float, decimals: int = 1) -> str:
     return text if text == MISSING else f"{text} points"
 
 
-def upward_points(limit: float) -> str:
-    """Format a limit in percentage points, rounded up, because a limit that is rounded down may not hold.
+def upward_points(limit: float, decimals: int = 1) -> str:
+    """Format a limit in percentage points, rounded up, because a limit rounded down may not hold.
 
     >>> upward_points(0.02801), upward_points(0.05)
     ('2.9 points', '5.0 points')
     """
-    return f"{math.ceil(round(1000 * limit, 6)) / 10:.1f} points" if math.isfinite(limit) else MISSING
+    unit = 10**decimals
+    return (
+        f"{math.ceil(round(100 * unit * limit, 6)) / unit:.{decimals}f} points"
+        if math.isfinite(limit)
+        else MISSING
+    )
 
 
 def exact_points(setting: float) -> str:
-    """Format a setting in percentage points with all its digits, because rounding would change it.
+    """Format a setting in percentage points with all its digits; a computed one, which has many, is rounded up.
 
-    >>> exact_points(0.02), exact_points(0.0025)
-    ('2.0 points', '0.25 points')
+    >>> exact_points(0.02), exact_points(0.0025), exact_points(0.019201660156)
+    ('2.0 points', '0.25 points', '2.0 points')
     """
-    text = f"{100 * setting:.10g}"
-    return f"{text if '.' in text or 'e' in text else text + '.0'} points"
+    whole, _, digits = f"{100 * setting:.10g}".partition(".")
+    return (
+        upward_points(setting)
+        if len(digits) > _DIGITS or "e" in whole + digits
+        else f"{whole}.{digits or 0} points"
+    )
+
+
+def decimals_apart(limit: float, *values: float) -> int:
+    """Find how many decimals, at least one, show that values differ from a limit.
+
+    >>> decimals_apart(0.05, 0.0502, 0.07), decimals_apart(0.05, 0.06)
+    (2, 1)
+    """
+    different = [value for value in values if math.isfinite(value) and value != limit]
+    apart = (d for d in range(1, 6) if all(fixed(100 * v, d) != fixed(100 * limit, d) for v in different))
+    return next(apart, 6)
 
 
 def percentage(share: float) -> str:

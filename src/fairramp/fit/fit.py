@@ -413,8 +413,8 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
     small = np.flatnonzero(summary.rows < SMALL_GROUP)
     if len(small):
         warn(
-            "Groups with fewer than {smallest} rows: {named}. Their selection rates on new rows and on the "
-            "fit rows can differ a lot.{doubt}",
+            "Groups with fewer than {smallest} rows: {named}. Their selection rates on new rows can differ "
+            "a lot from those on the fit rows.{doubt}",
             smallest=SMALL_GROUP,
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),

@@ -12,6 +12,7 @@ from math import ceil
 from typing import Protocol
 
 from fairramp.core.table import with_rows
+from fairramp.core.words import exact_points, percentage, upward_points
 from fairramp.data.rows import BinnedRows, Rows
 from fairramp.errors import InputError
 from fairramp.fit.settings import Settings
@@ -86,16 +87,16 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
     few = [(label, round(rows)) for rows, label in named if rows < high]
     kind = limit_kind(limit, found.proven)
     return InputError(
-        "cannot be guaranteed to be at most {most:g} in the population with {confidence:.10g}% confidence: even "
-        "the smallest gap on these rows has {article} {kind} limit of {limit:.4f}",
+        "of {most} cannot be guaranteed in the population with {confidence} confidence: even the smallest gap on "
+        "these rows has {article} {kind} limit of {limit}",
         argument="max_gap",
         remedy="allow {allowed:g}"
         + ("" if never else ", or fit about {needed:,} rows per group; groups with fewer: {few}"),
-        most=most,
-        confidence=100 * confidence,
+        most=exact_points(most),
+        confidence=percentage(confidence),
         article={"estimated": "an", "proven": "a"}[kind],
         kind=kind,
-        limit=limit,
+        limit=upward_points(limit),
         allowed=ceil(limit * 1000) / 1000,
         needed=high,
         few=with_rows(few, form="{} ({})"),

@@ -69,7 +69,9 @@ class StreamingFit:
         iterate: str = "last",
     ) -> None:
         if isinstance(target_rate, str) or target_rate is None:
-            raise InputError("must be between 0 and 1 for a stream", argument="target_rate", got=target_rate)
+            raise InputError(
+                "must be a number between 0 and 1 for a stream", argument="target_rate", got=target_rate
+            )
         if checked_width(ramp_width) == 0:
             raise InputError(
                 "must be above 0 for a stream",

@@ -143,7 +143,8 @@ class Audit(Drawn):
         names = [one_line(show_label(label)) for label in self.groups]
         strata = stratum_index(self.groups) if self.within_strata else None
         what = "Selection rate"
-        before = what if self.of_decisions else f"{what} before (yes at {self.cutoff:g} or above)"
+        first = what if self.after is None else f"{what} before"
+        before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or above)"
         found = [comparison(self.before.rate, names, strata, self.rows, before)]
         if self.after is not None:
             found.append(comparison(self.after.rate, names, strata, self.rows, f"{what} after"))
@@ -197,6 +198,7 @@ class Audit(Drawn):
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
             cell_columns(self.groups, stratified=self.within_strata) | known,
+            headings={"rate": "rate after"} if self.after else None,
             shares=known,
             confidence=self.confidence,
         )
@@ -246,7 +248,9 @@ class Audit(Drawn):
         """
         found = [s for s in (self.before, self.after) if s is not None]
         columns: dict[str, list[Any]] = {
-            "decisions": ["as given"] if self.of_decisions else ["before", "after"][: len(found)],
+            "decisions": ["before", "after"]
+            if self.after
+            else ["as given" if self.of_decisions else "classifier"],
             "gap": [s.gap for s in found],
             "gap_low": [s.gap_interval[0] for s in found],
             "gap_high": [s.gap_interval[1] for s in found],
@@ -256,7 +260,7 @@ class Audit(Drawn):
             "accuracy": [s.overall_accuracy for s in found],
         }
         known = {name: values for name, values in columns.items() if values[0] is not None}
-        return Table(known, decimals=3, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
+        return Table(known, decimals=2, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
 
     def __repr__(self) -> str:
         return "\n\n".join(map(str, self._parts()))
@@ -268,7 +272,7 @@ class Audit(Drawn):
         """The parts of its text."""
         parts: list[Table | str] = ["\n".join(map(wrapped, self.sentences())), self.table()]
         if self.selection.accuracy is not None:
-            parts += [*(["Errors after the rule:"] if self.after else []), self.errors()]
+            parts += [*(["Errors of the rule:"] if self.after else []), self.errors()]
         return [*parts, self.gaps()]
 
 
@@ -368,7 +372,7 @@ def audit(
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
-        of_decisions=rule is None and bool(((sample.scores == 0) | (sample.scores == 1)).all()),
+        of_decisions=rule is None and bool((own == sample.scores).all()),
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         **more,
     )

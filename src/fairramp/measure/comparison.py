@@ -41,9 +41,10 @@ def comparison(
         return (
             f"{what}: {f'{percent(rates[high])} in every group' if strata is None else 'equal in each stratum'}."
         )
+    decimals = next((d for d in range(1, 6) if percent(rates[high], d) != percent(rates[low], d)), 6)
     of = ["" if rows is None else f" of {rows[k]:,} row{'' if rows[k] == 1 else 's'}" for k in (high, low)]
-    first = f"{what}: {called[high]} {percent(rates[high])}{of[0]}"
+    first = f"{what}: {called[high]} {percent(rates[high], decimals)}{of[0]}"
     if rates[low] <= NOTHING:
         return f"{first}; {f'0{of[1]}' if rows else 'nobody'} in group {spelled(names[low])}."
     ratio = f" ({times(rates[high], rates[low])} times as high)" if rates[high] < _MOST_TIMES * rates[low] else ""
-    return f"{first}, {called[low]} {percent(rates[low])}{of[1]}{ratio}."
+    return f"{first}, {called[low]} {percent(rates[low], decimals)}{of[1]}{ratio}."

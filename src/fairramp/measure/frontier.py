@@ -92,7 +92,8 @@ class Frontier(Drawn):
                 "lowest_rate": self.lowest_rates,
                 "highest_rate": self.highest_rates,
             },
-            gaps=("max_gap", "gap"),
+            settings=["max_gap"],
+            gaps=["gap"],
             shares=("accuracy", "lowest_rate", "highest_rate"),
             confidence=self.confidence,
         )

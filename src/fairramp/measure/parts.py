@@ -13,7 +13,7 @@ import numpy as np
 from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, label_key
-from fairramp.core.words import points, upward_points, with_interval
+from fairramp.core.words import decimals_apart, points, upward_points, with_interval
 from fairramp.measure.certificate import PLAIN, Spelling, certify
 from fairramp.measure.verdict import Verdict, verdict_on
 from fairramp.rule.limits import limit_kind, stratum_limits
@@ -63,8 +63,9 @@ class Comparison:
 
     def sentence(self, rows: str) -> str:
         """The verdict with its numbers; `rows` says which rows they come from."""
-        gap = f"{with_interval(*map(points, (self.gap, *self.interval)))} {rows}."
-        limit = upward_points(self.limit)
+        decimals = decimals_apart(self.limit, self.gap, *self.interval)
+        gap = with_interval(*(points(value, decimals) for value in (self.gap, *self.interval)))
+        gap, limit = f"{gap} {rows}.", upward_points(self.limit, decimals)
         if self.verdict is Verdict.EXCEEDED:
             return f"Above the {self.kind} limit of {limit}: the gap is {gap}"
         if self.verdict is Verdict.WITHIN:

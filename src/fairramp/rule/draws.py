@@ -115,7 +115,7 @@ def checked_key(key: Any) -> str:
     raise InputError(
         "must be 64 lowercase hexadecimal characters, got {what}",
         argument="key",
-        remedy="create one with secrets.token_hex(32)",
+        remedy="create one with fairramp keygen or secrets.token_hex(32)",
         what=count if isinstance(key, str) else type(key).__name__,
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from fairramp.core.cells import largest_gap, widest, worst_stratum
-from fairramp.core.words import exact_points, percentage, points
+from fairramp.core.words import exact_points, percentage, points, upward_points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
@@ -189,7 +189,7 @@ class FitRecord:
             [
                 f"Gap in the population: at most {exact_points(asked.max_gap)} with "
                 f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
-                f"For this, the gap on the fit rows is at most {points(max_gap, 2)}.",
+                f"For this, the gap on the fit rows is at most {upward_points(max_gap)}.",
             ]
             if asked
             else []
@@ -200,11 +200,9 @@ class FitRecord:
     def gaps(self) -> str:
         """The gap on the fit rows before and after, in a sentence."""
         rates = self.rates["selection"]
-        most = "" if rates.is_exact else "at most "
+        after = points(self.gap_after) if rates.is_exact else f"at most {upward_points(self.gap_after)}"
         bins = "" if rates.is_exact else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
-        return (
-            f"Gap on the fit rows: {points(self.gap_before)} before, {most}{points(self.gap_after)} after{bins}."
-        )
+        return f"Gap on the fit rows: {points(self.gap_before)} before, {after} after{bins}."
 
     @property
     def gap_before(self) -> float:

@@ -415,7 +415,7 @@ class Rule(Stored, Verbs):
             "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * per_unit,
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
-            "chance_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
+            "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
             "ramp_from": None if self.is_hard else feet * per_unit,
             "ramp_to": None if self.is_hard else (feet + width) * per_unit,
             "rate_before": rates and rates.before,
@@ -430,7 +430,7 @@ class Rule(Stored, Verbs):
             cell_columns(self.groups, stratified=self.stratified) | known,
             decimals,
             headings,
-            shares=("rate_before", "rate_after", "rate_error", "borrowed"),
+            shares=("probability_at_threshold", "rate_before", "rate_after", "rate_error", "borrowed"),
         )
 
     @property
@@ -447,7 +447,7 @@ class Rule(Stored, Verbs):
             goal = f"selection rates from {about}{percent(max(low, 0))} to {percent(min(high, 1))}"
         if self.record and self.is_hard and self.record.ramp_width > 0:
             goal = "the classifier's decisions already meet the limit"
-        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}"
+        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}."
 
     @property
     def notes(self) -> list[str]:

@@ -113,7 +113,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
         "from those shown here.": small,
         "There is one group: nothing to equalize.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
-        "the certificate limits how much.": in_sample and not alone,
+        "the limits above say how much.": in_sample and not alone,
         "It is not known whether these are the rows the rule was fitted on.": in_sample is None
         and record
         and not alone,

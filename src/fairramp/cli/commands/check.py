@@ -74,8 +74,8 @@ def check(
     texts.show_heading(screen, found.rows, columns, data)
     word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and code:  # the reason for the exit code
-        screen.warn(f"check {word}: {first}")
-    screen.say(f"Check {word}: {first}", *more, "")
+        screen.warn(f"check {word}. {first}")
+    screen.say(f"Check {word}. {first}", *more, "")
     screen.table(found.table())
     screen.say(
         "\nDetectable: if only this group changed, these rows would detect a rate below or above "

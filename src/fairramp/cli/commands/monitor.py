@@ -87,8 +87,8 @@ def monitor(
     screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
     word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
     if quiet and found.has_drifted:  # the reason for the exit code
-        screen.warn(f"monitor {word}: {first}")
-    screen.say(f"Monitor {word}: {first}", *more, "")
+        screen.warn(f"monitor {word}. {first}")
+    screen.say(f"Monitor {word}. {first}", *more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
         screen.say(f"\n{count(left_out, 'row')} left out: groups not in the fit rows.")

@@ -80,8 +80,7 @@ def report(
     made = known.report(**arrays, title=title, confidence=confidence)
     outputs.write_text(output, made.html, "the report")
     content, names = made.content, library.named(columns)
-    before, after = (text[:1].upper() + text[1:] for text in (content.sentence, content.chosen.sentence))
-    notes = [f"Before: {before}", f"After: {after}\n", content.drift, *content.notes]
+    notes = [f"Before. {content.sentence}", f"After. {content.chosen.sentence}\n", content.drift, *content.notes]
     screen.say(*(texts.plain(note) for note in notes if note))
     screen.warn(texts.plain(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")

@@ -78,7 +78,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
             )
         )
     for said in record.notes(rule.max_gap) if record else []:
-        note = f"{note} {said[0].upper()}{said[1:]}.".lstrip()
+        note = f"{note} {said}".lstrip()
     borrows = record is not None and record.borrowed is not None
     if borrows and not can_borrow(sample):
         borrows = False

@@ -7,8 +7,9 @@ const labeled = [...document.querySelectorAll("[data-label]")];
 const rows = [...document.querySelectorAll("#rule tbody tr")];
 const views = [];
 
-// Formats like `percent` in show/words.py: a share above 0 never reads as 0.
+// Formats like `percent` in core/words.py: a share above 0, but for rounding, never reads as 0.
 function percent(x) {
+  if (Math.abs(x * 100) <= 1e-9) return "0.0%";
   return x > 0 && x * 100 < 0.05 ? "<0.1%" : `${(x * 100).toFixed(1)}%`;
 }
 

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairramp.core.words import fixed, percent, percentage, points
+from fairramp.core.words import exact_points, fixed, percent, percentage, points
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
@@ -72,7 +72,7 @@ def render(content: Content) -> str:
         payload=Markup(_json(payload)),
         before=_sentence(content.sentence),
         say=said[content.own],
-        own_gap=points(content.chosen.max_gap),
+        own_gap=exact_points(content.chosen.max_gap),
         requested=_requested(content),
         figures=_figures(content),
         charts=[entry for entry in _CHARTS if entry[0] in payload["charts"]],
@@ -246,7 +246,7 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
     low, *_, high = sorted([*range(len(names)), 0], key=after.rate.__getitem__)
     interval = partial(_interval, _ci(content))
     said = {
-        "max_gap": _number(o.max_gap, points),
+        "max_gap": _number(o.max_gap, exact_points),
         "gap": _number(after.gap, points),
         "gap_limits": interval(after.gap_interval, lambda gap: fixed(100 * gap, 1), points),
         "ratio": _number(after.ratio, _two),
@@ -355,7 +355,7 @@ def _requested(content: Content) -> str:
     if asked is None:
         return ""
     sure = f"{percentage(asked['confidence'])} confidence"
-    return f"at most {points(asked['max_gap'])}, with {sure} ({asked['limit']} limit)"
+    return f"at most {exact_points(asked['max_gap'])}, with {sure} ({asked['limit']} limit)"
 
 
 def _origin(content: Content) -> list[tuple[str, str]]:
