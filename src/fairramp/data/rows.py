@@ -279,10 +279,10 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
     return InputError(
         "must be between {low:g} and {high:g} for scale={name!r}, got {value!r} in {where}",
         argument="scores",
-        remedy="pass scale='logit' for logits, scale='percent' for percentages or scale='signed' for scores "
+        remedy="fit with scale='percent' for percentages, scale='logit' for logits or scale='signed' for scores "
         "between -1 and 1"
         if scale.name == "probability"
-        else "pass scale='logit' for logits or decision values",
+        else "fit with scale='logit' for logits or decision values",
         low=scale.score_range[0],
         high=scale.score_range[1],
         name=scale.name,
