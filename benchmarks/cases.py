@@ -112,6 +112,7 @@ def peers_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
     subjects: dict[str, Callable[[], object]] = {
         "floor": lambda: (scores.sum(), groups.sum()),
         "fit": lambda: fairramp.fit_rule(scores, groups),
+        "fit_labels": lambda: fairramp.fit_rule(scores, groups, labels, target_rate="accuracy"),
     }
     times = best_of(subjects, seconds)
     versions = {}

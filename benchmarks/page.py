@@ -53,13 +53,13 @@ def measure(quick: bool) -> None:
         command = [sys.executable, __file__, "case", kind, str(n_rows), str(n_groups), str(seconds)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        busy = None
+        load = None
         if others is not None:
             spent = busy() - others - (sum(os.times()[2:4]) - own)
-            busy = round(max(spent / (time.perf_counter() - started), 0.0), 2)
-        results.append({"case": kind, "rows": n_rows, "groups": n_groups, "others": busy, **found})
+            load = round(max(spent / (time.perf_counter() - started), 0.0), 2)
+        results.append({"case": kind, "rows": n_rows, "groups": n_groups, "others": load, **found})
         times = found["times"]
-        print(f"{kind:>8} {n_rows:>11,} rows {n_groups:>6,} groups, others on {busy} cores ", end="")
+        print(f"{kind:>8} {n_rows:>11,} rows {n_groups:>6,} groups, others on {load} cores ", end="")
         print({name: f"{1e3 * t['wall']:.2f} ms" for name, t in times.items()}, flush=True)
     stored = {
         "cores": os.cpu_count(),
