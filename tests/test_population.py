@@ -156,7 +156,7 @@ def test_request_is_saved_and_shown(tmp_path):
     assert Rule.load(tmp_path / "rule.json") == rule
     text = " ".join(repr(rule).split())
     assert "Gap in the population: at most 9.0 points with 90% confidence (estimated limit)" in text
-    assert f"For this, the gap on the fit rows is at most {upward_points(rule.max_gap)}." in text
+    assert f"To achieve this, the gap on the fit rows is limited to {upward_points(rule.max_gap)}." in text
 
 
 def test_weights_allow_an_estimated_limit_but_no_proven_one():

@@ -189,7 +189,7 @@ class FitRecord:
             [
                 f"Gap in the population: at most {exact_points(asked.max_gap)} with "
                 f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
-                f"For this, the gap on the fit rows is at most {upward_points(max_gap)}.",
+                f"To achieve this, the gap on the fit rows is limited to {upward_points(max_gap)}.",
             ]
             if asked
             else []
