@@ -129,4 +129,4 @@ def packages(session: nox.Session) -> None:
 def readme_example() -> str:
     """Return the first Python example of the README."""
     text = (HERE / "README.md").read_text(encoding="utf-8")
-    return re.search(r"## Five lines of Python\n.*?```python\n(.*?)```", text, re.DOTALL)[1]
+    return re.search(r"## Six lines of Python\n.*?```python\n(.*?)```", text, re.DOTALL)[1]

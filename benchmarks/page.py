@@ -39,15 +39,18 @@ SHORT = {"fairlearn": "Fairlearn", "holisticai": "holisticai"}
 SHOWN = {"floor": "baseline", "apply": "apply", "fit": "fit"}
 
 
-def measure(quick: bool) -> None:
-    """Run every case in a new process and store the numbers."""
+def measure(quick: bool, only: str | None = None) -> None:
+    """Run every case, or those of one kind, in a new process and store the numbers; others stay as stored."""
     largest = 1_000_000 if quick else max(SIZES)
     wanted = [("rows", n, 4) for n in SIZES if n <= largest]
     wanted += [("groups", ROWS, k) for k in GROUPS]
     wanted += [("strings", ROWS, 4)] if find_spec("pyarrow") else []
     wanted += [("peers", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
-    results = []
+    kept = stored().about["cases"] if only else []
+    results = [case for case in kept if case["case"] != only]
     for kind, n_rows, n_groups in wanted:
+        if only not in (None, kind):
+            continue
         seconds = 1.0 if quick else 20.0 if n_rows > 10**7 else 5.0
         started, others, own = time.perf_counter(), busy(), sum(os.times()[2:4])
         command = [sys.executable, __file__, "case", kind, str(n_rows), str(n_groups), str(seconds)]
@@ -61,7 +64,7 @@ def measure(quick: bool) -> None:
         times = found["times"]
         print(f"{kind:>8} {n_rows:>11,} rows {n_groups:>6,} groups, others on {load} cores ", end="")
         print({name: f"{1e3 * t['wall']:.2f} ms" for name, t in times.items()}, flush=True)
-    stored = {
+    content = {
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -71,7 +74,7 @@ def measure(quick: bool) -> None:
         "cases": results,
     }
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
 
 
 # Reading --------------------------------------------------------------------------------------
@@ -382,9 +385,9 @@ def main() -> None:
     """Measure, write the page, print the targets, or run one case."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("measure").add_argument(
-        "--quick", action="store_true", help="up to 1 million rows, in one minute"
-    )
+    measured = commands.add_parser("measure")
+    measured.add_argument("--quick", action="store_true", help="up to 1 million rows, in one minute")
+    measured.add_argument("--only", choices=CASES, help="measure cases of one kind again")
     commands.add_parser("write")
     commands.add_parser("targets")
     one = commands.add_parser("case")
@@ -397,7 +400,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         print(json.dumps(CASES[options.kind](options.rows, options.groups, options.seconds)))
     elif options.command == "measure":
-        measure(options.quick)
+        measure(options.quick, options.only)
     elif options.command == "targets":
         print_targets(stored())
     else:
