@@ -174,7 +174,7 @@ def write() -> None:
         "<!-- Written by `make bench-page` from benchmarks/results/core.json: do not edit. -->",
         "# Benchmarks",
         _opening(results),
-        "Time to fit, in the same process, on the same scores, with four groups:",
+        "The table gives the time to fit in the same process, on the same scores, with four groups:",
         table(
             ("rows", *NAMES.values(), *(f"{name} ÷ fairramp" for name in SHORT.values())),
             [_peers_line(case) for case in results.of("peers")],
@@ -183,7 +183,8 @@ def write() -> None:
         "## How it was measured",
         _method(results),
         "## Rows",
-        "Four integer-coded groups, default settings. *Fit memory* is the peak growth of the process during a "
+        "There are four integer-coded groups, and all settings have their defaults. *CPU ÷ baseline* is the "
+        "ratio of CPU times, summed over all threads. *Fit memory* is the peak growth of the process during a "
         "fit, as a share of the size of the input arrays.",
         table(
             (
@@ -193,9 +194,9 @@ def write() -> None:
             [_rows_line(case) for case in results.of("rows")],
         ),
         "![Time by number of rows](benchmarks/rows.svg)",
-        "*CPU ÷ baseline* is the ratio of CPU times, summed over all threads.",
         "## Groups",
-        f"{ROWS:,} rows. *÷ 4 groups* compares with a fit of four groups measured in the same process.",
+        f"Each case has {ROWS:,} rows. *÷ 4 groups* is the time of the fit divided by that of a fit with four "
+        "groups, measured in the same process.",
         table(
             ("groups", "fit", "÷ baseline", "÷ 4 groups", "apply", "÷ baseline"),
             [
@@ -212,8 +213,8 @@ def write() -> None:
         ),
         "![Time by number of groups](benchmarks/groups.svg)",
         "## String groups",
-        f"{ROWS:,} rows, four groups. The last column is the time that strings add to a fit, divided by the time "
-        "that Arrow takes to dictionary-encode the same column.",
+        f"Each case has {ROWS:,} rows and four groups. The last column is the time that strings add to a fit, "
+        "divided by the time that Arrow takes to dictionary-encode the same column.",
         table(
             ("groups", "fit", "Arrow's encoding", "extra time ÷ encoding"),
             [line for case in results.of("strings") for line in _strings_lines(case)],
@@ -247,22 +248,22 @@ def _opening(results: Results) -> str:
     last, largest = peers[-1], rows[-1]
     same = next(case for case in rows if case["rows"] == last["rows"])
     words = (
-        f"Fitting a rule to {_count(last['rows'])} rows takes {shown(last['times']['fit']['wall'])}, and "
-        f"computing everyone's selection probability takes {shown(same['times']['apply']['wall'])}, on "
-        f"{results.about['cores']} cores."
+        f"On {results.about['cores']} cores, fitting a rule to {_count(last['rows'])} rows takes "
+        f"{shown(last['times']['fit']['wall'])}, and computing everyone's selection probability takes "
+        f"{shown(same['times']['apply']['wall'])}."
     )
     others = []
     for name, who in (
         ("fairlearn", "Fairlearn's `ThresholdOptimizer`"),
-        ("holisticai", "holisticai's copy of the paper's SGD"),
+        ("holisticai", "holisticai's RTO, a copy of the [paper's](https://arxiv.org/abs/2106.12887) code"),
     ):
         times = [ratio(case, name, "fit") for case in peers if name in case["times"]]
         if times:
-            others.append(f"{who} takes **{min(times):,.0f} to {max(times):,.0f} times** as long")
+            others.append(f"**{min(times):,.0f} to {max(times):,.0f} times** as long with {who}")
     if others:
-        words += f" To fit {peers[0]['rows']:,} to {_count(last['rows'])} rows, {', and '.join(others)}."
+        words += f" For {peers[0]['rows']:,} to {_count(last['rows'])} rows, a fit takes {', and '.join(others)}."
     words += (
-        f" With {_count(largest['rows'])} rows a fit takes {shown(largest['times']['fit']['wall'])}, "
+        f" With {_count(largest['rows'])} rows, a fit takes {shown(largest['times']['fit']['wall'])}, "
         f"{ratio(largest, 'fit'):.1f} times as long as summing the two input arrays"
     )
     memory = largest["memory"]["fit"]
@@ -287,13 +288,13 @@ def _method(results: Results) -> str:
     lines = [
         f"- **Machine.** {about['cores']} cores ({about['machine']}), Python {about['python']}, NumPy "
         f"{about['numpy']}{', ' if software else ''}{software}; {about['date']}.{_company(about)}",
-        "- **Baseline.** `scores.sum(); groups.sum()`: reads each array once, on one core. Seconds depend on the "
-        "machine, so compare the ratios to the baseline.",
-        "- **Times.** Each case runs in a new process. Baseline, fit and apply take turns, and the best time of "
-        "each counts.",
+        "- **Baseline.** `scores.sum(); groups.sum()` reads each array once, on one core. Absolute times depend "
+        "on the machine, so compare the ratios to the baseline.",
+        "- **Times.** Each case runs in a new process, in which the baseline, fit and apply take turns. The best "
+        "time of each counts.",
         "- **Other libraries.** Fairlearn also gets the labels, which it requires. holisticai runs its default "
-        "number of steps and gets the target rate. They ran one to five times and fairramp many more times; "
-        "taking the best time therefore favors fairramp slightly."
+        "number of steps and gets the target rate. Each of the two ran one to five times, and fairramp ran many "
+        "more times, so taking the best time slightly favors fairramp."
         + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)

@@ -105,7 +105,7 @@ def of_the_paper(results: Results) -> list[Claim]:
             Claim(
                 "Projected SGD converges to the exact thresholds within 25 epochs (Adult)",
                 max(off.values()) <= NEAR,
-                f"scores differ by at most {max(off.values()):.4f}",
+                f"thresholds differ by at most {max(off.values()):.4f}",
             )
         )
     for pairs, text, expected in (
@@ -120,14 +120,18 @@ def of_the_paper(results: Results) -> list[Claim]:
     for method, title in (("shift", "Shift inference"), ("reduction", "The reduction")):
         left = gaps(results, method)
         failed = sum(value > LARGEST_GAP for value in left)
-        numbers = f"{failed} of {len(left)} above, {100 * min(left):.1f} to {points(max(left))}" if left else ""
+        numbers = (
+            f"{failed} of {len(left)} pairs above, {100 * min(left):.1f} to {points(max(left))}" if left else ""
+        )
         if method == "shift" and left:
-            found.append(Claim(f"{title} leaves more than {limit} on every pair", failed == len(left), numbers))
+            found.append(
+                Claim(f"{title} leaves a gap of more than {limit} on every pair", failed == len(left), numbers)
+            )
         elif left:
-            found.append(Claim(f"{title} leaves at most {limit} on every pair", failed == 0, numbers))
+            found.append(Claim(f"{title} leaves a gap of at most {limit} on every pair", failed == 0, numbers))
     neighbors = gaps(results, "roc", [("adult", "knn")])
     if neighbors:
-        text = f"ROC leaves more than {limit} for k-NN on Adult, whose scores take eleven values"
+        text = f"ROC leaves a gap of more than {limit} on Adult with k-NN, whose scores take only eleven values"
         found.append(Claim(text, neighbors[0] > LARGEST_GAP, points(neighbors[0])))
     own, printed = gaps(results, "original", adult), paper.BIAS["adult"]["original"]
     text = (

@@ -134,11 +134,11 @@ def head(results: Results) -> str:
 # Reproduction: the paper's tabular experiments
 
 Of {len(found)} claims and printed results of the paper that we tested, {sum(claim.holds for claim in found)}
-hold. Its method, RTO, lowers the gap from {100 * min(own):.1f}–{100 * max(own):.1f} points to
-{100 * min(rto):.1f}–{100 * max(rto):.1f} points on all eight pairs of dataset and classifier. It is
-{100 * min(labels):.1f} to {100 * max(labels):.1f} points more accurate than the method of Hardt et al. as the
-paper ran it, on hard labels; if that method gets probabilities, the two differ by at most
-{claims.points(max(abs(value) for value in scores))}.
+hold. Its method, the Randomized Threshold Optimizer (RTO), lowers the gap from
+{100 * min(own):.1f}–{100 * max(own):.1f} points to {100 * min(rto):.1f}–{100 * max(rto):.1f} points on all eight
+pairs of dataset and classifier. It is {100 * min(labels):.1f} to {100 * max(labels):.1f} points more accurate
+than the method of Hardt et al. on hard labels, as in the paper. If that method gets probabilities instead, the
+accuracies of the two differ by at most {claims.points(max(abs(value) for value in scores))}.
 
 {table(["", "claim", "measured"], rows)}
 
@@ -160,7 +160,7 @@ def verdicts(results: Results) -> str:
     )
     limit = f"{100 * claims.LARGEST_GAP:g} points"
     note = (
-        f"The accuracy of peers with a mean gap above {limit} on some pair is not compared: {names}."
+        f"Peers with a mean gap above {limit} on any pair are left out of the accuracy comparison: {names}."
         if others
         else f"Every peer has a mean gap of at most {limit} on all pairs."
     )
@@ -193,16 +193,16 @@ def table_1(results: Results) -> str:
 ## Table 1: gap on test rows
 
 As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. The paper's value is below
-ours, followed by the difference (ours − paper) in parentheses. **Bold** gaps are above {claims.LARGEST_GAP}:
-the method fails.
+ours, followed by the difference (ours − paper) in parentheses. A gap above {claims.LARGEST_GAP} is in **bold**
+and means that the method fails.
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 
-Methods that the paper does not have:
+Methods that are not in the paper:
 
 {by_pair(results, ADDED, _bias(results))}
 
-The labels themselves have a gap (the paper's bias of the data): {"; ".join(data_bias)}.
+The labels themselves also have a gap, which the paper calls the bias of the data: {"; ".join(data_bias)}.
 """
 
 
@@ -211,11 +211,12 @@ def table_2(results: Results) -> str:
     return f"""
 ## Table 2: test accuracy in percent
 
-The paper's value is below ours, followed by the difference in parentheses.
+The paper's value is below ours, followed by the difference (ours − paper) in parentheses.
 
 {by_pair(results, PRINTED_ACCURACY, _accuracy(results))}
 
-Methods whose accuracy the paper does not print. A method that leaves a larger gap (Table 1) has an easier task.
+The paper does not print the accuracy of the following methods. A method that leaves a larger gap (Table 1) has
+an easier task.
 
 {by_pair(results, (*ADDED, "shift", "roc"), _accuracy(results))}
 """
@@ -236,9 +237,9 @@ def differences(results: Results) -> str:
     return f"""
 ## Accuracy of label-aware RTO compared with the others
 
-Accuracy of label-aware RTO minus that of the other method, in percentage points, paired by seed. Two decimals,
-because most differences are below 0.1 points. Post-processing peers with small gaps come first, then RTO's
-other targets and the reduction.
+The table gives the accuracy of label-aware RTO minus that of the other method, in percentage points, paired by
+seed. It has two decimals because many differences are below 0.1 points. Post-processing methods with small gaps
+come first, followed by RTO with other targets and the reduction.
 
 {by_pair(results, shown, cell)}
 """
@@ -260,7 +261,7 @@ def pictures(results: Results, drawn: list[str]) -> str:
     if "trade-off.svg" in drawn:
         parts.append(
             "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2 (left), accuracy against gap** on test rows, "
-            "means over seeds. RTO is fitted for nine tolerances from 0 to the classifier's own gap, with ρ "
+            "as means over seeds. RTO is fitted for nine tolerances from 0 to the classifier's own gap, with ρ "
             "chosen on validation rows each time. The method of Hardt et al. has no tolerance: its curve mixes "
             "the fair decisions with the classifier's own, and is a straight line in expectation. The curve for "
             "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its RTO curve "
@@ -293,14 +294,14 @@ def _convergence_caption(results: Results, run: dict) -> str:
     )
     return (
         "![Convergence](reproduction/convergence.svg)\n\n**Figure 1(b), convergence of projected SGD.** Random "
-        f"forests on Adult, seed 0, γ = 0.1, ρ = E[y] = {run['target_rate']:.3f}; dashed lines are the exact "
-        f"thresholds, in the paper's signed scores. {ends}. Mean distance of the last iterate from the exact "
-        f"threshold, for the group that is farther off, in units of scores (half of signed scores): {off}. For "
-        "k-NN, which has eleven scores, a threshold can lie anywhere between two of them. The paper's curve "
-        f"settles at {signed(last, 2)}, but the paper does not give ρ, γ and the split. The exact thresholds "
-        f"here for ρ = E[y] − 0.1, − 0.05, + 0, + 0.05, + 0.1 are: {others}. The paper's curve may therefore "
-        "belong to a group whose rate had to fall, with ρ below E[y]. What we reproduce is its shape: it is "
-        "close to the limit after a few epochs."
+        f"forests on Adult, seed 0, with γ = 0.1 and ρ = E[y] = {run['target_rate']:.3f}. Dashed lines are the "
+        f"exact thresholds. Thresholds are on the paper's signed scale, from −1 to +1: {ends}. On the scale from "
+        "0 to 1, the mean distance of the last iterate from the exact threshold, for the group with the larger "
+        f"distance, is: {off}. Because k-NN has only eleven different scores, its threshold can lie anywhere "
+        f"between two of them. The paper's curve settles at {signed(last, 2)}, but the paper does not give ρ, γ "
+        "or the split. The exact thresholds here for ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and "
+        f"E[y] + 0.1 are: {others}. The paper's curve may therefore belong to a group whose rate had to fall, "
+        "with ρ below E[y]. We reproduce the shape of the curve: after a few epochs, it is close to its limit."
     )
 
 
@@ -330,13 +331,13 @@ def times(results: Results) -> str:
     return f"""
 ## Time to fit
 
-{_speedup(results)} Medians over classifiers and seeds, one thread, with two runs in parallel on a
-two-core machine; compare the ratios. Tuning over the paper's grid of 25 settings takes
-{_seconds(float(np.median(tuning)))} with the exact solver.
+{_speedup(results)} Tuning over the paper's grid of 25 settings takes
+{_seconds(float(np.median(tuning)))} with the exact solver. Times are medians over classifiers and seeds. Each run
+used one thread, with two runs in parallel on a two-core machine, so compare the ratios rather than the times.
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-Training the classifier once, and training its reduction (means over seeds):
+Time to train the classifier once, and to train its reduction (means over seeds):
 
 {table(["classifier", "", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows)}
 """
@@ -378,36 +379,34 @@ def protocol(results: Results, store: Store) -> str:
     return f"""
 ## How it was measured
 
-- **Gap and accuracy.** The *gap* (the paper's *bias*) is the difference between the selection rates of women
-and men
-  on test rows. Gaps and accuracies are computed from selection probabilities, not from random draws. Numbers are
-  means over {seeds}; `±` is one standard error. `make reproduce` computes every measured number.
-- **Data.** UCI Adult: 48,842 rows, all 14 attributes, categories one-hot encoded, with missing values as a
-category.
-  UCI Default of Credit Card Clients (DCCC): 30,000 rows, all 23 attributes as UCI's numbers. Numbers are
-  standardized. Sex is a feature and defines the groups. Both files are checked by SHA-256.
+- **Gap and accuracy.** The *gap* (the paper's *bias*) is the absolute difference between the selection rates of
+  women and men on test rows. Gaps and accuracies are computed from selection probabilities, not from random
+  draws. Numbers are means over {seeds}; `±` is one standard error. `make reproduce` computes every measured
+  number.
+- **Data.** UCI Adult has 48,842 rows and 14 attributes. Categories are one-hot encoded, and a missing value is a
+  category of its own. UCI Default of Credit Card Clients (DCCC) has 30,000 rows and 23 attributes, all used as
+  UCI's numbers. Numbers are standardized. Sex is a feature, and it defines the groups. Both files are verified by
+  SHA-256.
 - **Splits.** Half of the rows train the classifier. The other half is split into three equal parts: fit rows,
-  validation rows and test rows. In DCCC only the classifier's half is biased, as in the paper: rows with s = y
-  are kept, and the others are dropped with probability ½.
-- **Classifiers.** Random forest ({settings.trees} trees, depth {settings.depth}); k-NN (k =
-{settings.neighbors});
-  MLP with one hidden layer of {settings.hidden}, with early stopping on a tenth of its rows; logistic
-  regression with C from 1e{low} to 1e{high} chosen by {settings.folds}-fold cross-validation. Rows with a score
-  above ½ are selected.
-- **RTO, as published.** The ramp starts at the threshold. γ (0.01, 0.02, 0.05, 0.1, 0.2) and ρ (E[y] ± 0, 0.05,
-0.1)
-  are chosen by accuracy on validation rows, and the thresholds are solved exactly. *By SGD*: the same γ and ρ, 25
-  epochs with one row per step, learning rate 0.1 √(K/T), last iterate. *Optimal rate* and *label-aware*:
-  fairramp's own targets, with ramp width 0.01.
-- **Hardt et al.** Fairlearn's `ThresholdOptimizer` for demographic parity and accuracy, on hard labels (the
-paper's
-  column) and on probabilities.
-- **Other methods.** *Shift inference* uses the label shares of the classifier's training rows. *ROC* uses the θ
-in
-  0.01 … 1 with the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient` with at
-  most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights, uses
-  weighted resampling, and logistic regression keeps its C. *error-parity* runs at tolerance 0. *holisticai* is
-  a copy of the paper's published code, with the same γ and ρ as RTO.
+  validation rows and test rows. In DCCC, only the classifier's half is biased, as in the paper: with sex s and
+  label y coded as 0 and 1, rows with s = y are kept, and each of the others is dropped with probability ½.
+- **Classifiers.** RF is a random forest ({settings.trees} trees, depth {settings.depth}). k-NN uses
+  {settings.neighbors} neighbors. MLP is a neural network with one hidden layer of {settings.hidden} units, with
+  early stopping on a tenth of its rows. LR is logistic regression, with C from 1e{low} to 1e{high} chosen by
+  {settings.folds}-fold cross-validation. Rows with a score above ½ are selected.
+- **RTO, as published.** The ramp starts at the threshold. The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the
+  signed scale from −1 to +1) and the target rate ρ (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of
+  positive labels) are chosen by accuracy on validation rows. The thresholds are computed exactly.
+- **Variants of RTO.** *RTO by SGD* uses the paper's stochastic gradient descent with the same γ and ρ: 25 epochs
+  with one row per step, a learning rate of 0.1 √(K/T) for K groups and T steps, and the last iterate. *Optimal
+  rate* and *label-aware* are fairramp's own targets (`optimal` and `accuracy`), with ramp width 0.01.
+- **Hardt et al.** We use Fairlearn's `ThresholdOptimizer` for demographic parity and accuracy, both on hard
+  labels (the paper's column) and on probabilities.
+- **Other methods.** *Shift inference* uses the label shares of the classifier's training rows. *ROC*, the reject
+  option classifier, uses the θ from 0.00, 0.01, … 1.00 with the smallest gap on validation rows. *Reduction* is
+  Fairlearn's `ExponentiatedGradient` with at most 50 iterations, on the classifier's training rows; k-NN, which
+  does not support sample weights, uses weighted resampling, and logistic regression keeps its C. *error-parity*
+  runs at tolerance 0. *holisticai* is a copy of the paper's published code, with the same γ and ρ as RTO.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 

@@ -78,8 +78,8 @@ def _points(value: float | None) -> str:
 
 
 def _rows(cell: Cell) -> str:
-    most, fewest = max(cell.sizes), min(cell.sizes)
-    return f"{most:,}" if most == fewest else f"{most:,} to {fewest:,}"
+    fewest, most = min(cell.sizes), max(cell.sizes)
+    return f"{most:,}" if most == fewest else f"{fewest:,} to {most:,}"
 
 
 def _described(cell: Cell) -> list[str]:
@@ -142,12 +142,13 @@ def _opening(every: Sequence[Cell], results: Sequence[dict[str, Any]], replicate
     n_failed = sum(bool(failures(c, r)) for c, r in zip(every, results, strict=True))
     outcome = "No setup fails" if n_failed == 0 else f"**{n_failed} of {len(every)} setups fail**"
     return f"""
-In {len(every)} simulated setups with {replicates} fits each, the estimated limit on the gap holds in
-{_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
-setup ({_worst(every, results, "estimated")}). The proven limit holds in {_percent(sum(proven) / len(proven))} on
-average, and in {_percent(min(proven))} in the worst setup. Certificates give both limits at 95% confidence.
-{outcome} the study's test, which requires {_percent(BARS["estimated"])} for the estimated limit and
-{_percent(BARS["proven"])} for the proven limit, less three standard errors.
+We simulated {len(every)} setups with {replicates} fits each. The estimated limit on the gap holds in
+{_percent(sum(estimated) / len(estimated))} of the fits on average; in the worst setup
+({_worst(every, results, "estimated")}), it holds in {_percent(min(estimated))}. The proven limit, which exists
+only without weights, holds in {_percent(sum(proven) / len(proven))} of the fits on average, and in
+{_percent(min(proven))} in its worst setup. Both limits are meant to hold with 95% confidence. {outcome} the
+study's test, which requires {_percent(BARS["estimated"])} for the estimated limit and {_percent(BARS["proven"])}
+for the proven limit, less three standard errors.
 """
 
 
@@ -159,21 +160,23 @@ def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
 ## How it was measured
 
 A *setup* is a combination of the number and size of groups, selection rate, target, ramp width, allowed gap and
-weights. {DRAWN} setups are drawn from a fixed Latin hypercube. The other {n_cells - DRAWN} are cases in which an
-earlier version failed, for which the documentation gives numbers, or in which weights depend on scores.
+weights. {DRAWN} setups are drawn from a Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are cases
+in which an earlier version failed, cases for which the documentation gives numbers, and cases in which weights
+depend on scores.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
-labels are drawn so that the scores are calibrated, and weights are independent of both, except in the setups
-marked *weights depend on scores*. A rule is fitted, and its gap in the population is computed from the
-distribution, without sampling error. A limit holds if the gap does not exceed it. In the same fit, `audit`
-measures the classifier's own decisions, and its 95% confidence interval of the gap is compared with their true
-gap.
+labels are drawn so that the scores are calibrated, and weights are drawn independently of both, except in the
+setups marked *weights depend on scores*. A rule is fitted, and its gap in the population is computed from the
+distribution, without sampling error. A limit holds if the gap does not exceed it. On the same rows, `audit`
+measures the gap in the classifier's own decisions, and we check whether its 95% confidence interval contains the
+true gap.
 
 A setup fails if a limit holds in less than the required share of the fits, less three standard errors (at most
-{error} each for the estimated limit). A limit that holds in more than 99% is wider than necessary; this is
-reported, but is not a failure. The estimated limit may be withheld if the smallest group expects fewer than five
-rows to be selected or fewer than five not to be, or with Pareto weights. It was withheld in {n_withheld}
-setup{"" if n_withheld == 1 else "s"}, and counts only where it was given.
+{error} each for the estimated limit). A limit that holds in more than 99% of the fits is wider than necessary;
+this is reported, but is not a failure. The estimated limit may be withheld with Pareto weights, or if fewer than
+five rows of the smallest group are expected to be selected or fewer than five not to be selected; a setup in
+which it is withheld for any other reason fails. It was withheld in at least one fit of {n_withheld}
+setup{"" if n_withheld == 1 else "s"}; such fits do not count for the estimated limit.
 
 `make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
 """
@@ -200,11 +203,12 @@ def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     return f"""
 ## Every setup
 
-Setups that fail come first, then those in which the estimated limit holds least often. *Rate* is the target rate;
-for the target `base_rate` it is the share of positive labels, and for `optimal` and `accuracy` the selection
-rate of the classifier's own decisions, both in the middle group. *Withheld* is the share of fits without an
-estimated limit. The last three columns are in percentage points: the 95th percentile of the gap in the
-population, and the mean limits.
+Setups that fail come first, followed by the others, sorted by how often the estimated limit holds. *Rate* is
+the target rate. For the target `base_rate`, it is the share of positive labels, and for `optimal` and `accuracy`,
+the selection rate of the classifier's own decisions; both are for a group halfway between the group with the
+lowest and the group with the highest scores. *Withheld* is the share of fits without an estimated limit. The last
+three columns of numbers are in percentage points: the 95th percentile of the gap in the population, and the mean
+limits.
 
 {_table(header, [0, 3, 6, 14], rows)}
 """

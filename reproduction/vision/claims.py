@@ -92,7 +92,7 @@ def pretraining(table: Table, number: Any, **wanted: Any) -> Interval | None:
 def subset(table: Table) -> list[Claim]:
     """Return the paper's claims that can be tested on 6,000 images."""
     found = gap_claim(
-        table, f"RTO debiases: the mean test gap is at most {ALLOWED} times that expected by chance, all runs"
+        table, f"RTO debiases: the mean test gap is at most {ALLOWED} times the gap expected by chance, all runs"
     )
     found += gap_claim(table, "The same for linear heads", protocol=HEAD)
     found += gap_claim(table, "The same for the small network trained from scratch", backbone=SMALL.name)
@@ -106,7 +106,7 @@ def subset(table: Table) -> list[Claim]:
             pretraining(table, error_after, fraction=fraction),
         )
     found += _positive(
-        "Pretraining lowers the accuracy lost by debiasing: random − ImageNet weights",
+        "Pretraining reduces the accuracy lost to debiasing: random − ImageNet weights",
         pretraining(table, cost),
     )
     for larger in PRETRAINED[1:]:
@@ -137,12 +137,12 @@ def subset(table: Table) -> list[Claim]:
     for method, title in (("hardt_labels", "hard labels, as in the paper"), ("hardt_scores", "probabilities")):
         number = less("rto", method, "accuracy")
         found += _positive(
-            f"RTO is more accurate than Hardt et al. on {title}: attractiveness",
+            f"RTO is more accurate than the method of Hardt et al. on {title}: attractiveness",
             table.mean(number, task=TABLE_TASK),
         )
         found += _positive(f"The same for all seven tasks ({title.split(',')[0]})", table.mean(number))
     found += _positive(
-        "Label-aware RTO is more accurate than Hardt et al. on probabilities, all seven tasks",
+        "Label-aware RTO is more accurate than the method of Hardt et al. on probabilities, all seven tasks",
         table.mean(less("rto_accuracy", "hardt_scores", "accuracy")),
     )
     return found

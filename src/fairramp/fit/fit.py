@@ -57,8 +57,8 @@ def fit_rule(
     The rule is the exact optimum: of all rules with this ramp width and gap on the given rows, it has the lowest
     cost, where changing a decision costs the distance of its score from the cutoff. The least certain decisions
     are therefore changed first; the number of changed decisions is not minimized. The fit needs no labels, uses
-    no random numbers and keeps no rows. The gap is between expected rates: random decisions scatter around them,
-    more so in small groups.
+    no random numbers and stores no rows. The gap is the one between expected selection rates; the rates of actual
+    random decisions vary around the expected rates, more so in small groups.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ def fit_rule(
         library; float32 is not converted.
     groups : labels of shape (n,), or several columns
         Strings, integers, booleans or categories; missing values are a group of their own. A dataframe, mapping,
-        2-D array or list of columns makes intersections, labeled by tuples.
+        2-D array or list of columns gives groups that are combinations of values, labeled by tuples.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes; only for ``target_rate`` "accuracy" and "base_rate".
+        True outcomes; used only for ``target_rate`` "accuracy" and "base_rate".
     strata : labels of shape (n,), or several columns, optional
         Department, region, job family and so on. Rates are made equal within each stratum instead of over all
         rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff. With
-        two groups this is the covariance criterion of the paper's Appendix D.1.
+        two groups, this is the covariance criterion of the paper's Appendix D.1.
     sample_weight : numbers of shape (n,), optional
-        Row weights; a row of weight 2 counts as two rows, a row of weight 0 is ignored.
+        Row weights; a row of weight 2 counts as two rows, and a row of weight 0 is ignored.
     {settings}
 
     Returns

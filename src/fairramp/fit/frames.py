@@ -47,7 +47,7 @@ def fit_frame(
     score : str
         Name of the score column.
     group : str or list of str
-        Name of the group column; several columns make intersections.
+        Name of the group column. With several columns, each combination of values is a group.
     label, weight : str, optional
         Names of the columns with true outcomes and row weights.
     strata : str or list of str, optional

@@ -54,13 +54,13 @@ class Settings:
     max_gap : float, default 0
         Largest allowed difference between any two groups' selection rates, in [0, 1].
     ramp_width : float, default 0.01
-        Width of the zone around each threshold in which people are decided at random, in the units of the scores
-        (of probabilities for logits and percentages, where 0.01 is one point). With 0, only tied scores are
-        decided at random; otherwise at least 1e-6.
+        Width of the zone around each threshold in which decisions are made at random, in the units of the scores;
+        for logits and percentages, in units of probability (0.01 is one percentage point). Must be 0 or at least
+        1e-6. With 0, only tied scores are decided at random.
     ramp : {"centered", "paper"}, default "centered"
-        Whether the ramp is centered on the threshold or, as published, starts there.
+        Whether the ramp is centered on the threshold or, as in the paper, starts there.
     target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Where the groups' selection rates lie. "optimal": where equalizing costs least according to the scores.
+        Level of the groups' selection rates. "optimal": where equalizing costs least according to the scores.
         "accuracy": where decisions agree best with the labels, which helps with many rows and uncalibrated
         scores. "base_rate": around the share of positive labels. A number: around that rate.
     cutoff : float, optional
@@ -69,26 +69,28 @@ class Settings:
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
         Range of the scores: [0, 1], [0, 100], [−1, 1] or any finite number. Never guessed.
     unseen_group : {"error", "pooled", "original"}, default "error"
-        What the rule does with a group that was not in the fit rows: raise an error; use the threshold at which
-        all fit rows together reach the band; or keep the classifier's own decisions.
+        What the rule does with a group that was not in the fit rows: raise an error; use a common threshold, at
+        which the selection rate of all fit rows together is within ``max_gap / 2`` of the target rate; or keep
+        the classifier's own decisions.
     criterion : {"parity"}, default "parity"
         Which rate is made equal: the selection rate.
     small_groups : {"alone", "borrow"}, default "alone"
         Whether each group's threshold depends on its own rows only, or also on the other groups' scores; the
         fewer rows a group has, the more it borrows. "borrow" makes rates more equal on new rows but no longer
-        exactly equal on the fit rows. Requires scores that are probabilities, without weights and strata.
+        exactly equal on the fit rows. Requires probabilities, percentages or logits, without weights or strata.
     solver : "exact", "sgd" or SGD, default "exact"
-        "sgd" is the paper's stochastic algorithm, which approximates the optimum for a numeric target rate; for
-        comparison. See `fairramp.SGD`.
+        "sgd" is the paper's stochastic algorithm, for comparison. It approximates the optimum, and requires a
+        target rate that is a number or "base_rate". See `fairramp.SGD`.
     confidence : float, optional
-        Keep the gap within `max_gap` in the population, not only on the fit rows, with this confidence, such as
-        0.95. The fit then uses the largest smaller gap whose limit is at most `max_gap`. The rule's own `max_gap`
-        is that smaller gap; `record.asked` has the requested one. If there are too few rows, the error states the
-        limit that is possible and the number of rows needed.
+        With this confidence, such as 0.95, limit the gap to `max_gap` in the population, not only on the fit
+        rows. The rule is then fitted with a smaller gap: the largest one whose limit in the population is at most
+        `max_gap`. The rule's own `max_gap` is that smaller gap; `record.asked` has the requested one. If there
+        are too few rows, the error states the limit that is possible and the number of rows needed.
     confidence_limit : {"estimated", "proven"}, default "estimated"
         Which limit `confidence` refers to; see `fairramp.Certificate`.
     date : str, optional
-        Stored in the rule's record unchanged. If omitted, no date is stored, so the same data give the same file.
+        Stored in the rule's record unchanged. If omitted, no date is stored, so the same data gives the same
+        file.
     """
 
     max_gap: float = 0.0

@@ -94,14 +94,15 @@ class Audit(Drawn):
     randomized : float or None
         Share of all rows decided at random; None without a rule.
     calibration_error : tuple of float, or None
-        Average error of each group's scores that held-out rows confirm: near 0 for calibrated scores, even with
-        few rows. None without labels.
+        Average error of each group's scores, as far as held-out rows confirm it; near 0 for calibrated scores,
+        even with few rows. None without labels.
     confidence : float
         Confidence level of all intervals.
     within_strata : bool
         Whether groups were compared within strata. If so, `groups` holds (stratum, group) pairs.
     weighted : bool
-        Whether rows had weights. If so, intervals use effective rows and are less accurate.
+        Whether rows had weights. If so, intervals use effective rows (the number of unweighted rows that would be
+        equally precise) and are less accurate.
     cutoff : float
         The classifier's own decision is yes at this score or above.
     of_decisions : bool
@@ -288,27 +289,27 @@ def audit(
     cutoff: float | None = None,
     scale: str | None = None,
 ) -> Audit:
-    """Measure selection rates and their gap, before and after a rule; with labels, also errors.
+    """Measure selection rates and their gap, before and after a rule; with labels, also accuracy and error rates.
 
     Parameters
     ----------
     scores : numbers of shape (n,)
         Scores, or 0/1 decisions.
     groups : labels of shape (n,), or several columns
-        As for `fit_rule`.
+        As in `fit_rule`.
     labels : 0 or 1 of shape (n,), optional
         True outcomes.
     rule : Rule, optional
         Also audit the decisions of this rule.
     strata : labels of shape (n,), or several columns, optional
-        Compare groups within strata: the gap is then the largest between two groups of the same stratum.
+        Compare groups within strata: the gap is then the largest gap between two groups of the same stratum.
     sample_weight : numbers of shape (n,), optional
         Row weights.
     confidence : float, default 0.95
         Confidence level of all intervals.
     cutoff, scale : optional
-        The score at or above which the classifier says yes, and the scale of the scores. Taken from the rule if
-        there is one, otherwise 0.5 and "probability".
+        The score at or above which the classifier says yes, and the scale of the scores. By default, those of the
+        rule; without a rule, the defaults of `fit_rule`.
 
     Examples
     --------

@@ -89,11 +89,11 @@ class Certificate:
     ----------
     estimated : float
         The estimated limit. With approximately this `confidence`, no two groups' selection rates in the
-        population differ by more (for rules that equalize within strata, no two groups of the same stratum). The
-        page *Coverage* has simulations. 1 if the rows set no limit.
+        population differ by more than this (for rules that equalize within strata, no two groups of the same
+        stratum). The page *How often the limits hold* has simulations. 1 if the rows set no limit.
     proven : float or None
-        The proven limit: the smallest bound that is a theorem for this rule. None with weights, for which no
-        bound is.
+        The proven limit: the smallest bound that is a theorem for this rule. None with weights, because no bound
+        is a theorem for weighted rows.
     confidence : float
         Confidence level of both limits, 1 − δ.
     bounds : tuple of Bound
@@ -103,10 +103,11 @@ class Certificate:
     within_strata : bool
         Whether groups are compared within strata.
     widest_for : tuple of label and int, or None
-        The group with the fewest fit rows and their number, if the estimated limit is much larger than `max_gap`.
+        The group with the fewest fit rows and its number of fit rows, if the estimated limit is much larger than
+        `max_gap`.
     left_out : tuple of tuples of label and int
-        The smallest groups and their numbers of fit rows, if leaving them out at least halves the estimated
-        limit. They are chosen by their sizes alone.
+        The smallest groups and their numbers of fit rows, if leaving these groups out at least halves the
+        estimated limit. The groups are chosen by size alone.
     rest : Certificate or None
         The certificate for the other groups, if any are left out.
 

@@ -57,13 +57,13 @@ class Check:
     stratum : label or None
         The stratum with this gap, the one furthest above its limit; None for rules without strata.
     left_out : tuple of tuples of label and int
-        Small groups and their numbers of fit rows, if `gap` leaves them out: they make the limit for all groups
-        wide, and the other groups are further above their own limit.
+        Small groups and their numbers of fit rows, if `gap` does not include them, because they make the limit
+        for all groups wide and the gap between the other groups is further above its own limit.
     missing : tuple of label
         Groups of the rule without new rows; they are not checked.
     comparisons : tuple of Comparison
         The comparisons behind the sentence: for all groups, and for those that remain without a few small ones;
-        with strata, for the one stratum.
+        with strata, for `stratum` only.
     within_strata : bool
         Whether the rule equalizes within strata.
     confidence : float
@@ -118,12 +118,12 @@ class Check:
     def detectable_gap(self) -> float:
         """Gap that this many rows detect nine times in ten, whichever group drifts.
 
-        NaN if the rows are too few to detect even the largest drift of some group that often.
+        NaN if, for some group, these rows are too few to detect even the largest possible drift that often.
         """
         return detectable_gap(self._compared, *self._detectable)
 
     def table(self) -> Table:
-        """One row per group: number of new rows, rate on the fit rows and the new rows, detectable drift.
+        """One row per group: number of new rows, rate on the fit rows and on the new rows, and detectable drift.
 
         `new_rate_low` and `new_rate_high` are the confidence limits of the new rate. If one group drifts to a
         rate of at most `detectable_below` or at least `detectable_above` while the others stay as in the fit,

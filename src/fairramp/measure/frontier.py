@@ -132,13 +132,13 @@ def frontier(
     Parameters
     ----------
     scores, groups, labels
-        Fit rows, as for `fit_rule`.
+        Fit rows, as in `fit_rule`.
     validation : tuple (scores, groups, labels) or (scores, groups, labels, sample_weight), optional
-        Rows to measure on; by default the fit rows, as `Frontier.is_in_sample` records.
+        Rows to measure on; by default, the fit rows. `Frontier.is_in_sample` records which were used.
     max_gaps : sequence of float, optional
-        Maximum gaps; by default 21 values from 0 to the classifier's own gap on the fit rows.
+        Maximum gaps; by default, 21 values from 0 to the classifier's own gap on the fit rows.
     ramp_width, cutoff, scale, sample_weight
-        As for `fit_rule`.
+        As in `fit_rule`.
     confidence : float, default 0.95
         Confidence level of the limits.
 

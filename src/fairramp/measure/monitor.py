@@ -73,8 +73,8 @@ class Monitor:
 
     Created by `Rule.monitor`. As long as the gap is within the limit, the probability that the alarm is ever
     raised is at most 1 − `confidence`, however often you look. The limit is the estimated limit of the rule's
-    certificate, which holds with the same confidence. Rows have no weights. The gap is measured over all rows
-    since the monitor was created, so starting a new monitor from time to time detects late drifts sooner.
+    certificate, which holds with the same confidence. Weights are not supported. The gap is measured over all
+    rows since the monitor was created, so starting a new monitor from time to time detects late drift sooner.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Monitor:
         Parameters
         ----------
         scores, groups, strata
-            As for `Rule.probabilities`; rows of groups unknown to the rule are left out, as in `Rule.check`. Do
+            As in `Rule.probabilities`; rows of groups unknown to the rule are left out, as in `Rule.check`. Do
             not add a row twice.
         batch : str, optional
             A name for these rows, such as a date. A name that was used before is rejected, so rerunning a job
@@ -314,7 +314,7 @@ class Monitor:
 
     @property
     def verdict(self) -> Verdict:
-        """Exceeded once the alarm is raised; within if the limits of all rates show it; otherwise undecided."""
+        """Exceeded once the alarm is raised, within if the limits of all rates show that, otherwise undecided."""
         if self.has_drifted:
             return Verdict.EXCEEDED
         within = all(one.verdict is Verdict.WITHIN for one in self.comparisons) and bool(self._rows.all())
@@ -353,7 +353,7 @@ class Monitor:
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
-        """Gaps and limits: of all groups, and of those without a few small ones; with strata, of one stratum."""
+        """Gaps and limits: for all groups, and for all but a few small ones; with strata, for one stratum."""
         parts = [self._furthest()] if self._rule.stratified else self._compared()
         means = self._means()
         return tuple(
@@ -361,7 +361,7 @@ class Monitor:
         )
 
     def table(self) -> Table:
-        """One row per group: number of rows so far, rate on the fit rows, and rate since with confidence limits.
+        """One row per group: number of rows so far, rate on the fit rows, and new rate with confidence limits.
 
         The limits hold jointly for all groups and all looks, with more than the monitor's confidence.
 

@@ -32,7 +32,7 @@ class Rates:
     rows : tuple of int
         Fit rows for which the event holds.
     effective_rows : tuple of float
-        Unweighted rows that would estimate the rate equally precisely.
+        Number of unweighted rows that would estimate the rate equally precisely.
     rows_above, rows_inside : tuple of int
         Fit rows with a score at or above the ramp's upper end, and strictly between its ends; for a ramp
         of width 0, above the threshold and equal to it.
@@ -81,9 +81,9 @@ class Asked:
     max_gap : float
         Largest allowed gap in the population.
     confidence : float
-        Confidence with which it must hold.
+        Confidence with which the limit must hold.
     limit : {"estimated", "proven"}
-        Which limit must not exceed it.
+        Which limit must not exceed `max_gap`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class FitRecord:
     rates : mapping of str to Rates
         By event; "selection" is the selection rate.
     strata : tuple of int, or None
-        Index of each cell's stratum, for rules that equalize within strata.
+        Index of each group's stratum, for rules that equalize within strata.
     target : str or float
         The requested target rate.
     ramp_width : float
@@ -115,7 +115,7 @@ class FitRecord:
     weighted : bool
         Whether rows had weights.
     cross_fitted : bool
-        Whether the scores came from other models than the one that decides; then there is no certificate.
+        Whether the scores came from models other than the one that decides; if so, there is no certificate.
     solver : {"exact", "sgd"}
         How the thresholds were found.
     trace : tuple of tuple of float, or None

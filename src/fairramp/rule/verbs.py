@@ -61,9 +61,9 @@ class Verbs(Drawn):
     ) -> Any:
         """Return a table of the same type with a column `probability` and, given `id` and `key`, `decision`.
 
-        Rows keep their order if their engine has one (Spark has none), and pandas its index. A lazy table stays
-        lazy; one pass checks it first, so missing or invalid scores and unseen groups raise an error now. An
-        undecidable row that appears only after that pass gets NULL.
+        Rows keep their order if the engine has one (Spark does not), and pandas tables keep their index. A lazy
+        table stays lazy; one pass checks it first, so missing or invalid scores and unseen groups raise an error
+        immediately. If such a row appears only after that pass, its new columns are NULL.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Verbs(Drawn):
         id : str, optional
             Name of the column of row ids: strings or integers.
         key : str, optional
-            64 lowercase hexadecimal characters; keep it secret. It appears in no query and no plan.
+            64 lowercase hexadecimal characters; keep it secret. The key appears in no query and no query plan.
         prefix : str, default ""
             Prefix of the names of the new columns.
 
@@ -113,8 +113,8 @@ class Verbs(Drawn):
         With `table`, the result is a SELECT of that table's columns and the new ones; with `view` as well, a
         CREATE VIEW. Without either, it is the new columns as expressions, to paste into a SELECT. A comment at
         the top identifies the rule and states what it expects. A score that is missing, NaN or out of range gives
-        NULL, and so does a group that is not in the rule, unless `unseen_group` says otherwise. Requires the
-        extra `export`.
+        NULL, and so does a group that is not in the rule, unless `unseen_group` is "pooled" or "original".
+        Requires the extra `export`.
 
         Parameters
         ----------
@@ -131,10 +131,10 @@ class Verbs(Drawn):
             Name of the column of row ids: strings or integers.
         key_table, key_column : str
             Where the key is: a table with one row, which only the owner of the query should be able to read. The
-            SQL contains only these names; neither it nor a query plan contains the key.
+            SQL contains only these names; neither the SQL nor a query plan contains the key.
         prefix : str, default ""
-            Prefix of the names of the new columns. It must not produce one of the names above; conflicts with
-            other columns of the table are not detected.
+            Prefix of the names of the new columns. The resulting names must differ from the column names above;
+            conflicts with other columns of the table are not detected.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Verbs(Drawn):
         sample_weight: Any = None,
         confidence: float = 0.95,
     ) -> "Check":
-        """Check once, on new rows, whether the gap exceeds its estimated limit; see `fairramp.Check`.
+        """Check once, on new rows, whether the gap exceeds the estimated limit; see `fairramp.Check`.
 
         To check repeatedly as rows arrive, use `monitor`.
 
@@ -247,14 +247,14 @@ class Verbs(Drawn):
         title : str, optional
             Title of the page.
         confidence : float, default 0.95
-            Confidence of all intervals and of the certificate.
+            Confidence level of all intervals and of the certificate.
         path : str or path, optional
             Where to save the page.
 
         Returns
         -------
         Report
-            With `content`, every number as plain data, `html`, `to_json()` and `save(path)`.
+            With `content` (every number as plain data), `html`, `to_json()` and `save(path)`.
 
         Examples
         --------

@@ -64,27 +64,27 @@ _SETTINGS = (
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier with equal selection rates between groups.
 
-    Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and makes decisions by
+    Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
     that rule. ``classes_[1]`` is the positive decision.
 
     Parameters
     ----------
     estimator : binary classifier
-        Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained one as
-        ``sklearn.frozen.FrozenEstimator(model)``; then `fit` only fits the rule, and needs rows that the model
-        was not trained on.
+        Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained
+        classifier as ``sklearn.frozen.FrozenEstimator(model)``; `fit` then fits only the rule, and needs rows
+        that the model was not trained on.
     max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
     target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
         As in `fit_rule`. The default uses the labels, because `fit` always has them.
     cutoff : float, default 0.5
-        Cutoff of the classifier's own decisions, as a probability. For a `decision_function` it becomes
+        Cutoff of the classifier's own decisions, as a probability. For a `decision_function`, it becomes
         logit(cutoff), so 0.5 means 0.
     solver : "exact", "sgd" or SGD, default "exact"
         As in `fit_rule`. With "sgd", `partial_fit` continues the descent row by row and stores no rows.
     confidence, confidence_limit
-        As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores come from other classifiers than the
-        final one, so they give no guarantee for it.
+        As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores come from classifiers other than the
+        final one, so they give no guarantee for the final classifier.
     strata : name, position or list of them, optional
         As in `fit_rule`: the columns of X that hold the strata, like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
@@ -119,7 +119,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     With ``sklearn.set_config(enable_metadata_routing=True)``, pipelines, `cross_val_score` with its default
     scorer and ``GridSearchCV.fit`` pass on `sensitive_features` without any request calls. Named scorers,
-    `cross_val_predict` and ``GridSearchCV.predict`` cannot. `sensitive_columns` works everywhere.
+    `cross_val_predict` and ``GridSearchCV.predict`` cannot pass it on. `sensitive_columns` works everywhere.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sensitive_features : labels of shape (n,), or several columns
             The groups, as in `fit_rule`; omit them if `sensitive_columns` is set.
         sample_weight : numbers of shape (n,), optional
-            Weights of the rows for the rule and, if it accepts them, for the classifier.
+            Row weights for the rule and, if the classifier accepts them, also for the classifier.
         """
         asked = self._checked_settings(weighted=sample_weight is not None)
         method = method_of(self.estimator, self.predict_method, _SCALES)
@@ -238,7 +238,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
         The result is the rule for all rows so far. With ``solver="sgd"``, each new row is one more step of the
         descent toward the target rate of `fit`. New rows are scored by ``estimator_``, so they should be rows
-        that it was not trained on.
+        that `estimator_` was not trained on.
 
         Parameters
         ----------

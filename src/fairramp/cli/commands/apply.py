@@ -40,7 +40,7 @@ def apply(
     random_seed: Annotated[
         int | None,
         Parameter(
-            help="Make random draws by row number instead of by id; a person in a different row may get a "
+            help="Make random draws by row number instead of by id; the same person in another row may get a "
             "different decision."
         ),
     ] = None,

@@ -43,8 +43,8 @@ def audit(
     fail_unless_below: Annotated[
         float | None,
         Parameter(
-            help="Exit with code 0 only if the upper confidence limit of the gap is at most this value; with "
-            "1 if the lower one is above it, else with 3."
+            help="Exit with code 0 if the upper confidence limit of the gap is at most this value, with "
+            "1 if the lower confidence limit is above it, and with 3 otherwise."
         ),
     ] = None,
     every: All = False,

@@ -35,8 +35,8 @@ def check(
 ) -> int:
     """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
-    The exit code is 1 if it does, and 0 if it does not or if these rows cannot decide. No labels are needed. To
-    check after every batch, use fairramp monitor.
+    The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. No labels
+    are needed. To check after every batch, use fairramp monitor.
 
     For example:
 

@@ -32,14 +32,14 @@ def export(
     table: Annotated[str | None, Parameter(help="SQL: write a complete SELECT from this table.")] = None,
     view: Annotated[str | None, Parameter(help="SQL: write a CREATE VIEW with this name over --table.")] = None,
     replace: Annotated[
-        bool, Parameter(help="SQL: replace an existing view of that name.", negative="", show_default=False)
+        bool, Parameter(help="SQL: replace an existing view with that name.", negative="", show_default=False)
     ] = False,
     id: Annotated[
         str | None, Parameter(help="SQL: column that identifies each person; needed for decisions.")
     ] = None,
     key_table: Annotated[
         str | None,
-        Parameter(help="SQL: name of a one-row table that holds the secret key (never the key itself)."),
+        Parameter(help="SQL: name of the one-row table that holds the secret key; do not pass the key itself."),
     ] = None,
     key_column: Annotated[
         str | None, Parameter(help="SQL: column of --key-table with the key; default 'key'.")
@@ -53,11 +53,11 @@ def export(
         ),
     ] = False,
     model: Annotated[
-        str | None, Parameter(help="ONNX: model file of the classifier, to append the rule to.")
+        str | None, Parameter(help="ONNX: model file of the classifier to which the rule is appended.")
     ] = None,
     column: Annotated[
         int | None,
-        Parameter(help="ONNX: index of the score column in the output of --model; default 1 if it has two."),
+        Parameter(help="ONNX: index of the score column in the output of --model; default 1 if there are two."),
     ] = None,
     score_type: Annotated[
         Literal["float64", "float32"] | None, Parameter(help="ONNX: type of the scores; default float64.")
@@ -69,19 +69,20 @@ def export(
     score: Annotated[
         str | None,
         Parameter(
-            help="SQL, ONNX: column or input with the scores (with --model, its output); default as in the fit."
+            help="SQL, ONNX: column or input with the scores (with --model, the model's output); by default, as "
+            "in the fit."
         ),
     ] = None,
     group: Annotated[
-        Names, Parameter(help="SQL, ONNX: column or input with the group; default as in the fit.")
+        Names, Parameter(help="SQL, ONNX: column or input with the group; by default, as in the fit.")
     ] = None,
     strata: Annotated[
-        Names, Parameter(help="SQL, ONNX: column or input with the stratum; default as in the fit.")
+        Names, Parameter(help="SQL, ONNX: column or input with the stratum; by default, as in the fit.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Export a rule as SQL, ONNX, torch or JSON; the decisions are the same in each.
+    """Export a rule as SQL, ONNX, torch or JSON; all formats make the same decisions.
 
     For example:
 

@@ -48,7 +48,7 @@ def fit(
     ramp_width: RampWidth = None,
     ramp: Annotated[
         Literal["centered", "paper"],
-        Parameter(help="Position of the ramp: centered on the threshold, or starting there (paper)."),
+        Parameter(help="Whether the ramp is centered on the threshold or starts there (paper)."),
     ] = "centered",
     unseen_group: Annotated[
         Literal["error", "pooled", "original"],
@@ -60,19 +60,20 @@ def fit(
     ] = "error",
     small_groups: Annotated[
         Literal["alone", "borrow"],
-        Parameter(help="Fit small groups on their own rows alone, or borrow from the other groups' scores."),
+        Parameter(help="Fit small groups to their own rows alone, or borrow from the other groups' scores."),
     ] = "alone",
     cutoff: Cutoff = None,
     scale: Scale = None,
     confidence: Annotated[
         float | None,
         Parameter(
-            help="Keep the gap in the population within --max-gap at this confidence level, such as 0.95; by "
+            help="Limit the gap in the population to --max-gap at this confidence level, such as 0.95; by "
             "default, --max-gap applies to the fit rows only."
         ),
     ] = None,
     confidence_limit: Annotated[
-        Literal["estimated", "proven"], Parameter(help="Limit on the population gap that --confidence uses.")
+        Literal["estimated", "proven"],
+        Parameter(help="Which limit on the gap in the population --confidence uses."),
     ] = "estimated",
     date: Annotated[str | None, Parameter(help="Date to store in the rule's record, as typed.")] = None,
     delimiter: Delimiter = None,

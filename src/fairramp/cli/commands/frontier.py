@@ -35,16 +35,16 @@ def frontier(
         str | None,
         Parameter(
             name=OUTPUT,
-            help="Also save it as a table (.csv, .tsv, .jsonl, .parquet) or a chart (.svg, .png, .html).",
+            help="Also save the result as a table (.csv, .tsv, .jsonl, .parquet) or chart (.svg, .png, .html).",
         ),
     ] = None,
     validation: Annotated[
-        str | None, Parameter(help="Measure on the rows of this file instead of the fit rows.")
+        str | None, Parameter(help="Measure gap and accuracy on the rows of this file instead of the fit rows.")
     ] = None,
     max_gap: Annotated[
         list[float] | None,
         Parameter(
-            help="Gap to try, may be repeated; default: 21 values from 0 to the gap of the classifier's own "
+            help="Gap to allow; may be repeated. By default, 21 values from 0 to the gap of the classifier's own "
             "decisions.",
             consume_multiple=False,
             negative="",

@@ -14,7 +14,7 @@ def keygen(
     *,
     quiet: Quiet = False,
 ) -> None:
-    """Create a secret key, with which the same person always gets the same decision.
+    """Create a secret key, so that the same person always gets the same random draw.
 
     For example:
 

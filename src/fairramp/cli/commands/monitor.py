@@ -21,7 +21,7 @@ def monitor(
     scale: RuleScale = None,
     confidence: Annotated[
         float | None,
-        Parameter(help="Confidence level of the limit and the alarm, set with the first batch; default 0.95."),
+        Parameter(help="Confidence level of the limit and of the alarm, set with the first batch; default 0.95."),
     ] = None,
     batch: Annotated[
         str | None, Parameter(help="Name of the batch, such as a date; by default, a fingerprint of its rows.")
@@ -33,9 +33,9 @@ def monitor(
 ) -> int:
     """Add a batch of new rows and check whether the gap exceeds the rule's estimated limit.
 
-    Run it after every batch: the false-alarm rate holds however often you look. The exit code is 1 once a batch
-    has raised the alarm, and 0 until then. No labels are needed. Each row counts once, without weights, and rows
-    that were added before are not counted again.
+    Run it after every batch: the limit on the false-alarm rate holds however often you check. The exit code is 1
+    once a batch has raised the alarm, and 0 until then. No labels are needed. Weights are not supported. A batch
+    that was added before is not counted again.
 
     For example:
 

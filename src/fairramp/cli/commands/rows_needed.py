@@ -19,13 +19,13 @@ def rows_needed(
     rate: Annotated[float, Parameter(help="Common selection rate of the groups; 0.5 needs the most rows.")] = 0.5,
     fit_gap: Annotated[
         float,
-        Parameter(help="Gap to allow on the fit rows, below --max-gap; a larger one needs more rows."),
+        Parameter(help="Gap to allow on the fit rows, below --max-gap; a larger gap needs more rows."),
     ] = 0.0,
     json: Json = False,
 ) -> None:
     """Compute how many fit rows each group needs to limit the gap in the population.
 
-    With this many rows, fairramp fit with the same --max-gap and --confidence succeeds.
+    With this many rows in each group, fairramp fit succeeds with the same --max-gap and --confidence.
 
     For example:
 
