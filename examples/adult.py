@@ -1,7 +1,8 @@
 """Cut the gap between women and men from 16.8 to 2.0 points: the whole job on one page.
 
 The scores come from a logistic regression on UCI Adult (does a person earn more than $50,000 a year?), for people
-it was not trained on. The classifier selects at 0.5; the rule keeps the two selection rates within 2 points.
+it was not trained on. The classifier selects people with a score of at least 0.5; the rule limits the gap between
+the two selection rates to 2 points.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ print()
 realized = [decisions[data.sex == sex].mean() for sex in rule.groups]
 print("On the same rows:")
 print()
-print(f"gap of the decisions  {100 * (max(realized) - min(realized)):.1f} points, as drawn with this key")
+print(f"gap in the decisions  {100 * (max(realized) - min(realized)):.1f} points, as drawn with this key")
 print(f"accuracy              {accuracy_before:.1%} before, {accuracy_after:.1%} after")
 print(f"decisions changed     {changed_share:.1%}")
 print(f"decided at random     {random_share:.1%}")

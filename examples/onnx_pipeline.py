@@ -45,7 +45,7 @@ server = onnxruntime.InferenceSession(own.SerializeToString(), providers=["CPUEx
 scores = server.run(["probabilities"], {"X": features})[0][:, 1]
 rule = fairramp.fit_rule(scores, {"region": region}, max_gap=0.02)
 
-# 3. Both in one file.
+# 3. One file for both.
 append_to(own, rule, FOLDER / "fair.onnx", decisions=True)
 
 # 4. Serving. The server does not need fairramp; the random draws `u` come from wherever the key is kept.

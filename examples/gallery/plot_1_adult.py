@@ -27,7 +27,8 @@ print(fairramp.audit(data.score, data.sex, data.label))
 # %%
 # See what each gap costs
 # -----------------------
-# A smaller gap costs accuracy. Fit rules for many gaps on one half of the rows and measure them on the other.
+# A smaller gap costs accuracy. Fit rules for many values of ``max_gap`` on one half of the rows and measure them
+# on the other half.
 
 fit, rest = slice(0, 12000), slice(12000, None)
 frontier = fairramp.frontier(
@@ -48,9 +49,10 @@ print(rule)
 ramps = rule.plot()
 
 # %%
-# Check it on new rows
-# --------------------
-# The gap is usually somewhat larger on new rows than on the fit rows. The certificate limits how much larger.
+# Check the rule on new rows
+# --------------------------
+# The gap is usually somewhat larger on new rows than on the fit rows. The certificate states limits on the gap in
+# the population.
 
 found = fairramp.audit(
     data.score[rest], data.sex[rest], data.label[rest], rule=rule

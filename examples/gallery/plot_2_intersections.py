@@ -3,8 +3,8 @@ Intersectional groups
 =====================
 
 A rule that equalizes selection rates by sex leaves a gap of 14.2 points between groups of sex and race combined.
-A rule for the combined groups reduces it to 2.0 points. The price is statistical: the smallest of the ten groups
-has 68 rows, so the gap on new people is known less precisely.
+A rule for the combined groups reduces this gap to 2.0 points. The price is statistical: the smallest of the ten
+groups has 68 rows, so the gap on new people is known less precisely.
 """
 
 import warnings
@@ -30,8 +30,8 @@ by_both = fairramp.fit_rule(data.score, both, max_gap=0.02)
 print(by_both)
 
 # %%
-# Selection rates of the ten groups under the classifier and under both rules, with approximate 95% confidence
-# intervals:
+# The chart shows the selection rates of the ten groups under the classifier and under both rules, with
+# approximate 95% confidence intervals:
 
 names = [" / ".join(group) for group in by_both.groups]
 members = [
@@ -66,7 +66,8 @@ plt.show()
 # %%
 # What ten groups cost
 # --------------------
-# Both rules meet their gap of 2 points on the fit rows. For new people, the smallest group determines the limit.
+# Both rules limit the gap on the fit rows to 2 points. For new people, the limit on the gap depends mostly on the
+# smallest group.
 
 for title, rule in (("by sex", by_sex), ("by sex and race", by_both)):
     print(
@@ -83,9 +84,9 @@ print(
 # %%
 # Small groups can borrow
 # -----------------------
-# With ``small_groups="borrow"``, a small group also uses what the scores of the other groups suggest. Rates on
-# the fit rows are then no longer exactly equal, but the gap on new people shrinks. To see this, fit a rule to
-# 4,000 rows and measure it on the other 20,421, twenty times.
+# With ``small_groups="borrow"``, the ramp of a small group also depends on the scores of the other groups. Rates
+# on the fit rows are then no longer exactly equal, but the gap on new people shrinks. To see this, fit a rule to
+# 4,000 rows and measure it on the other 20,421, and repeat this twenty times.
 
 gaps: dict[str, list[float]] = {"alone": [], "borrow": []}
 with warnings.catch_warnings():

@@ -2,9 +2,9 @@
 DuckDB: fit and decide inside the database
 ==========================================
 
-Two million rows in a Parquet file get a rule and decisions without being loaded into Python, and the gap between
-three regions falls from 18.9 points to 1.0. DuckDB computes sums per group and score bin; only those sums and a
-few scores near the ramps reach Python. The same code works for files larger than memory.
+This example fits a rule to two million rows in a Parquet file and applies it, without loading the rows into
+Python. The gap between three regions falls from 18.9 to 1.0 points. DuckDB computes sums per group and score bin;
+only those sums and a few scores near the ramps reach Python. The same code works for files larger than memory.
 """
 
 import tempfile
@@ -38,7 +38,7 @@ database.execute(
 applications = database.read_parquet(str(path))
 
 # %%
-# The fit reads the file in a few passes. It is exact: the rule is the same as with all rows in memory.
+# The fit reads the file in a few passes. The result is exact: the rule is the same as with all rows in memory.
 
 rule = fairramp.fit_frame(applications, score="p", group="region", max_gap=0.01)
 print(rule)

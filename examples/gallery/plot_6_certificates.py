@@ -2,9 +2,9 @@
 Certificates and sample size
 ============================
 
-On its fit rows a rule meets ``max_gap`` exactly; in the population the gap is usually larger, by chance. In this
-simulation the estimated limit, at 95% confidence, held for 92% to 99% of samples, from 250 fit rows to 8,000.
-``rows_needed`` tells you in advance how many rows a limit takes.
+On its fit rows, a rule limits the gap to ``max_gap`` exactly; in the population, the gap is often larger, by
+chance. In this simulation, with 250 to 8,000 fit rows, the estimated limit at 95% confidence held for 92% to 99%
+of samples. ``rows_needed`` tells you in advance how many rows a limit requires.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ for i, size in enumerate(sizes):
     )
 
 # %%
-# Each dot is the true gap of one sample, in vermilion if it exceeds its estimated limit. The estimated limit
-# follows the 95th percentile of the true gaps; the proven limit is about twice as large.
+# Each dot is the true gap of the rule for one sample, in orange if it exceeds its estimated limit. The estimated
+# limit follows the 95th percentile of the true gaps; the proven limit is about twice as large.
 
 fig, ax = plt.subplots()
 for size, gaps, limits in zip(sizes, true_gaps, estimated, strict=True):
@@ -88,10 +88,10 @@ ax.legend()
 plt.show()
 
 # %%
-# A gap that holds in the population
-# ----------------------------------
-# On its own, ``max_gap`` applies to the fit rows. With ``confidence=0.95`` the fit rows are held to a smaller
-# gap, so the gap in the population stays within ``max_gap`` with 95% confidence:
+# A limit that holds in the population
+# ------------------------------------
+# On its own, ``max_gap`` applies to the fit rows. With ``confidence=0.95``, the gap on the fit rows is limited to
+# a smaller value, so that the gap in the population is at most ``max_gap`` with 95% confidence:
 
 settings = {"max_gap": 0.05, "target_rate": 0.2}
 for confidence in (None, 0.95):
@@ -105,13 +105,14 @@ for confidence in (None, 0.95):
         gaps.append(abs(probability[male].mean() - probability[~male].mean()))
     held = np.mean(np.array(gaps) <= 0.05)
     print(
-        f"confidence={confidence}: {held:.0%} of rules keep the population's gap within 5 points"
+        f"confidence={confidence}: {held:.0%} of rules have a gap of at most 5 points in the population"
     )
 
 # %%
 # How many rows do I need?
 # ------------------------
-# Rows per group for an estimated limit at 95% confidence, whatever the selection rates:
+# The chart shows how many rows per group you need for an estimated limit at 95% confidence, whatever the
+# selection rates:
 
 fig, ax = plt.subplots()
 gaps = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2])
@@ -130,8 +131,8 @@ ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
 ax.set_yticks([100, 1000, 10000], ["100", "1,000", "10,000"])
 ax.minorticks_off()
 ax.set(
-    title="Rows needed for a gap in the population",
-    xlabel="gap in the population (points)",
+    title="Rows needed for a limit on the gap",
+    xlabel="estimated limit (points)",
     ylabel="fit rows per group",
 )
 ax.legend()

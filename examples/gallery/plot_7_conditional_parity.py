@@ -4,7 +4,7 @@ Conditional parity: equal within departments
 
 With ``strata=``, women and men have the same selection rate *within* each department, and an overall gap of 12.7
 points remains because more women apply to the department that accepts few people. Equalizing the overall rates
-instead would favor women in each department. The applications are simulated.
+instead would favor women in both departments. The applications are simulated.
 """
 
 import matplotlib.pyplot as plt

@@ -44,7 +44,7 @@ plt.show()
 
 # %%
 # Train a network with two hidden layers on bright images only, as if the dark camera had been added later. Fit
-# the rule on images that the network has not seen, from both cameras. It needs no labels.
+# the rule on images that the network has not seen, from both cameras. The fit needs no labels.
 
 # Shifted copies of a digit stay in the same part.
 digit_of_row = np.tile(np.arange(len(images) // 4), 4)
@@ -77,7 +77,8 @@ rule = fairramp.fit_rule(
 print(rule)
 
 # %%
-# Logits of the test images by camera. The rule replaces the common cutoff by one threshold per camera:
+# The chart shows the logits of the test images by camera. The rule replaces the common cutoff with one threshold
+# per camera:
 
 fig, axes = plt.subplots(
     2, 1, figsize=(6.4, 3.8), sharex=True, sharey=True, layout="constrained"
@@ -114,7 +115,7 @@ fig.supylabel("share of the camera's test images", fontsize=10)
 plt.show()
 
 # %%
-# On test images:
+# The audit shows the effect on the test images:
 
 found = fairramp.audit(
     score[test], {"camera": camera[test]}, wanted[test], rule=rule

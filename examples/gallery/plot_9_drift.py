@@ -5,7 +5,7 @@ Drift: is the gap still within its limit?
 Women's scores start to fall in month 7; the monthly check raises an alarm in month 8. A rule's estimated limit is
 valid only for the population its fit rows came from. ``rule.check`` compares the gap on new rows with that limit
 and raises an alarm only if the gap is shown to be above it. Each check can raise a false alarm, so twelve checks
-run that risk twelve times. ``rule.monitor`` runs it once for the whole year and uses all rows so far.
+take that risk twelve times. ``rule.monitor`` takes it once for the whole year and uses all rows so far.
 """
 
 import matplotlib.pyplot as plt
@@ -75,7 +75,7 @@ plt.show()
 
 # %%
 # The check and the monitor report what they found and how reliable it is. The check also says how large a gap
-# this many rows can find.
+# this many rows can detect.
 
 print(checks[-1])
 print()

@@ -196,7 +196,7 @@ def test_gate_claims_no_more_than_the_data_show(inside):
     inside.write("two.csv", "p,g\n0.9,a\n0.1,b\n")
     done = inside("audit", "two.csv", *COLUMNS, "--fail-above", "0.02")
     said = " ".join(done.stdout.split())
-    assert "Gate undecided: these rows cannot show whether the gap of the classifier's own decisions is" in said
+    assert "Gate undecided: these rows cannot show whether the gap in the classifier's own decisions is" in said
     assert "is above 2.0 points: 100.0 points [" in said
     assert "a (1 row), b (1 row)" in done.stderr
     gate = ("audit", "scores.csv", *COLUMNS, "--rule", "rule.json", "--json")

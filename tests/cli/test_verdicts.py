@@ -117,7 +117,7 @@ def test_invalid_limits_exit_with_3(inside, monkeypatch, option, limit, limits):
     monkeypatch.setattr(audit, "gap_interval", lambda *_: limits)
     done = inside("audit", *COLUMNS, option, limit, code=3)
     assert (
-        "Gate undecided: the confidence limits of the gap of these decisions are not numbers or do not contain it"
+        "Gate undecided: the confidence limits of the gap in these decisions are not numbers or do not contain it"
         in (" ".join(done.stdout.split()))
     )
     gate = json.loads(inside("audit", *COLUMNS, option, limit, "--json", code=3).stdout)["gate"]

@@ -87,13 +87,13 @@ def judge(screen: Screen, found: Audit, above: float | None, below: float | None
         decimals, most = decimals_apart(limit, *limits), exact_points(limit)
         measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
         shown = {
-            Verdict.EXCEEDED: f"the gap of {whose} is {measured}, above {most} {sure}",
-            Verdict.WITHIN: f"the gap of {whose} is {measured}, at most {most} {sure}",
-            Verdict.UNDECIDED: f"these rows cannot show whether the gap of {whose} is above {most}: {measured}"
+            Verdict.EXCEEDED: f"the gap in {whose} is {measured}, above {most} {sure}",
+            Verdict.WITHIN: f"the gap in {whose} is {measured}, at most {most} {sure}",
+            Verdict.UNDECIDED: f"these rows cannot show whether the gap in {whose} is above {most}: {measured}"
             + ("; more rows would help" if gap > limit else "")
             + _why_wide(found),
         }
-        unsound = f"the confidence limits of the gap of {whose} are not numbers or do not contain it: {measured}"
+        unsound = f"the confidence limits of the gap in {whose} are not numbers or do not contain it: {measured}"
         said = shown[verdict] if sound else unsound
         if code and screen.is_quiet:  # the reason for the exit code
             screen.warn(f"gate {WORDS[verdict]}: {said}.")

@@ -44,7 +44,7 @@ def frontier(
     max_gap: Annotated[
         list[float] | None,
         Parameter(
-            help="Gap to allow; may be repeated. By default, 21 values from 0 to the gap of the classifier's own "
+            help="Gap to allow; may be repeated. By default, 21 values from 0 to the gap in the classifier's own "
             "decisions.",
             consume_multiple=False,
             negative="",
