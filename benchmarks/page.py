@@ -52,7 +52,8 @@ def measure(quick: bool, only: str | None = None) -> None:
     wanted += [("groups", ROWS, k) for k in GROUPS]
     wanted += [("strings", ROWS, 4)] if find_spec("pyarrow") else []
     wanted += [("peers", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
-    kept = stored().about["cases"] if only else []
+    before = stored().about if only else {"cases": [], "date": ""}
+    today, kept = time.strftime("%Y-%m-%d"), before["cases"]
     results = [case for case in kept if case["case"] != only]
     for kind, n_rows, n_groups in wanted:
         if only not in (None, kind):
@@ -76,7 +77,7 @@ def measure(quick: bool, only: str | None = None) -> None:
         "numpy": np.__version__,
         "machine": platform.machine(),
         "quick": quick,
-        "date": time.strftime("%Y-%m-%d"),
+        "date": " and ".join(dict.fromkeys(day for day in (*before["date"].split(" and "), today) if day)),
         "cases": results,
     }
     RESULTS.parent.mkdir(exist_ok=True)
@@ -258,19 +259,17 @@ def _opening(results: Results) -> str:
         f"{shown(last['times']['fit']['wall'])}, and computing everyone's selection probability takes "
         f"{shown(same['times']['apply']['wall'])}."
     )
-    others = []
-    for name, who in (
-        ("fairlearn", "Fairlearn's `ThresholdOptimizer`, which requires labels, as with fairramp and labels"),
+    for name, who, ours in (
+        ("fairlearn", "Fairlearn's `ThresholdOptimizer`, which requires labels,", "fairramp with labels"),
         (
             "holisticai",
-            "holisticai's RTO, a copy of the [paper's](https://arxiv.org/abs/2106.12887) code, as with fairramp",
+            "holisticai's RTO, a copy of the [paper's](https://arxiv.org/abs/2106.12887) code,",
+            "fairramp",
         ),
     ):
         times = [ratio(case, name, SHORT[name][1]) for case in peers if name in case["times"]]
         if times:
-            others.append(f"**{min(times):,.0f} to {max(times):,.0f} times** as long with {who}")
-    if others:
-        words += f" For {peers[0]['rows']:,} to {_count(last['rows'])} rows, a fit takes {', and '.join(others)}."
+            words += f" {who} takes **{min(times):,.0f} to {max(times):,.0f} times** as long as {ours}."
     words += (
         f" With {_count(largest['rows'])} rows, a fit takes {shown(largest['times']['fit']['wall'])}, "
         f"{ratio(largest, 'fit'):.1f} times as long as summing the two input arrays"
