@@ -312,9 +312,9 @@ def test_stream_without_rows_has_no_rule():
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"target_rate": "optimal"}, r"`target_rate` must be between 0 and 1 for a stream"),
+        ({"target_rate": "optimal"}, r"`target_rate` must be a number between 0 and 1 for a stream"),
         ({"target_rate": 0.5, "ramp_width": 0}, "`ramp_width` must be above 0 for a stream, got 0"),
-        ({"target_rate": None}, r"`target_rate` must be between 0 and 1 for a stream, got None"),
+        ({"target_rate": None}, r"`target_rate` must be a number between 0 and 1 for a stream, got None"),
         ({"target_rate": 0.5, "unseen_group": "pooled"}, "`unseen_group` must be"),
         ({"target_rate": 0.5, "iterate": "best"}, "`iterate` must be"),
         ({"target_rate": 2}, r"`target_rate` must be between 0 and 1, got 2"),

@@ -634,7 +634,7 @@ def test_unreachable_threshold_decides_all_logits_alike(threshold, chance):
         ({"p": [0.1, None, 0.3]}, {}, "`scores` must be finite numbers, got null in 1 row."),
         ({"p": [0.1, float("nan"), 0.3]}, {}, "must be finite numbers, got (nan|null) in 1 row."),
         ({"p": [0.1, float("inf"), 0.3]}, {"scale": "logit"}, "must be finite numbers, got inf in 1 row."),
-        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be between 0 and 1 for scale='probability', got 2.0 in 2 rows; pass"),
+        ({"p": [1.5, 2.0, 0.3]}, {}, r"must be between 0 and 1 for scale='probability', got 2.0 in 2 rows; fit"),
         (
             {"p": [-1.5, 1.0, 0.3]},
             {"scale": "signed"},

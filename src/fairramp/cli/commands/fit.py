@@ -81,7 +81,7 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit one threshold per group to scores and groups; no labels are needed.
+    """Learn one threshold per group that makes the groups' selection rates nearly equal; needs no labels.
 
     Higher scores must mean yes, the favorable decision. If a high score is bad (a risk), pass 1 - score instead.
 
