@@ -20,8 +20,8 @@ data = fairramp.datasets.load_adult_scores()
 rng = np.random.default_rng(0)
 
 # %%
-# Treat all 24,421 people as the population. Draw samples of several sizes, fit a rule with equal rates to each
-# (``max_gap=0``, 10% selected), and measure its true gap on the whole population.
+# Treat all 24,421 people as the population. Draw samples of several sizes. For each sample, fit a rule with equal
+# rates (``max_gap=0``, 10% selected) and measure its true gap on the whole population.
 
 sizes = [250, 500, 1000, 2000, 4000, 8000]
 male = data.sex == "Male"
