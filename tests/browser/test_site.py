@@ -189,7 +189,7 @@ def test_front_page_shows_install_code_output_and_entry_points_without_scrolling
     [
         ("I have scores", "start.html"),
         ("I must approve a rule", "guide/review.html"),
-        ("I run it in production", "production.html"),
+        ("I run a rule in production", "production.html"),
     ],
 )
 def test_entry_points_lead_to_their_pages(open_page, entry, target):

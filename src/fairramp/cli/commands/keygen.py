@@ -24,6 +24,6 @@ def keygen(
 
     make_key(file)
     Screen(quiet=quiet).say(
-        f"Saved a new key to {file}, which only you can read. Keep it secret, and do not lose it: with another "
-        "key, the same people could get different decisions."
+        f"Saved a new key to {file}, which only you can read. Keep it secret, and do not lose it: with a "
+        "different key, the same people could get different decisions."
     )
