@@ -109,7 +109,7 @@ def test_edited_number_raises(name, tmp_path):
     text = RULES[name].to_json()
     foot = f'"foot": {RULES[name].ramps[0].foot!r}'
     assert foot in text
-    with pytest.raises(fairramp.RuleFormatError, match=r"changed by hand.*dataclasses\.replace"):
+    with pytest.raises(fairramp.RuleFormatError, match=r"edited by hand.*dataclasses\.replace"):
         fairramp.Rule.from_json(text.replace(foot, '"foot": 0.125', 1))
 
 
@@ -125,5 +125,5 @@ def test_commands_reject_a_damaged_rule_in_one_line(fitted, command):
         "report": ("report", rule, data, "-o", "out.html"),
     }[command]
     before = shell.files()
-    assert "rule.json: The checksum does not fit" in shell.error(*more)
+    assert "rule.json: The checksum does not match" in shell.error(*more)
     assert shell.files() == before
