@@ -2,9 +2,9 @@
 Adult census data, end to end
 =============================
 
-On people the rule has not seen, the gap between men's and women's selection rates falls from 17.3 to 3.2 points,
-and accuracy from 85.7% to 84.3%. This example audits a classifier, chooses a gap, fits a rule, checks it on new
-rows and makes decisions.
+For people the rule has not seen, the gap between men's and women's selection rates falls from 17.3 to 3.2 points,
+and accuracy falls from 85.7% to 84.3%. This example audits a classifier, chooses a gap, fits a rule, checks it on
+new rows and makes decisions.
 
 The scores are real: a logistic regression predicts who earns more than $50,000 a year. They ship with the
 package, so nothing is downloaded.
@@ -70,7 +70,8 @@ rates = found.plot()
 # %%
 # Decide
 # ------
-# Decisions depend only on score, group, id and secret key, so the same person gets the same decision every time.
+# Decisions depend only on the score, the group, the id and the secret key, so the same person gets the same
+# decision every time.
 
 key = "0123456789abcdef" * 4  # example only: make yours with `fairramp keygen`
 decisions = rule.decide(

@@ -2,9 +2,9 @@
 Intersectional groups
 =====================
 
-A rule that equalizes selection rates by sex leaves a gap of 14.2 points between groups of sex and race combined.
-A rule for the combined groups reduces this gap to 2.0 points. The price is statistical: the smallest of the ten
-groups has 68 rows, so the gap on new people is known less precisely.
+A rule that equalizes selection rates by sex leaves a gap of 14.2 points between groups defined by both sex and
+race. A rule for these ten groups reduces the gap to 2.0 points. The price is statistical: the smallest group has
+68 rows, so the gap for new people is known less precisely.
 """
 
 import warnings
@@ -22,8 +22,8 @@ data = fairramp.datasets.load_adult_scores()
 both = {"sex": data.sex, "race": data.race}
 
 # %%
-# Equal by sex is not equal by sex and race
-# -----------------------------------------
+# Equal rates by sex are not equal by sex and race
+# ------------------------------------------------
 
 by_sex = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
 by_both = fairramp.fit_rule(data.score, both, max_gap=0.02)
@@ -85,8 +85,8 @@ print(
 # Small groups can borrow
 # -----------------------
 # With ``small_groups="borrow"``, the ramp of a small group also depends on the scores of the other groups. Rates
-# on the fit rows are then no longer exactly equal, but the gap on new people shrinks. To see this, fit a rule to
-# 4,000 rows and measure it on the other 20,421, and repeat this twenty times.
+# on the fit rows are then no longer exactly equal, but the gap for new people shrinks. To see this, fit a rule to
+# 4,000 rows, measure its gap on the other 20,421, and repeat both steps twenty times.
 
 gaps: dict[str, list[float]] = {"alone": [], "borrow": []}
 with warnings.catch_warnings():

@@ -3,8 +3,8 @@ Gradient boosting, a pipeline and a grid search
 ===============================================
 
 A fair classifier, tuned by a grid search, cuts the gap on test rows from 14.2 to 2.4 points, here at no cost in
-accuracy. ``RandomizedThresholdOptimizer`` wraps any scikit-learn classifier; with ``sensitive_columns`` naming
-the group column, it works wherever scikit-learn expects a classifier.
+accuracy. ``RandomizedThresholdOptimizer`` wraps any scikit-learn classifier. If ``sensitive_columns`` names the
+group column, the wrapper works wherever scikit-learn expects a classifier.
 
 The loan applications are simulated.
 """
@@ -45,7 +45,8 @@ train, test, y_train, y_test = train_test_split(
 )
 
 # %%
-# The pipeline adds the ratio of debt to income and drops the group, so gradient boosting never sees it.
+# The pipeline adds the ratio of debt to income and drops the group, so gradient boosting never sees the
+# group.
 
 
 def features(table):
@@ -124,7 +125,7 @@ ax.set_xticks([0.1, 0.2, 0.4], ["0.1", "0.2", "0.4"])
 ax.minorticks_off()
 ax.yaxis.set_major_formatter("{x:.0%}")
 ax.set(
-    title="Candidates, by depth of their trees",
+    title="Accuracy of each candidate, by tree depth",
     xlabel="learning rate",
     ylabel="accuracy of fair decisions",
 )

@@ -4,7 +4,8 @@ DuckDB: fit and decide inside the database
 
 This example fits a rule to two million rows in a Parquet file and applies it, without loading the rows into
 Python. The gap between three regions falls from 18.9 to 1.0 points. DuckDB computes sums per group and score bin;
-only those sums and a few scores near the ramps reach Python. The same code works for files larger than memory.
+only those sums and a few scores near the ends of ramps reach Python. The same code works for files larger than
+memory.
 """
 
 import tempfile
@@ -38,7 +39,8 @@ database.execute(
 applications = database.read_parquet(str(path))
 
 # %%
-# The fit reads the file in a few passes. The result is exact: the rule is the same as with all rows in memory.
+# The fit reads the file in a few passes. The result is exact: the rule is the same as one fitted in
+# memory.
 
 rule = fairramp.fit_frame(applications, score="p", group="region", max_gap=0.01)
 print(rule)

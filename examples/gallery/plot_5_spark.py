@@ -7,7 +7,7 @@ dataframe comes out. Each pass over the data is an ordinary Spark job, so a lost
 change the result.
 
 Here Spark runs on one machine, which needs Java 17 or 21. `Large tables <../scale.html>`__ shows what a fit costs
-from 10⁷ to 10¹² rows.
+for 10⁷ to 10¹² rows.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ rows = list(
 people = spark.createDataFrame(rows, ["person", "p", "sex"])
 
 # %%
-# Fit in Spark and compare the thresholds with a fit in memory:
+# Fit a rule in Spark and compare its thresholds with those of a rule fitted in memory:
 
 rule = fairramp.fit_frame(people, score="p", group="sex", max_gap=0.02)
 print(rule)
@@ -54,8 +54,8 @@ print(
 )
 
 # %%
-# ``apply`` adds two columns to the lazy dataframe. Random draws are hashes of id and key, so Spark makes the same
-# decisions as every other engine.
+# ``apply`` adds two columns to the lazy dataframe. Random draws are hashes of the id and the key, so Spark makes
+# the same decisions as every other engine.
 
 key = "0123456789abcdef" * 4  # example only: keep yours secret
 decided = rule.apply(people, id="person", key=key)

@@ -3,8 +3,8 @@ Certificates and sample size
 ============================
 
 On its fit rows, a rule limits the gap to ``max_gap`` exactly; in the population, the gap is often larger, by
-chance. In this simulation, with 250 to 8,000 fit rows, the estimated limit at 95% confidence held for 92% to 99%
-of samples. ``rows_needed`` tells you in advance how many rows a limit requires.
+chance. In this simulation, with 250 to 8,000 fit rows, the estimated limit at 95% confidence held for 92 to 99
+of 100 samples. ``rows_needed`` tells you in advance how many rows a limit requires.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ data = fairramp.datasets.load_adult_scores()
 rng = np.random.default_rng(0)
 
 # %%
-# Treat all 24,421 people as the population. Draw samples of several sizes. For each sample, fit a rule with equal
-# rates (``max_gap=0``, 10% selected) and measure its true gap on the whole population.
+# Treat all 24,421 people as the population. Draw samples of several sizes. For each sample, fit a rule that
+# selects 10% of each group (``max_gap=0``), and measure its true gap in the whole population.
 
 sizes = [250, 500, 1000, 2000, 4000, 8000]
 male = data.sex == "Male"
@@ -41,12 +41,14 @@ for i, size in enumerate(sizes):
         proven[i, j] = certificate.proven
     held = (true_gaps[i] <= estimated[i]).mean()
     print(
-        f"{size:5,} rows: estimated limit {100 * estimated[i].mean():.1f} points, holds for {held:.0%} of samples"
+        f"{size:5,} rows: estimated limit {100 * estimated[i].mean():.1f} points, "
+        f"holds for {100 * held:.0f} of 100 samples"
     )
 
 # %%
 # Each dot is the true gap of the rule for one sample, in orange if it exceeds its estimated limit. The estimated
-# limit follows the 95th percentile of the true gaps; the proven limit is about twice as large.
+# limit follows the 95th percentile of the true gaps; the proven limit is about twice the
+# estimated one.
 
 fig, ax = plt.subplots()
 for size, gaps, limits in zip(sizes, true_gaps, estimated, strict=True):
@@ -105,7 +107,7 @@ for confidence in (None, 0.95):
         gaps.append(abs(probability[male].mean() - probability[~male].mean()))
     held = np.mean(np.array(gaps) <= 0.05)
     print(
-        f"confidence={confidence}: {held:.0%} of rules have a gap of at most 5 points in the population"
+        f"confidence={confidence}: {100 * held:.0f} of 100 rules have a gap of at most 5 points in the population"
     )
 
 # %%

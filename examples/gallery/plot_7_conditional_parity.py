@@ -1,6 +1,6 @@
 """
-Conditional parity: equal within departments
-============================================
+Conditional parity: equal rates within departments
+==================================================
 
 With ``strata=``, women and men have the same selection rate *within* each department, and an overall gap of 12.7
 points remains because more women apply to the department that accepts few people. Equalizing the overall rates

@@ -74,8 +74,8 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# The check and the monitor report what they found and how reliable it is. The check also says how large a gap
-# this many rows can detect.
+# The check and the monitor report what they found and how reliable the result is. The check also says how large
+# a gap this many rows can detect.
 
 print(checks[-1])
 print()
