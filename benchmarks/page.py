@@ -35,7 +35,7 @@ GROUPS = (2, 4, 10, 100, 1_000, 10_000)
 ROWS = 1_000_000
 NAMES = {
     "fit": "fairramp",
-    "fit_labels": "fairramp, with labels",
+    "fit_labels": "fairramp with labels",
     "fairlearn": "Fairlearn ThresholdOptimizer",
     "holisticai": "holisticai RTO",
 }
@@ -170,8 +170,13 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def shown(seconds: float) -> str:
-    """A time with three digits."""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{1e3 * seconds:.3g} ms"
+    """A time with three significant digits.
+
+    >>> shown(0.0012), shown(0.181), shown(14.5)
+    ('1.20 ms', '181 ms', '14.5 s')
+    """
+    value, unit = (seconds, "s") if seconds >= 0.9995 else (1e3 * seconds, "ms")
+    return f"{value:#.3g}".rstrip(".") + f" {unit}"
 
 
 def write() -> None:
@@ -181,7 +186,8 @@ def write() -> None:
         "<!-- Written by `make bench-page` from benchmarks/results/core.json: do not edit. -->",
         "# Benchmarks",
         _opening(results),
-        "The table gives the time to fit in the same process, on the same scores, with four groups:",
+        "The table gives each library's time to fit, measured in one process on the same scores, with four "
+        "groups:",
         table(
             ("rows", *NAMES.values(), *(f"{name} ÷ {NAMES[ours]}" for name, ours in SHORT.values())),
             [_peers_line(case) for case in results.of("peers")],
@@ -190,22 +196,24 @@ def write() -> None:
         "## How it was measured",
         _method(results),
         "## Rows",
-        "There are four integer-coded groups, and all settings have their defaults. *CPU ÷ baseline* is the "
-        "ratio of CPU times, summed over all threads. *Fit memory* is the peak growth of the process during a "
-        "fit, as a share of the size of the input arrays.",
+        "There are four integer-coded groups, and all settings are at their defaults. *Apply* computes "
+        "everyone's selection probability. The columns *CPU ÷ baseline* give the ratio of the CPU times, "
+        "summed over all threads. *Fit memory* is the peak growth of the process's memory during a fit, as a "
+        "share of the size of "
+        "the input arrays.",
         table(
             (
-                *("rows", "baseline", "fit", "÷ baseline", "CPU ÷ baseline"),
-                *("apply", "÷ baseline", "CPU ÷ baseline", "fit memory"),
+                *("rows", "baseline", "fit", "fit ÷ baseline", "fit CPU ÷ baseline"),
+                *("apply", "apply ÷ baseline", "apply CPU ÷ baseline", "fit memory"),
             ),
             [_rows_line(case) for case in results.of("rows")],
         ),
         "![Time by number of rows](benchmarks/rows.svg)",
         "## Groups",
-        f"Each case has {ROWS:,} rows. *÷ 4 groups* is the time of the fit divided by that of a fit with four "
+        f"There are {ROWS:,} rows. *Fit ÷ 4 groups* is the time of the fit divided by that of a fit with four "
         "groups, measured in the same process.",
         table(
-            ("groups", "fit", "÷ baseline", "÷ 4 groups", "apply", "÷ baseline"),
+            ("groups", "fit", "fit ÷ baseline", "fit ÷ 4 groups", "apply", "apply ÷ baseline"),
             [
                 (
                     f"{case['groups']:,}",
@@ -220,8 +228,10 @@ def write() -> None:
         ),
         "![Time by number of groups](benchmarks/groups.svg)",
         "## String groups",
-        f"Each case has {ROWS:,} rows and four groups. The last column is the time that strings add to a fit, "
-        "divided by the time that Arrow takes to dictionary-encode the same column.",
+        f"There are {ROWS:,} rows and four groups. The last column is the time that strings add to a fit, "
+        "divided by the time that Arrow takes to dictionary-encode the same column. For Python strings, the "
+        "encoding "
+        "includes the conversion to Arrow.",
         table(
             ("groups", "fit", "Arrow's encoding", "extra time ÷ encoding"),
             [line for case in results.of("strings") for line in _strings_lines(case)],
@@ -255,7 +265,7 @@ def _opening(results: Results) -> str:
     last, largest = peers[-1], rows[-1]
     same = next(case for case in rows if case["rows"] == last["rows"])
     words = (
-        f"On {results.about['cores']} cores, fitting a rule to {_count(last['rows'])} rows takes "
+        f"On {_word(results.about['cores'])} cores, fitting a rule to {_count(last['rows'])} rows takes "
         f"{shown(last['times']['fit']['wall'])}, and computing everyone's selection probability takes "
         f"{shown(same['times']['apply']['wall'])}."
     )
@@ -263,8 +273,9 @@ def _opening(results: Results) -> str:
         ("fairlearn", "Fairlearn's `ThresholdOptimizer`, which requires labels,", "fairramp with labels"),
         (
             "holisticai",
-            "holisticai's RTO, a copy of the [paper's](https://arxiv.org/abs/2106.12887) code,",
-            "fairramp",
+            "holisticai's Randomized Threshold Optimizer (RTO), a copy of the code of [the "
+            "paper](https://arxiv.org/abs/2106.12887) that introduced fairramp's method,",
+            "fairramp without labels",
         ),
     ):
         times = [ratio(case, name, SHORT[name][1]) for case in peers if name in case["times"]]
@@ -280,6 +291,10 @@ def _opening(results: Results) -> str:
     )
 
 
+def _word(count: int) -> str:
+    return {1: "one", 2: "two", 4: "four", 8: "eight"}.get(count, f"{count}")
+
+
 def _count(rows: int) -> str:
     return f"{rows / 1e6:g} million" if rows >= 1_000_000 else f"{rows:,}"
 
@@ -292,21 +307,29 @@ def _method(results: Results) -> str:
     about = results.about
     versions = {name: v for case in results.of("peers") for name, v in case["versions"].items()}
     absent = [NAMES[name] for name in PEER_ROWS if name not in versions]
-    software = ", ".join(f"{name} {v}" for name, v in versions.items())
+    software = ", ".join(f"{SHORT[name][0]} {v}" for name, v in versions.items())
     lines = [
-        f"- **Machine.** {about['cores']} cores ({about['machine']}), Python {about['python']}, NumPy "
-        f"{about['numpy']}{', ' if software else ''}{software}; {about['date']}.{_company(about)}",
+        f"- **Machine.** {_word(about['cores']).capitalize()} cores ({about['machine']}), Python "
+        f"{about['python']}, NumPy {about['numpy']}{', ' if software else ''}{software}; measured on "
+        f"{about['date']}."
+        f"{_company(about)}",
         "- **Baseline.** `scores.sum(); groups.sum()` reads each array once, on one core. Absolute times depend "
-        "on the machine, so compare the ratios to the baseline.",
-        "- **Times.** Each case runs in a new process, in which the baseline, fit and apply take turns. The best "
-        "time of each counts.",
-        '- **Other libraries.** Fairlearn requires labels, so it is compared with `target_rate="accuracy"`. '
-        "holisticai runs its default "
-        "number of steps and gets the target rate. Each of the two ran one to five times, and fairramp ran many "
-        "more times, so taking the best time slightly favors fairramp."
-        + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
+        "on the machine, so compare the columns *÷ baseline* rather than the times.",
+        "- **Times.** Each combination of rows and groups is measured in a new process, in which the baseline, "
+        "fit and apply take turns. The tables give the best time of each. The same fit of 1 million rows takes "
+        "slightly "
+        f"different times in different tables because it was measured in separate processes{_days(about)}.",
+        "- **Other libraries.** Fairlearn requires labels, so it is compared with fairramp's "
+        '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
+        "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of the two "
+        "ran one to five times, and fairramp ran many more times, so taking the best time slightly favors "
+        "fairramp." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
+
+
+def _days(about: dict[str, Any]) -> str:
+    return " and on two days" if " and " in about["date"] else ""
 
 
 def _company(about: dict[str, Any]) -> str:
@@ -375,7 +398,7 @@ def _chart(values: list[dict[str, Any]], title: str) -> Any:
         domain=order,
         range=["#8a8a8a", "#e8a200", "#1f77b4"]
         if SHOWN["floor"] in order
-        else ["#1f77b4", "#b3541e", "#e8a200"][: len(order)],
+        else ["#1f77b4", "#0b2f4f", "#e8a200", "#b3541e"][: len(order)],
     )
     return (
         alt.Chart(alt.Data(values=values), width=460, height=260)

@@ -17,7 +17,7 @@ import numpy as np
 from reproduction import claims, figures, paper, reasons
 from reproduction.names import NAMES, TITLES
 from reproduction.protocol import CLASSIFIERS, DATA
-from reproduction.results import PAIRS, Pair, Results, signed, with_error
+from reproduction.results import PAIRS, Pair, Results, listed, signed, with_error, worded
 from reproduction.store import Store, replaced
 
 PRINTED_BIAS = ("original", "rto", "hardt_labels", "shift", "roc", "reduction")
@@ -69,9 +69,9 @@ def _filled(part: str) -> str:
 # Numbers -------------------------------------------------------------------------------------------------
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; all columns but the first two are right-aligned."""
-    marks = ["---", "---"] + ["--:"] * (len(header) - 2)
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
+    """Return a Markdown table; all columns but the first `left` are right-aligned."""
+    marks = ["---"] * left + ["--:"] * (len(header) - left)
     return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
 
 
@@ -133,19 +133,22 @@ def head(results: Results) -> str:
 
 # Reproduction: the paper's tabular experiments
 
-Of {len(found)} claims and printed results of the paper that we tested, {sum(claim.holds for claim in found)}
-hold. Its method, the Randomized Threshold Optimizer (RTO), lowers the gap from
-{100 * min(own):.1f}–{100 * max(own):.1f} points to {100 * min(rto):.1f}–{100 * max(rto):.1f} points on all eight
-pairs of dataset and classifier. It is {100 * min(labels):.1f} to {100 * max(labels):.1f} points more accurate
-than the method of Hardt et al. on hard labels, as in the paper. If that method gets probabilities instead, the
-accuracies of the two differ by at most {claims.points(max(abs(value) for value in scores))}.
+Of the {worded(len(found))} claims and printed results of the paper that we tested,
+{worded(sum(claim.holds for claim in found))} hold. There are eight pairs of dataset and classifier: Adult and
+DCCC, each with four classifiers. The original classifiers' gaps between the selection rates of women and men are
+{100 * min(own):.1f} to {100 * max(own):.1f} points. The paper's method, the Randomized Threshold Optimizer
+(RTO), lowers them to between {100 * min(rto):.1f} and {100 * max(rto):.1f} points. Its accuracy is
+{100 * min(labels):.1f} to {100 * max(labels):.1f} points higher than that of the method of Hardt et al. (2016)
+on hard labels, that is, on the classifier's decisions. The paper makes the same comparison. If the method of
+Hardt et al. is given probabilities instead, the two accuracies differ by at most
+{claims.points(max(abs(value) for value in scores))}.
 
 {table(["", "claim", "measured"], rows)}
 
 The paper is Alabdulmohsin and Lucic,
 [A Near-Optimal Algorithm for Debiasing Trained Machine Learning Models](https://arxiv.org/abs/2106.12887)
-(NeurIPS 2021). This page covers its Tables 1 and 2 and Figures 1 and 2 (left), on Adult and DCCC;
-[another page](reproduction-vision.md) covers the vision experiments.
+(NeurIPS 2021). This page covers its Tables 1 and 2 and Figures 1 and 2 (left), on Adult and DCCC. The vision
+experiments have [their own page](reproduction-vision.md).
 """
 
 
@@ -155,27 +158,31 @@ def verdicts(results: Results) -> str:
     rows = [["holds" if claim.holds else "**does not hold**", claim.text, claim.numbers] for claim in found]
     fair = claims.fair_peers(results)
     others = [peer for peer in claims.PEERS if peer not in fair and claims.worst_gap(results, peer) is not None]
-    names = ", ".join(
-        f"{TITLES[peer]} ({claims.points(claims.worst_gap(results, peer) or 0.0)})" for peer in others
+    names = listed(
+        f"{TITLES[peer].replace('Shift', 'shift')} ({claims.points(claims.worst_gap(results, peer) or 0.0)})"
+        for peer in others or fair
     )
     limit = f"{100 * claims.LARGEST_GAP:g} points"
     note = (
-        f"Peers with a mean gap above {limit} on any pair are left out of the accuracy comparison: {names}."
+        "The criteria for accuracy leave out post-processing methods with a mean gap above "
+        f"{limit} on any pair: {names}."
         if others
-        else f"Every peer has a mean gap of at most {limit} on all pairs."
+        else f"All other post-processing methods have a mean gap of at most {limit} on all pairs."
     )
     found_table = table(["", "criterion", "measured"], rows)
-    return f"## Our own criteria\n\n{found_table}\n\n{note} {_roc_on_neighbors(results)}"
+    intro = "We also set criteria of our own for the reproduction:"
+    return f"## Our own criteria\n\n{intro}\n\n{found_table}\n\n{note} {_roc_on_neighbors(results)}"
 
 
 def _roc_on_neighbors(results: Results) -> str:
     gaps = {data: results.mean((data, "knn"), "roc", "gap") for data in DATA}
-    texts = []
+    texts, verbs = [], []
     for data, mean in gaps.items():
         if mean is not None:
-            verb = "fails" if mean.value > claims.LARGEST_GAP else "does not fail"
-            texts.append(f"{verb} on {NAMES[data]} ({with_error(mean, 1, 100)} points)")
-    return f"For k-NN, whose scores take only eleven values, ROC {' and '.join(texts)}." if texts else ""
+            verbs.append("fails" if mean.value > claims.LARGEST_GAP else "does not fail")
+            texts.append(f"{verbs[-1]} on {NAMES[data]} ({with_error(mean, 1, 100)} points)")
+    joined = (" and " if len(set(verbs)) == 1 else " but ").join(texts)
+    return f"For k-NN, whose scores take only eleven values, ROC {joined}." if texts else ""
 
 
 def table_1(results: Results) -> str:
@@ -186,19 +193,19 @@ def table_1(results: Results) -> str:
         test = results.mean((data, "lr"), "original", "test_bias")
         if train and test:
             data_bias.append(
-                f"{100 * train.value:.1f} points in the classifier's training rows of {NAMES[data]} (paper: "
-                f"{100 * paper.DATA_BIAS[data]:.0f}) and {100 * test.value:.1f} points in its test rows"
+                f"on {NAMES[data]}, it is {100 * train.value:.1f} points in the classifier's training rows "
+                f"(paper: {100 * paper.DATA_BIAS[data]:.0f}) and {100 * test.value:.1f} points in the test rows"
             )
     return f"""
 ## Table 1: gap on test rows
 
 As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. The paper's value is below
-ours, followed by the difference (ours − paper) in parentheses. A gap above {claims.LARGEST_GAP} is in **bold**
-and means that the method fails.
+ours, followed by the difference (ours − paper) in parentheses. Except in the column *Original*, a gap above
+{claims.LARGEST_GAP} is in **bold** and means that the method fails.
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 
-Methods that are not in the paper:
+The paper prints no gaps for the following methods:
 
 {by_pair(results, ADDED, _bias(results))}
 
@@ -235,11 +242,11 @@ def differences(results: Results) -> str:
     fair = claims.fair_peers(results)
     shown = [*fair, "rto", "rto_optimal", "reduction"]
     return f"""
-## Accuracy of label-aware RTO compared with the others
+## Accuracy of label-aware RTO compared with other methods
 
-The table gives the accuracy of label-aware RTO minus that of the other method, in percentage points, paired by
-seed. It has two decimals because many differences are below 0.1 points. Post-processing methods with small gaps
-come first, followed by RTO with other targets and the reduction.
+The table gives the accuracy of label-aware RTO minus that of each other method, in percentage points, paired by
+seed. It has two decimals because many differences are below 0.1 points. Post-processing methods with gaps of at
+most {100 * claims.LARGEST_GAP:g} points come first, followed by RTO with other targets and by the reduction.
 
 {by_pair(results, shown, cell)}
 """
@@ -251,21 +258,23 @@ def pictures(results: Results, drawn: list[str]) -> str:
     rule = results.one(("adult", "rf"), "rto")
     if "decision-rules.svg" in drawn and rule:
         parts.append(
-            "![Decision rules](reproduction/decision-rules.svg)\n\n**Figure 1(a), decision rules.** Random "
-            f"forests on Adult, seed 0, with γ = {2 * rule['ramp_width']:g} and ρ = {rule['target_rate']:.3f} "
-            "chosen on the validation rows. The paper's figure is a sketch without numbers."
+            "![Decision rules](reproduction/decision-rules.svg)\n\n**Figure 1(a), decision rules.** The rules "
+            f"are for a random forest on Adult (seed 0), with γ = {2 * rule['ramp_width']:g} and ρ = "
+            f"{rule['target_rate']:.3f}, which were chosen on validation rows. The paper's figure is a sketch "
+            "without numbers."
         )
     run = results.one(("adult", "rf"), "convergence")
     if "convergence.svg" in drawn and run:
         parts.append(_convergence_caption(results, run))
     if "trade-off.svg" in drawn:
         parts.append(
-            "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2 (left), accuracy against gap** on test rows, "
-            "as means over seeds. RTO is fitted for nine tolerances from 0 to the classifier's own gap, with ρ "
-            "chosen on validation rows each time. The method of Hardt et al. has no tolerance: its curve mixes "
-            "the fair decisions with the classifier's own, and is a straight line in expectation. The curve for "
-            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its RTO curve "
-            f"(blue) is above that of Hardt et al. (amber); here {_curves_above(results)}."
+            "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2 (left), accuracy and gap.** The curves "
+            "show how the accuracy on test rows depends on the gap, as means over seeds. RTO is fitted for "
+            "nine tolerances from 0 to the classifier's own gap, and ρ is chosen on validation rows each time. "
+            "In the paper, the method of Hardt et al. has no tolerance: its curve mixes its decisions with the "
+            "classifier's own, and is a straight line in expectation. The curve for probabilities uses "
+            "Fairlearn's newer option `tol`. The paper prints no numbers, but its curve for RTO (blue) is "
+            f"above its curve for the method of Hardt et al. (amber). Here, {_curves_above(results)}."
         )
     return "\n\n".join(parts)
 
@@ -277,31 +286,33 @@ def _curves_above(results: Results) -> str:
         runs = list(results.each(pair, "tradeoff").values())
         rto, hardt = (np.mean([run["curves"][name][0][1] for run in runs]) for name in ("rto", "hardt_labels"))
         above += bool(rto > hardt)
-    return f"the same is true on {above} of {len(PAIRS)} pairs at tolerance 0"
+    return f"the same is true at tolerance 0 on {above} of {len(PAIRS)} pairs"
 
 
 def _convergence_caption(results: Results, run: dict) -> str:
     last = paper.CONVERGENCE[-1][1]
-    off = ", ".join(f"{NAMES[kind]} {value:.4f}" for kind, value in claims.distances(results).items())
-    ends = "; ".join(
-        f"{sex} {signed(run['trace'][sex][-1], 3)} after {len(run['trace'][sex])} epochs, exact "
-        f"{signed(value, 3)}"
+    off = listed(f"{value:.4f} for {NAMES[kind]}" for kind, value in claims.distances(results).items())
+    people = {"Female": "women", "Male": "men"}
+    epochs = len(next(iter(run["trace"].values())))
+    ends = listed(
+        f"{signed(run['trace'][sex][-1], 3)} for {people[sex]} (exact: {signed(value, 3)})"
         for sex, value in run["exact"].items()
     )
-    others = "; ".join(
-        f"{sex} {', '.join(signed(value, 2) for value in values.values())}"
+    others = ", and ".join(
+        f"{listed(signed(value, 2) for value in values.values())} for {people[sex]}"
         for sex, values in run["exact_by_rate"].items()
     )
     return (
-        "![Convergence](reproduction/convergence.svg)\n\n**Figure 1(b), convergence of projected SGD.** Random "
-        f"forests on Adult, seed 0, with γ = 0.1 and ρ = E[y] = {run['target_rate']:.3f}. Dashed lines are the "
-        f"exact thresholds. Thresholds are on the paper's signed scale, from −1 to +1: {ends}. On the scale from "
-        "0 to 1, the mean distance of the last iterate from the exact threshold, for the group with the larger "
-        f"distance, is: {off}. Because k-NN has only eleven different scores, its threshold can lie anywhere "
-        f"between two of them. The paper's curve settles at {signed(last, 2)}, but the paper does not give ρ, γ "
-        "or the split. The exact thresholds here for ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and "
-        f"E[y] + 0.1 are: {others}. The paper's curve may therefore belong to a group whose rate had to fall, "
-        "with ρ below E[y]. We reproduce the shape of the curve: after a few epochs, it is close to its limit."
+        "![Convergence](reproduction/convergence.svg)\n\n**Figure 1(b), convergence of projected SGD.** The "
+        "curves are for a random forest on Adult (seed 0), with γ = 0.1 and ρ = E[y] = "
+        f"{run['target_rate']:.3f}. Dashed lines are the exact thresholds. Thresholds are on the paper's signed "
+        f"scale, from −1 to +1. After {epochs} epochs, they are {ends}. On the scale from 0 to 1, the mean "
+        "distance of the last iterate from the exact threshold, for the group with the larger distance, is "
+        f"{off}. Because k-NN has only eleven different scores, its threshold can lie anywhere between two "
+        f"adjacent scores. The paper's curve settles at {signed(last, 2)}, but the paper does not give ρ, γ or "
+        "the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and E[y] + 0.1, our exact thresholds "
+        f"are {others}. The paper's curve may therefore belong to a group whose rate had to fall, with ρ below "
+        "E[y]. We reproduce the shape of the curve: after a few epochs, it is close to its final value."
     )
 
 
@@ -327,7 +338,7 @@ def times(results: Results) -> str:
             train = results.mean((data, kind), "original", "train_seconds")
             slow = results.mean((data, kind), "reduction", "seconds")
             cells += [_seconds(train.value) if train else "–", _seconds(slow.value) if slow else "–"]
-        kind_rows.append([NAMES[kind], "", *cells])
+        kind_rows.append([NAMES[kind], *cells])
     return f"""
 ## Time to fit
 
@@ -337,9 +348,10 @@ used one thread, with two runs in parallel on a two-core machine, so compare the
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-Time to train the classifier once, and to train its reduction (means over seeds):
+The next table gives the time to train each classifier once and the time to train its reduction, as means over
+seeds.
 
-{table(["classifier", "", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows)}
+{table(["classifier", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows, left=1)}
 """
 
 
@@ -351,8 +363,8 @@ def _speedup(results: Results) -> str:
             float(np.median([r["seconds"] for k in CLASSIFIERS for r in results.each((data, k), name).values()]))
             for name in ("rto", "rto_sgd")
         )
-        ratios.append(f"{sgd / exact:.0f} times as fast on {NAMES[data]}")
-    return f"Compared with 25 epochs of the paper's SGD, the exact solver is {' and '.join(ratios)}."
+        ratios.append(f"{sgd / exact:.0f} times as long on {NAMES[data]}")
+    return f"Compared with the exact solver, 25 epochs of the paper's SGD take {' and '.join(ratios)}."
 
 
 def _fitted_on(method: str) -> str:
@@ -362,9 +374,9 @@ def _fitted_on(method: str) -> str:
 
 
 def _seconds(value: float) -> str:
-    if value < 1:
-        return f"{1000 * value:.1f} ms" if value < 0.1 else f"{1000 * value:.0f} ms"
-    return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    """Return a time with three significant digits."""
+    shown, unit = (value, "s") if value >= 0.9995 else (1000 * value, "ms")
+    return f"{shown:#.3g}".rstrip(".") + f" {unit}"
 
 
 def protocol(results: Results, store: Store) -> str:
@@ -372,46 +384,53 @@ def protocol(results: Results, store: Store) -> str:
     settings = store.settings
     low, high = settings.exponents
     packages = ", ".join(
-        f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "fairlearn", "error-parity")
+        f"{name} {version(name)}" for name in ("NumPy", "scikit-learn", "Fairlearn", "error-parity")
     )
     slow = results.seeds("reduction")
-    seeds = f"{results.seeds('original')} seeds" + (f" ({slow} for the slow reductions)" if slow else "")
+    seeds = f"{results.seeds('original')} seeds" + (f" ({slow} for the reduction, which is slow)" if slow else "")
     return f"""
 ## How it was measured
 
 - **Gap and accuracy.** The *gap* (the paper's *bias*) is the absolute difference between the selection rates of
   women and men on test rows. Gaps and accuracies are computed from selection probabilities, not from random
-  draws. Numbers are means over {seeds}; `±` is one standard error. `make reproduce` computes every measured
-  number.
-- **Data.** UCI Adult has 48,842 rows and 14 attributes. Categories are one-hot encoded, and a missing value is a
-  category of its own. UCI Default of Credit Card Clients (DCCC) has 30,000 rows and 23 attributes, all used as
-  UCI's numbers. Numbers are standardized. Sex is a feature, and it defines the groups. Both files are verified by
-  SHA-256.
+  draws. Unless stated otherwise, values are means over {seeds}, and the number after ± is one standard error.
+  `make reproduce` computes every measured value.
+- **Data.** UCI Adult has 48,842 rows and 14 attributes. Categorical columns are one-hot encoded, and a missing
+  value is a category of its own. UCI Default of Credit Card Clients (DCCC) has 30,000 rows and 23 attributes;
+  its categorical columns are used as UCI's numeric codes. Numeric columns, including these codes, are
+  standardized. Sex is a feature, and it defines the groups. Downloaded files are verified by their SHA-256
+  hashes.
 - **Splits.** Half of the rows train the classifier. The other half is split into three equal parts: fit rows,
-  validation rows and test rows. In DCCC, only the classifier's half is biased, as in the paper: with sex s and
-  label y coded as 0 and 1, rows with s = y are kept, and each of the others is dropped with probability ½.
+  validation rows and test rows. In DCCC, only the half that trains the classifier is biased, as in the paper:
+  with sex s (women are 1, men are 0) and label y (0 or 1), rows with s = y are kept, and each of the others is
+  dropped with probability ½.
 - **Classifiers.** RF is a random forest ({settings.trees} trees, depth {settings.depth}). k-NN uses
-  {settings.neighbors} neighbors. MLP is a neural network with one hidden layer of {settings.hidden} units, with
-  early stopping on a tenth of its rows. LR is logistic regression, with C from 1e{low} to 1e{high} chosen by
-  {settings.folds}-fold cross-validation. Rows with a score above ½ are selected.
+  {settings.neighbors} neighbors. MLP is a neural network with one hidden layer of {settings.hidden} units; its
+  training stops early, based on a tenth of its training rows. LR is logistic regression, whose C is a power of
+  ten from 1e{low} to 1e{high}, chosen by {settings.folds}-fold cross-validation. The original classifiers select
+  rows with a score above ½.
 - **RTO, as published.** The ramp starts at the threshold. The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the
   signed scale from −1 to +1) and the target rate ρ (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of
-  positive labels) are chosen by accuracy on validation rows. The thresholds are computed exactly.
+  positive labels) are chosen by accuracy on validation rows. The thresholds are computed exactly, not by SGD.
 - **Variants of RTO.** *RTO by SGD* uses the paper's stochastic gradient descent with the same γ and ρ: 25 epochs
-  with one row per step, a learning rate of 0.1 √(K/T) for K groups and T steps, and the last iterate. *Optimal
-  rate* and *label-aware* are fairramp's own targets (`optimal` and `accuracy`), with ramp width 0.01.
-- **Hardt et al.** We use Fairlearn's `ThresholdOptimizer` for demographic parity and accuracy, both on hard
-  labels (the paper's column) and on probabilities.
-- **Other methods.** *Shift inference* uses the label shares of the classifier's training rows. *ROC*, the reject
-  option classifier, uses the θ from 0.00, 0.01, … 1.00 with the smallest gap on validation rows. *Reduction* is
-  Fairlearn's `ExponentiatedGradient` with at most 50 iterations, on the classifier's training rows; k-NN, which
-  does not support sample weights, uses weighted resampling, and logistic regression keeps its C. *error-parity*
-  runs at tolerance 0. *holisticai* is a copy of the paper's published code, with the same γ and ρ as RTO.
+  with one row per step, and a learning rate of 0.1 √(K/T) for K groups and T steps. Its result is the last
+  iterate. *Optimal rate* and *label-aware* are fairramp's own targets (`optimal` and `accuracy`), with a ramp
+  width of 0.01 on the scale from 0 to 1.
+- **Hardt et al.** We use Fairlearn's `ThresholdOptimizer`, with demographic parity as its constraint and accuracy
+  as its objective, both on hard labels (for the paper's column) and on probabilities.
+- **Other methods.** *Shift inference* gives each group its own cutoff, computed from the share of positive
+  labels in the classifier's training rows. *ROC*, the reject option classifier, favors the group with the lower
+  rate within a zone of width θ around the cutoff; of 0.00, 0.01, …, 1.00, θ is the value with the smallest gap
+  on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient` with at most 50 iterations, on the
+  classifier's training rows; k-NN, which does not support sample weights, uses weighted resampling, and logistic
+  regression keeps its C. The library *error-parity* runs with tolerance 0. The library *holisticai* contains a
+  copy of the paper's published code, which runs with the same γ and ρ as RTO.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 
 
 SOURCES = """
-B. Becker and R. Kohavi (1996), Adult, doi 10.24432/C5XW20; I-C. Yeh (2009), Default of Credit Card Clients, doi
-10.24432/C55S3H; UCI Machine Learning Repository, CC BY 4.0.
+**Data sources.** Adult: B. Becker and R. Kohavi (1996), doi 10.24432/C5XW20. Default of Credit Card Clients:
+I-C. Yeh (2009), doi 10.24432/C55S3H. Both are from the UCI Machine Learning Repository and licensed under CC BY
+4.0.
 """

@@ -6,10 +6,9 @@ Where the paper is silent:
 
 - Features are all attributes of the dataset, including sex: 14 for Adult, 23 for DCCC. Adult's categories are
   one-hot encoded; a missing value ("?") is a category of its own, so all 48,842 rows are used. DCCC's categories
-  stay the numbers that UCI gives them. Numbers are standardized on the classifier's training rows.
+  keep UCI's numeric codes. Numeric columns are standardized on the classifier's training rows.
 - Only the classifier's training rows of DCCC are biased: rows with s = y are kept, and the others are dropped
-with
-  probability ½. The paper does not say which sex is s = 1; `BIASED_SEX` gives the bias that it prints.
+  with probability ½. The paper does not say which sex is s = 1; `BIASED_SEX` gives the bias that it prints.
 - A classifier selects scores above ½, as scikit-learn's `predict` does for two classes.
 - The neural network has one hidden layer of 128, with early stopping on a tenth of its training rows.
 """

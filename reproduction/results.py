@@ -1,6 +1,7 @@
 """Stored results as means over seeds, with standard errors."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,26 @@ def signed(value: float, digits: int) -> str:
     if float(text) == 0:
         return text
     return ("−" if value < 0 else "+") + text
+
+
+def listed(items: Iterable[str]) -> str:
+    """Return the items as a list in a sentence.
+
+    >>> listed(["RF", "k-NN", "LR"])
+    'RF, k-NN and LR'
+    """
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def worded(count: int) -> str:
+    """Return a count below ten as a word.
+
+    >>> worded(9), worded(21)
+    ('nine', '21')
+    """
+    words = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    return words[count] if count < len(words) else f"{count:,}"
 
 
 def with_error(mean: Mean, digits: int, factor: float = 1.0) -> str:
@@ -76,7 +97,7 @@ class Results:
         return Mean.of(np.array(values)) if values else None
 
     def failures(self, method: str) -> list[str]:
-        """Return the distinct reasons for which a peer failed."""
+        """Return the distinct reasons for which a method failed."""
         results = (run[method] for runs in self.runs.values() for run in runs.values() if method in run)
         return sorted({result["failed"] for result in results if "failed" in result})
 

@@ -32,7 +32,7 @@ WEIGHTS = {
     "a tenth at 20": "20 for 10% of rows, 1 for the rest",
 }
 NOTES = {
-    "heavy rows on one side": "heavy rows on one side of the threshold",
+    "heavy rows on one side": "large weights on one side of the threshold",
     "wide ramp near 0 or 1": "wide ramp, rate near 0% or 100%",
     "few rows selected": "few rows selected",
     "sizes of the proven limit's figures": "group sizes used in the documentation",
@@ -70,11 +70,11 @@ def load(every: Sequence[Cell]) -> list[dict[str, Any]]:
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}%"
+    return "–" if value is None else f"{100 * value:.1f}%"
 
 
 def _points(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}"
+    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def _rows(cell: Cell) -> str:
@@ -89,8 +89,8 @@ def _described(cell: Cell) -> list[str]:
         _rows(cell),
         _percent(cell.rate),
         TARGETS[cell.target],
-        f"{cell.ramp_width:g}",
-        f"{cell.max_gap:g}",
+        f"{cell.ramp_width:.4f}",
+        f"{cell.max_gap:.2f}",
         WEIGHTS[cell.weights] + heavier,
     ]
 
@@ -124,7 +124,10 @@ def _summary(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
                 "–" if bar is None else f"{failed}",
             ]
         )
-    header = ("", "setups", "holds on average", "lowest", "below 95%", "above 99%", "required", "failed setups")
+    header = (
+        *("", "setups", "holds on average", "lowest share", "setups below 95%", "setups above 99%"),
+        *("required share", "failed setups"),
+    )
     return _table(header, [0], rows)
 
 
@@ -146,9 +149,10 @@ We simulated {len(every)} setups with {replicates} fits each. The estimated limi
 {_percent(sum(estimated) / len(estimated))} of the fits on average; in the worst setup
 ({_worst(every, results, "estimated")}), it holds in {_percent(min(estimated))}. The proven limit, which exists
 only without weights, holds in {_percent(sum(proven) / len(proven))} of the fits on average, and in
-{_percent(min(proven))} in its worst setup. Both limits are meant to hold with 95% confidence. {outcome} the
-study's test, which requires {_percent(BARS["estimated"])} for the estimated limit and {_percent(BARS["proven"])}
-for the proven limit, less three standard errors.
+{_percent(min(proven))} of the fits in its worst setup. Both limits are meant to hold with 95% confidence.
+{outcome} the study's test, which requires that the estimated limit hold in at least
+{_percent(BARS["estimated"])} of the fits and the proven limit in at least {_percent(BARS["proven"])}, each less
+three standard errors.
 """
 
 
@@ -159,27 +163,32 @@ def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
     return f"""
 ## How it was measured
 
-A *setup* is a combination of the number and size of groups, selection rate, target, ramp width, allowed gap and
-weights. {DRAWN} setups are drawn from a Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are cases
-in which an earlier version failed, cases for which the documentation gives numbers, and cases in which weights
-depend on scores.
+A *setup* is a combination of the number and sizes of the groups, the distribution of scores, the selection rate,
+the target, the ramp width, the allowed gap and the weights. Of the {n_cells} setups, {DRAWN} are drawn from a
+Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are setups in which an earlier version failed,
+setups for which the documentation gives numbers, and setups in which weights depend on scores.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
 labels are drawn so that the scores are calibrated, and weights are drawn independently of both, except in the
 setups marked *weights depend on scores*. A rule is fitted, and its gap in the population is computed from the
-distribution, without sampling error. A limit holds if the gap does not exceed it. On the same rows, `audit`
-measures the gap in the classifier's own decisions, and we check whether its 95% confidence interval contains the
-true gap.
+distribution, without sampling error. A limit holds if this gap does not exceed it. On the same rows, `audit`
+measures the gap in the classifier's own decisions, and we check whether the 95% confidence interval from `audit`
+contains the population gap in these decisions.
 
-A setup fails if a limit holds in less than the required share of the fits, less three standard errors (at most
-{error} each for the estimated limit). A limit that holds in more than 99% of the fits is wider than necessary;
-this is reported, but is not a failure. The estimated limit may be withheld with Pareto weights, or if fewer than
-five rows of the smallest group are expected to be selected or fewer than five not to be selected; a setup in
-which it is withheld for any other reason fails. It was withheld in at least one fit of {n_withheld}
-setup{"" if n_withheld == 1 else "s"}; such fits do not count for the estimated limit.
+A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
+share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
+fits is wider than necessary; the table above counts these setups, but they do not fail. The estimated limit may
+be withheld, that is, not given, with Pareto weights. It may also be withheld if, in the smallest group, fewer
+than five rows are expected to be selected or fewer than five are expected not to be selected. A setup in which
+it is withheld for any other reason fails. It was withheld in at least one fit of {_setups(n_withheld)}; fits
+without an estimated limit do not count toward its share.
 
 `make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
 """
+
+
+def _setups(count: int) -> str:
+    return "one setup" if count == 1 else f"{count} setups"
 
 
 def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
@@ -197,18 +206,19 @@ def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
         rows.append([*_described(cell), *shares, *points, ", ".join(note)])
     header = (
         "groups", "rows per group", "rate", "target", "ramp width", "`max_gap`", "weights",
-        "estimated limit holds", "proven limit holds", "audit interval holds", "withheld",
+        "estimated limit holds", "proven limit holds", "`audit` interval holds", "withheld",
         "gap, 95th percentile", "mean estimated limit", "mean proven limit", "note",
     )  # fmt: skip
     return f"""
 ## Every setup
 
-Setups that fail come first, followed by the others, sorted by how often the estimated limit holds. *Rate* is
-the target rate. For the target `base_rate`, it is the share of positive labels, and for `optimal` and `accuracy`,
-the selection rate of the classifier's own decisions; both are for a group halfway between the group with the
-lowest and the group with the highest scores. *Withheld* is the share of fits without an estimated limit. The last
-three columns of numbers are in percentage points: the 95th percentile of the gap in the population, and the mean
-limits.
+Setups that fail, if any, come first; the others are sorted by how often the estimated limit holds. For the
+target *given rate*, the column *rate* is the target rate. For `base_rate`, it is the share of positive labels,
+and for `optimal` and `accuracy`, it is the selection rate of the classifier's own decisions; both are those of a
+group halfway between the group with the lowest and the group with the highest scores. The interval from `audit`
+holds if it contains the gap. *Withheld* is the share of fits without an estimated limit. The last three columns
+of numbers are in percentage points: the 95th percentile of the gap in the population, the mean estimated limit
+and the mean proven limit. There is no proven limit with weights.
 
 {_table(header, [0, 3, 6, 14], rows)}
 """

@@ -47,7 +47,7 @@ class Interval:
         plus = "+" if sign else ""
         # Adding 0 turns a rounded −0 into 0.
         parts = (round(factor * part, digits) + 0.0 for part in (self.value, self.low, self.high))
-        texts = [f"{part:{plus}.{digits}f}".replace("-", "−") for part in parts]
+        texts = [f"{part:{plus if part else ''}.{digits}f}".replace("-", "−") for part in parts]
         return texts[0] if math.isnan(self.low) else f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 

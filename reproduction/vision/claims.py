@@ -92,17 +92,18 @@ def pretraining(table: Table, number: Any, **wanted: Any) -> Interval | None:
 def subset(table: Table) -> list[Claim]:
     """Return the paper's claims that can be tested on 6,000 images."""
     found = gap_claim(
-        table, f"RTO debiases: the mean test gap is at most {ALLOWED} times the gap expected by chance, all runs"
+        table,
+        f"RTO debiases: over all runs, the mean test gap is at most {ALLOWED} times the gap expected by chance",
     )
-    found += gap_claim(table, "The same for linear heads", protocol=HEAD)
-    found += gap_claim(table, "The same for the small network trained from scratch", backbone=SMALL.name)
+    found += gap_claim(table, "The same, for linear heads", protocol=HEAD)
+    found += gap_claim(table, "The same, for the small network trained from scratch", backbone=SMALL.name)
     found += _positive(
-        "Pretraining lowers the error after debiasing: random − ImageNet weights, all fractions",
+        "Pretraining lowers the error after debiasing: random − ImageNet weights, over all training sizes",
         pretraining(table, error_after),
     )
     for fraction in (FRACTIONS[0], FRACTIONS[-1]):
         found += _positive(
-            f"The same with {fraction:.0%} of the training rows",
+            f"The same, with {fraction:.0%} of the training rows",
             pretraining(table, error_after, fraction=fraction),
         )
     found += _positive(
@@ -120,11 +121,11 @@ def subset(table: Table) -> list[Claim]:
         table.difference(error_after, scratch, _other(protocol=HEAD, backbone=PRETRAINED[-1])),
     )
     found += _positive(
-        "More training rows lower the error after debiasing: 10% − 100% of the rows, pretrained",
+        "More training rows lower the error after debiasing: 10% − 100% of the rows, pretrained networks",
         table.difference(error_after, {"backbone": PRETRAINED, "fraction": 0.1}, _other(fraction=1.0)),
     )
     for method, title in (("shift", "Shift inference"), ("roc", "ROC")):
-        for kind, names in (("pretrained heads", PRETRAINED), ("the small network", (SMALL.name,))):
+        for kind, names in (("heads on pretrained networks", PRETRAINED), ("small network", (SMALL.name,))):
             wanted: Mapping[str, Any] = {"task": TABLE_TASK, "fraction": 1.0, "backbone": names}
             found += _positive(
                 f"{title} leaves a larger gap than RTO on attractiveness ({kind})",
@@ -134,15 +135,16 @@ def subset(table: Table) -> list[Claim]:
         "ROC leaves a larger gap than RTO if more than half of the scores are within 0.05 of 0 or 1",
         table.mean(_concentrated(less("roc", "rto", "gap"))),
     )
-    for method, title in (("hardt_labels", "hard labels, as in the paper"), ("hardt_scores", "probabilities")):
+    for method, title in (("hardt_labels", "hard labels"), ("hardt_scores", "probabilities")):
         number = less("rto", method, "accuracy")
         found += _positive(
-            f"RTO is more accurate than the method of Hardt et al. on {title}: attractiveness",
+            f"On attractiveness, RTO is more accurate than the method of Hardt et al. on {title}",
             table.mean(number, task=TABLE_TASK),
         )
-        found += _positive(f"The same for all seven tasks ({title.split(',')[0]})", table.mean(number))
+        found += _positive(f"The same, on average over all seven tasks ({title})", table.mean(number))
     found += _positive(
-        "Label-aware RTO is more accurate than the method of Hardt et al. on probabilities, all seven tasks",
+        "On average over all seven tasks, label-aware RTO is more accurate than the method of Hardt et al. on "
+        "probabilities",
         table.mean(less("rto_accuracy", "hardt_scores", "accuracy")),
     )
     return found

