@@ -17,7 +17,7 @@ of all pairs' upper limits, each at confidence 1 − δ: the limit of the true e
 δ/2, and more pairs can only raise the maximum. Its lower limit is the largest of the pairs' lower limits, any of
 which may fail, so the pairs share δ, but only those pairs that can be the extremes. A tenth of δ pays for joint
 limits of all groups that determine which can have the highest and which the lowest rate. With M such pairs, each
-gets confidence 1 − 0.9 δ/M (1 − δ if there is only one pair). The impact ratio mirrors this: its lower limit is
+gets confidence 1 − 0.9 δ/M (1 − δ if there is only one pair). The ratio mirrors this: its lower limit is
 the smallest of all pairs' lower limits, its upper limit the smallest of the M pairs' corrected upper limits. With
 strata, pairs are formed within strata, and M counts all of them.
 """

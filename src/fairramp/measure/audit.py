@@ -8,7 +8,7 @@ For rows with weight w, selection probability h (0 or 1 for hard decisions) and 
 
 where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
 calibration error is thus the average error of the scores that held-out rows confirm (see `fit.outcomes`). The gap
-is the maximum minus the minimum of the groups' selection rates, the impact ratio their minimum divided by their
+is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
 maximum. Rates have Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals
 (see `core.intervals`).
 
@@ -238,7 +238,7 @@ class Audit(Drawn):
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def gaps(self) -> Table:
-        """Gap and impact ratio with their confidence limits, before and after.
+        """Gap and ratio with their confidence limits, before and after.
 
         Examples
         --------
