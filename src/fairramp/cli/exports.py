@@ -67,7 +67,7 @@ def check(to: str, output: str | None, rule: str, given: dict[str, Any]) -> None
     check_output(output, STDIN, {"the rule": rule, "--model": given.get("model")})
     path, mark = Path(output), _MARKS.get(to, b"")
     if to == "json":
-        keep_others(output)
+        keep_others(output, replace=True)
     elif path.is_file() and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             earlier = content[: len(mark)] == mark if to == "sql" else content.find(mark) >= 0

@@ -80,22 +80,31 @@ def check_output(
         )
 
 
-def keep_others(path: str) -> Rule | None:
-    """Reject overwriting a file that is not a rule, such as data or a key; return the rule it holds, if any."""
+def keep_others(path: str, *, replace: bool) -> Rule | None:
+    """Reject overwriting a file that is not a rule, or a rule unless told to `replace` it; return that rule.
+
+    A rule may have been approved, and other files may be data or a key.
+    """
     if is_stream(path) or not os.path.exists(path) or os.path.getsize(path) == 0:
         return None
     content = None
     with contextlib.suppress(OSError, ValueError):
         content = json.loads(Path(path).read_bytes())
-    # Rules of other versions may be overwritten, too.
     refuse_if(
         not isinstance(content, dict) or content.get("format") != FORMAT,
         "{path} exists and is not a rule, so it is not overwritten; choose another file or delete it",
         path=path,
     )
-    with contextlib.suppress(OSError, FairrampError):
-        return Rule.load(path)
-    return None
+    earlier = None
+    with contextlib.suppress(OSError, FairrampError):  # rules of other versions may be replaced, too
+        earlier = Rule.load(path)
+    refuse_if(
+        not replace,
+        "{path} already holds a rule{named}, which may be in use; choose another file, or pass --replace",
+        path=path,
+        named=f" (fingerprint {earlier.fingerprint[:12]}…)" if earlier else "",
+    )
+    return earlier
 
 
 @contextlib.contextmanager

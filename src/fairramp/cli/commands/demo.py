@@ -57,10 +57,11 @@ def _demonstrate(folder: str, run: Callable[[Sequence[str]], int]) -> int:
     write_bytes(place / "scores.csv", gzip.decompress(packed), "scores.csv")
     scores, rule, key = (str(place / name) for name in ("scores.csv", "rule.json", "key.txt"))
     columns = ["--score", "score", "--group", "sex"]
+    again = ["--replace"] if Path(rule).exists() else []
     chapters = {
         "How unequal are the classifier's own decisions?": ["audit", scores, *columns, "--label", "label"],
         "Fit a rule that limits the gap between women and men to 2 points.": (
-            ["fit", scores, *columns, "--label", "label", "--max-gap", "0.02", "-o", rule]
+            ["fit", scores, *columns, "--label", "label", "--max-gap", "0.02", "-o", rule, *again]
         ),
         "Create a secret key, so the same person always gets the same decision.": ["keygen", key],
         "Make the decisions.": [

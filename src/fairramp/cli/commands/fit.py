@@ -75,6 +75,9 @@ def fit(
         Literal["estimated", "proven"],
         Parameter(help="Which limit on the gap in the population --confidence uses."),
     ] = "estimated",
+    replace: Annotated[
+        bool, Parameter(help="Replace the rule that OUTPUT already holds.", negative="", show_default=False)
+    ] = False,
     date: Annotated[str | None, Parameter(help="Date to store in the rule's record, as typed.")] = None,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -94,7 +97,7 @@ def fit(
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
-    earlier = outputs.keep_others(output)
+    earlier = outputs.keep_others(output, replace=replace)
     columns = library.columns_of(None, score, group, strata)
     with library.opened(
         screen,
