@@ -177,7 +177,7 @@ contains the population gap in these decisions.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
-fits is wider than necessary; the table above counts these setups, but they do not fail. The estimated limit may
+fits is larger than necessary; the table above counts these setups, but they do not fail. The estimated limit may
 be withheld, that is, not given, with Pareto weights. It may also be withheld if, in the smallest group, fewer
 than five rows are expected to be selected or fewer than five are expected not to be selected. A setup in which
 it is withheld for any other reason fails. It was withheld in at least one fit of {_setups(n_withheld)}; fits
