@@ -267,6 +267,8 @@ def test_help_examples_run(demo, command):
     shell.folder /= "fairramp-demo"
     if command == "keygen":
         (shell.folder / "key.txt").unlink()
+    if command == "fit":
+        (shell.folder / "rule.json").unlink()
     shell(*shlex.split(example))
 
 

@@ -260,7 +260,7 @@ def test_column_names_cannot_break_a_query(shell):
         with_group = line.replace(f"v{i},", "{g},", 1)
         nasty = ['"x\'; DROP"', '"🦆\nb"']
         shell.write("s.csv", rows(n=60, groups=nasty, header=header.getvalue().strip(), line=with_group))
-        shell("fit", "s.csv", "--score", "p", f"--group={name}", "-o", "r.json", "-q")
+        shell("fit", "s.csv", "--score", "p", f"--group={name}", "-o", "r.json", "--replace", "-q")
         shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
         before, after = (list(csv.reader(io.StringIO(shell.read(n), newline=""))) for n in ("s.csv", "o.csv"))
         assert [row[:-1] for row in after] == before
@@ -341,7 +341,7 @@ def test_percent_and_logit_scales(shell):
     assert "--scale percent" in shell.error("apply", "s.json", "pct.csv", "-o", "o3.csv")
     shell.write("logit.csv", "id,p,g\n" + "".join(f"{i},{i - 50},{'ab'[i % 2]}\n" for i in range(100)))
     shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "l.json", "-q")
-    assert "probabilities" in shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "l.json").stdout
+    assert "probabilities" in shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "m.json").stdout
     shell("apply", "l.json", "logit.csv", "-o", "l.csv", "-q")
 
 

@@ -66,11 +66,15 @@ def test_output_never_overwrites_an_input(inside, arguments, kept):
     assert {name: inside.read(name) for name in inside.files()} == before
 
 
-def test_fit_overwrites_only_rules(inside):
-    key = inside.read("key.txt")
-    assert "not a rule" in inside.error("fit", "scores.csv", *COLUMNS, "-o", "key.txt")
+def test_fit_replaces_only_rules_and_only_on_request(inside):
+    key, rule = inside.read("key.txt"), inside.read("rule.json")
+    for more in ((), ("--replace",)):
+        assert "not a rule" in inside.error("fit", "scores.csv", *COLUMNS, "-o", "key.txt", *more)
     assert inside.read("key.txt") == key
-    inside("fit", "scores.csv", *COLUMNS, "--max-gap", "0.1", "-o", "rule.json", "-q")
+    fit = ("fit", "scores.csv", *COLUMNS, "--max-gap", "0.1", "-o", "rule.json", "-q")
+    assert "already holds a rule (fingerprint " in inside.error(*fit)
+    assert inside.read("rule.json") == rule
+    inside(*fit, "--replace")
     assert fairramp.Rule.load(inside.folder / "rule.json").max_gap == 0.1
     inside.write("empty.json", "")
     inside("fit", "scores.csv", *COLUMNS, "-o", "empty.json", "-q")
@@ -108,7 +112,7 @@ def test_cutoff_and_ramp_width_are_in_percent(shell):
         for more in ((), ("--cutoff", "50"), ("--cutoff", "40"))
     ]
     assert found[0] == found[1] < found[2]
-    done = shell("fit", "s.csv", *EXPORT, "--label", "Zusage", "--json", "-o", "rule.json")
+    done = shell("fit", "s.csv", *EXPORT, "--label", "Zusage", "--json", "-o", "rule.json", "--replace")
     assert json.loads(done.stdout)["accuracy_before"] > 0.9
 
 
@@ -181,7 +185,7 @@ def test_scores_that_contradict_the_labels_warn(shell):
     flipped = [line.split(",") for line in rows().splitlines()[1:]]
     lines = [f"{id},{1 - float(p):.4f},{g},{y}" for id, p, g, y in flipped]
     shell.write("risk.csv", "id,p,g,y\n" + "\n".join(lines) + "\n")
-    for command in (("audit",), ("fit", "-o", "r.json"), ("frontier", "--max-gap", "0.1")):
+    for command in (("audit",), ("fit", "-o", "r.json", "--replace"), ("frontier", "--max-gap", "0.1")):
         columns = (*COLUMNS, "--label", "y", *command[1:])
         warned = shell(command[0], "risk.csv", *columns).stderr
         assert "pass 1 - score" in warned
@@ -189,7 +193,7 @@ def test_scores_that_contradict_the_labels_warn(shell):
         assert "warning" not in shell(command[0], "risk.csv", *columns, "--positive", "0").stderr
         assert "warning" not in shell(command[0], "s.csv", *columns).stderr
     assert "If a high score is bad" in shell("fit", "--help").stdout
-    assert "Higher scores mean yes" in shell("fit", "s.csv", *COLUMNS, "-o", "r.json").stdout
+    assert "Higher scores mean yes" in shell("fit", "s.csv", *COLUMNS, "-o", "s.json").stdout
 
 
 def test_gate_claims_no_more_than_the_data_show(inside):
@@ -264,7 +268,7 @@ def test_unseen_groups_are_listed_as_in_tables(inside):
 
 @pytest.mark.parametrize("policy", ["pooled", "original"])
 def test_pooled_and_original_warn_about_unseen_groups(inside, policy):
-    inside("fit", "scores.csv", *COLUMNS, "--unseen-group", policy, "-o", "rule.json", "-q")
+    inside("fit", "scores.csv", *COLUMNS, "--unseen-group", policy, "-o", "rule.json", "--replace", "-q")
     inside.write("new.csv", rows(groups=("a", "b", "c")))
     done = inside("apply", "rule.json", "new.csv", "-o", "o.csv")
     assert "133 rows of groups not in the fit rows" in done.stderr
@@ -428,7 +432,7 @@ def test_audit_shows_the_cutoff_and_compares_the_extreme_groups(inside):
 
 def test_columns_that_are_not_groups_fail_or_warn(shell):
     shell.write("s.csv", rows())
-    for command in (("audit",), ("fit", "-o", "r.json")):
+    for command in (("audit",), ("fit", "-o", "r.json", "--replace")):
         said = shell.error(command[0], "s.csv", "--score", "p", "--group", "p", *command[1:])
         assert said == "--group 'p' is the score column; pass a column with groups."
         doubted = shell(command[0], "s.csv", "--score", "p", "--group", "id", *command[1:]).stderr
@@ -439,7 +443,7 @@ def test_columns_that_are_not_groups_fail_or_warn(shell):
 
 def test_fit_names_the_rule_it_replaced(shell):
     shell.write("s.csv", rows())
-    fit = ("fit", "s.csv", *COLUMNS, "-o", "r.json")
+    fit = ("fit", "s.csv", *COLUMNS, "-o", "r.json", "--replace")
     assert shell(*fit).stderr == ""
     earlier = fairramp.Rule.load(shell.folder / "r.json").fingerprint
     assert shell(*fit).stderr == ""

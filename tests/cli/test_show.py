@@ -184,7 +184,7 @@ def test_borrowing_is_shown(inside):
     z = rng.normal(-0.5 + 0.4 * (groups == "b"), 1.2)
     lines = [f"{1 / (1 + np.exp(-x)):.6f},{g}" for x, g in zip(z, groups, strict=True)]
     (inside.folder / "rows.csv").write_text("\n".join(["p,g", *lines]) + "\n")
-    options = ("--score", "p", "--group", "g", "--small-groups", "borrow", "-o", "rule.json")
+    options = ("--score", "p", "--group", "g", "--small-groups", "borrow", "-o", "rule.json", "--replace")
     fitted = inside("fit", "rows.csv", *options).stdout
     rule = Rule.load(inside.folder / "rule.json")
     assert rule.record.borrowed is not None
