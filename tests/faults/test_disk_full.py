@@ -63,7 +63,7 @@ def small_shell(disk, tmp_path):
         (("apply", "rule.json", "scores.csv"), "o.parquet"),
         (("apply", "rule.json", "scores.csv"), "o.jsonl"),
         (("apply", "rule.json", "scores.csv"), "o.csv.gz"),
-        (("fit", "scores.csv", "--score", "p", "--group", "id"), "o.json"),
+        (("fit", "scores.csv", "--score", "p", "--group", "id", "--replace"), "o.json"),
         (("report", "rule.json", "scores.csv"), "o.html"),
         (("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"), "o.svg"),
         (("frontier", "scores.csv", "--score", "p", "--group", "g", "--label", "y"), "o.png"),
