@@ -321,9 +321,9 @@ def _method(results: Results) -> str:
         f"different times in different tables because it was measured in separate processes{_days(about)}.",
         "- **Other libraries.** Fairlearn requires labels, so it is compared with fairramp's "
         '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
-        "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of the two "
-        "ran one to five times, and fairramp ran many more times, so taking the best time slightly favors "
-        "fairramp." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
+        "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of these "
+        "libraries ran one to five times, and fairramp ran many more times, so taking the best time slightly "
+        "favors fairramp." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
 

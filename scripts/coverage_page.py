@@ -214,11 +214,11 @@ def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
 
 Setups that fail, if any, come first; the others are sorted by how often the estimated limit holds. For the
 target *given rate*, the column *rate* is the target rate. For `base_rate`, it is the share of positive labels,
-and for `optimal` and `accuracy`, it is the selection rate of the classifier's own decisions; both are those of a
-group halfway between the group with the lowest and the group with the highest scores. The interval from `audit`
-holds if it contains the gap. *Withheld* is the share of fits without an estimated limit. The last three columns
-of numbers are in percentage points: the 95th percentile of the gap in the population, the mean estimated limit
-and the mean proven limit. There is no proven limit with weights.
+and for `optimal` and `accuracy`, it is the selection rate of the classifier's own decisions. This share or rate
+is given for a group whose mean logit is halfway between the lowest and the highest mean logit of all groups. The
+interval from `audit` holds if it contains the gap. *Withheld* is the share of fits without an estimated limit.
+The last three columns of numbers are in percentage points: the 95th percentile of the gap in the population, the
+mean estimated limit and the mean proven limit. There is no proven limit with weights.
 
 {_table(header, [0, 3, 6, 14], rows)}
 """

@@ -86,7 +86,7 @@ print(
 # -----------------------
 # With ``small_groups="borrow"``, the ramp of a small group also depends on the scores of the other groups. Rates
 # on the fit rows are then no longer exactly equal, but the gap for new people shrinks. To see this, fit a rule to
-# 4,000 rows, measure its gap on the other 20,421, and repeat both steps twenty times.
+# 4,000 random rows and measure its gap on the other 20,421. Do this twenty times.
 
 gaps: dict[str, list[float]] = {"alone": [], "borrow": []}
 with warnings.catch_warnings():

@@ -3,9 +3,9 @@ Scores of a neural network
 ==========================
 
 A rule fitted on a network's logits cuts the gap between two cameras from 18.8 to 1.4 points. A network's
-probabilities pile up at 0 and 1, where many images appear to share a score. Its *logits* still separate them:
-pass logits with ``scale="logit"``. Here a small network decides whether a digit is 5 or more, and two in five
-images come from a camera that makes them dark.
+probabilities pile up at 0 and 1, where many images appear to share a score. The network's *logits* still
+separate these images: pass logits with ``scale="logit"``. Here a small network decides whether a digit is 5 or
+more, and two in five images come from a camera that makes them dark.
 """
 # sphinx_gallery_thumbnail_number = 2
 
