@@ -113,8 +113,8 @@ for confidence in (None, 0.95):
 # %%
 # How many rows do I need?
 # ------------------------
-# The chart shows how many rows per group you need for an estimated limit at 95% confidence, whatever the
-# selection rates:
+# The chart shows how many rows per group you need for a given estimated limit at 95% confidence, whatever
+# the selection rates:
 
 fig, ax = plt.subplots()
 gaps = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2])
