@@ -588,7 +588,7 @@ def test_command_overwrites_no_input(inside):
 def test_command_reports_unseen_groups_like_apply(inside, policy):
     inside.write("more.csv", csv_rows(groups=("a", "b", "c")))
     fit = ("fit", "scores.csv", "--score", "p", "--group", "g", "-o", "rule.json", "-q", "--unseen-group", policy)
-    inside(*fit)
+    inside(*fit, "--replace")
     code = 2 if policy == "error" else 0
     applied = inside("apply", "rule.json", "more.csv", "-o", "out.csv", "-q", code=code)
     reported = inside("report", "rule.json", "more.csv", "-o", "r.html", "-q", code=code)

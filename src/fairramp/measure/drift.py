@@ -116,7 +116,7 @@ class Check:
 
     @cached_property
     def detectable_gap(self) -> float:
-        """Gap that this many rows detect nine times in ten, whichever group drifts.
+        """Gap that this many rows detect nine times out of ten, whichever group drifts.
 
         NaN if, for some group, these rows are too few to detect even the largest possible drift that often.
         """
@@ -127,8 +127,8 @@ class Check:
 
         `new_rate_low` and `new_rate_high` are the confidence limits of the new rate. If one group drifts to a
         rate of at most `detectable_below` or at least `detectable_above` while the others stay as in the fit,
-        this many rows detect it nine times in ten. NaN, shown as –, means that even a rate of 0 or 1 is detected
-        less often. The detectable rates are simulated with a fixed seed.
+        this many rows detect it nine times out of ten. NaN, shown as –, means that even a rate of 0 or 1 is
+        detected less often. The detectable rates are simulated with a fixed seed.
 
         Examples
         --------
@@ -207,9 +207,10 @@ class Check:
         if len(self.groups) > 1:
             gap = self.detectable_gap
             second += (
-                f" This many rows detect a gap of {upward_points(gap)} nine times in ten, whichever group drifts."
+                f" This many rows detect a gap of {upward_points(gap)} nine times out of ten, whichever group "
+                "drifts."
                 if np.isfinite(gap)
-                else " These rows are too few to detect drift in every group nine times in ten."
+                else " These rows are too few to detect drift in every group nine times out of ten."
             )
         return [first, second]
 

@@ -1,4 +1,4 @@
-"""Power of a check: the rates of one group that it detects nine times in ten if no other group changes.
+"""Power of a check: the rates of one group that it detects nine times out of ten if no other group changes.
 
 The other groups' true rates are drawn around their rates r on the n fit rows, from Beta(rn, (1 − r)n), and new
 rows are drawn from them. The group itself has rate p. Its drift is detected if the lower confidence limit of its
@@ -60,7 +60,7 @@ def detectable_rates(compared: Compared) -> tuple[Floats, Floats]:
 
 
 def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
-    """Smallest gap at which any group's drift is detected nine times in ten; NaN if some group's never is."""
+    """Smallest gap at which any group's drift is detected nine times out of ten; NaN if some group's never is."""
     worst, counted = 0.0, False
     for places, limit in compared.parts:
         rates = compared.rates[places]

@@ -79,7 +79,7 @@ def check(
     screen.table(found.table())
     screen.say(
         "\nDetectable: if only this group changed, these rows would detect a rate below or above "
-        "these values nine times in ten."
+        "these values nine times out of ten."
     )
     if left_out := job.rows - sum(found.rows):
         screen.say(f"{count(left_out, 'row')} left out: groups not in the fit rows, or zero weight.")
