@@ -197,10 +197,9 @@ def write() -> None:
         _method(results),
         "## Rows",
         "There are four integer-coded groups, and all settings are at their defaults. *Apply* computes "
-        "everyone's selection probability. The columns *CPU ÷ baseline* give the ratio of the CPU times, "
-        "summed over all threads. *Fit memory* is the peak growth of the process's memory during a fit, as a "
-        "share of the size of "
-        "the input arrays.",
+        "everyone's selection probability. The columns *fit CPU ÷ baseline* and *apply CPU ÷ baseline* give "
+        "ratios of CPU times, summed over all threads. *Fit memory* is the peak growth of the process's memory "
+        "during a fit, as a share of the size of the input arrays.",
         table(
             (
                 *("rows", "baseline", "fit", "fit ÷ baseline", "fit CPU ÷ baseline"),
@@ -210,8 +209,8 @@ def write() -> None:
         ),
         "![Time by number of rows](benchmarks/rows.svg)",
         "## Groups",
-        f"There are {ROWS:,} rows. *Fit ÷ 4 groups* is the time of the fit divided by that of a fit with four "
-        "groups, measured in the same process.",
+        f"There are {_count(ROWS)} rows. *Fit ÷ 4 groups* is the time of the fit divided by that of a fit with "
+        "four groups, measured in the same process.",
         table(
             ("groups", "fit", "fit ÷ baseline", "fit ÷ 4 groups", "apply", "apply ÷ baseline"),
             [
@@ -228,7 +227,7 @@ def write() -> None:
         ),
         "![Time by number of groups](benchmarks/groups.svg)",
         "## String groups",
-        f"There are {ROWS:,} rows and four groups. The last column is the time that strings add to a fit, "
+        f"There are {_count(ROWS)} rows and four groups. The last column is the time that strings add to a fit, "
         "divided by the time that Arrow takes to dictionary-encode the same column. For Python strings, the "
         "encoding "
         "includes the conversion to Arrow.",
@@ -270,7 +269,11 @@ def _opening(results: Results) -> str:
         f"{shown(same['times']['apply']['wall'])}."
     )
     for name, who, ours in (
-        ("fairlearn", "Fairlearn's `ThresholdOptimizer`, which requires labels,", "fairramp with labels"),
+        (
+            "fairlearn",
+            "Depending on the number of rows, Fairlearn's `ThresholdOptimizer`, which requires labels,",
+            "fairramp with labels",
+        ),
         (
             "holisticai",
             "holisticai's Randomized Threshold Optimizer (RTO), a copy of the code of [the "

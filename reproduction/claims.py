@@ -135,8 +135,8 @@ def of_the_paper(results: Results) -> list[Claim]:
     neighbors = gaps(results, "roc", [("adult", "knn")])
     if neighbors:
         text = (
-            f"The reject option classifier (ROC) leaves a gap of more than {limit} on Adult with k-NN, whose "
-            "scores take only eleven values"
+            f"The reject option classifier (ROC) leaves a gap of more than {limit} on Adult with nearest "
+            "neighbors (k-NN), whose scores take only eleven values"
         )
         found.append(Claim(text, neighbors[0] > LARGEST_GAP, points(neighbors[0])))
     own, printed = gaps(results, "original", adult), paper.BIAS["adult"]["original"]

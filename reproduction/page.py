@@ -134,8 +134,9 @@ def head(results: Results) -> str:
 # Reproduction: the paper's tabular experiments
 
 Of the {worded(len(found))} claims and printed results of the paper that we tested,
-{worded(sum(claim.holds for claim in found))} hold. There are eight pairs of dataset and classifier: Adult and
-DCCC, each with four classifiers. The original classifiers' gaps between the selection rates of women and men are
+{worded(sum(claim.holds for claim in found))} hold. There are eight pairs of dataset and classifier: the
+UCI datasets Adult and Default of Credit Card Clients (DCCC), each with four classifiers. The original
+classifiers' gaps between the selection rates of women and men are
 {100 * min(own):.1f} to {100 * max(own):.1f} points. The paper's method, the Randomized Threshold Optimizer
 (RTO), lowers them to between {100 * min(rto):.1f} and {100 * max(rto):.1f} points. Its accuracy is
 {100 * min(labels):.1f} to {100 * max(labels):.1f} points higher than that of the method of Hardt et al. (2016)
@@ -199,9 +200,9 @@ def table_1(results: Results) -> str:
     return f"""
 ## Table 1: gap on test rows
 
-As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. The paper's value is below
-ours, followed by the difference (ours − paper) in parentheses. Except in the column *Original*, a gap above
-{claims.LARGEST_GAP} is in **bold** and means that the method fails.
+As in the paper, gaps in these tables are fractions: 0.01 is one percentage point. In each cell, the second
+line gives the paper's value, followed by the difference (ours − paper) in parentheses. Except in the column
+*Original*, a gap above {claims.LARGEST_GAP} is in **bold** and means that the method fails.
 
 {by_pair(results, PRINTED_BIAS, _bias(results))}
 
@@ -218,7 +219,7 @@ def table_2(results: Results) -> str:
     return f"""
 ## Table 2: test accuracy in percent
 
-The paper's value is below ours, followed by the difference (ours − paper) in parentheses.
+In each cell, the second line gives the paper's value, followed by the difference (ours − paper) in parentheses.
 
 {by_pair(results, PRINTED_ACCURACY, _accuracy(results))}
 
@@ -245,8 +246,9 @@ def differences(results: Results) -> str:
 ## Accuracy of label-aware RTO compared with other methods
 
 The table gives the accuracy of label-aware RTO minus that of each other method, in percentage points, paired by
-seed. It has two decimals because many differences are below 0.1 points. Post-processing methods with gaps of at
-most {100 * claims.LARGEST_GAP:g} points come first, followed by RTO with other targets and by the reduction.
+seed. The values have two decimals because many differences are below 0.1 points. Post-processing methods with
+gaps of at most {100 * claims.LARGEST_GAP:g} points come first, followed by RTO with other targets and by the
+reduction.
 
 {by_pair(results, shown, cell)}
 """
@@ -271,10 +273,11 @@ def pictures(results: Results, drawn: list[str]) -> str:
             "![Trade-off](reproduction/trade-off.svg)\n\n**Figure 2 (left), accuracy and gap.** The curves "
             "show how the accuracy on test rows depends on the gap, as means over seeds. RTO is fitted for "
             "nine tolerances from 0 to the classifier's own gap, and ρ is chosen on validation rows each time. "
-            "In the paper, the method of Hardt et al. has no tolerance: its curve mixes its decisions with the "
-            "classifier's own, and is a straight line in expectation. The curve for probabilities uses "
-            "Fairlearn's newer option `tol`. The paper prints no numbers, but its curve for RTO (blue) is "
-            f"above its curve for the method of Hardt et al. (amber). Here, {_curves_above(results)}."
+            "In the paper, the method of Hardt et al. has no tolerance: its curve comes from mixing its "
+            "decisions with the classifier's own, and is a straight line in expectation. The curve for "
+            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its curve "
+            f"for RTO (blue) is above its curve for the method of Hardt et al. (amber). Here, "
+            f"{_curves_above(results)}."
         )
     return "\n\n".join(parts)
 
@@ -306,13 +309,14 @@ def _convergence_caption(results: Results, run: dict) -> str:
         "![Convergence](reproduction/convergence.svg)\n\n**Figure 1(b), convergence of projected SGD.** The "
         "curves are for a random forest on Adult (seed 0), with γ = 0.1 and ρ = E[y] = "
         f"{run['target_rate']:.3f}. Dashed lines are the exact thresholds. Thresholds are on the paper's signed "
-        f"scale, from −1 to +1. After {epochs} epochs, they are {ends}. On the scale from 0 to 1, the mean "
-        "distance of the last iterate from the exact threshold, for the group with the larger distance, is "
-        f"{off}. Because k-NN has only eleven different scores, its threshold can lie anywhere between two "
-        f"adjacent scores. The paper's curve settles at {signed(last, 2)}, but the paper does not give ρ, γ or "
-        "the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and E[y] + 0.1, our exact thresholds "
-        f"are {others}. The paper's curve may therefore belong to a group whose rate had to fall, with ρ below "
-        "E[y]. We reproduce the shape of the curve: after a few epochs, it is close to its final value."
+        f"scale, from −1 to +1. After {epochs} epochs, those found by SGD are {ends}. On the scale from "
+        "0 to 1, the mean distance of the last iterate from the exact threshold, for the group with the "
+        f"larger distance, is {off}. Because k-NN has only eleven different scores, its threshold can "
+        f"lie anywhere between two adjacent scores. The paper's curve settles at {signed(last, 2)}, but the "
+        "paper does not give ρ, γ or the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and "
+        f"E[y] + 0.1, our exact thresholds are {others}. The paper's curve may therefore belong "
+        "to a group whose rate had to fall, with ρ below E[y]. We reproduce the shape of the curve: after a "
+        "few epochs, it is close to its final value."
     )
 
 
@@ -348,8 +352,8 @@ used one thread, with two runs in parallel on a two-core machine, so compare the
 
 {table(["method", "fitted on", "Adult", "DCCC"], rows)}
 
-The next table gives the time to train each classifier once and the time to train its reduction, as means over
-seeds.
+The next table gives the time to train each classifier once and the time that the reduction takes with this
+classifier, as means over seeds.
 
 {table(["classifier", "Adult, once", "Adult, reduction", "DCCC, once", "DCCC, reduction"], kind_rows, left=1)}
 """
@@ -395,8 +399,8 @@ def protocol(results: Results, store: Store) -> str:
   women and men on test rows. Gaps and accuracies are computed from selection probabilities, not from random
   draws. Unless stated otherwise, values are means over {seeds}, and the number after ± is one standard error.
   `make reproduce` computes every measured value.
-- **Data.** UCI Adult has 48,842 rows and 14 attributes. Categorical columns are one-hot encoded, and a missing
-  value is a category of its own. UCI Default of Credit Card Clients (DCCC) has 30,000 rows and 23 attributes;
+- **Data.** Adult has 48,842 rows and 14 attributes. Categorical columns are one-hot encoded, and a missing
+  value is a category of its own. DCCC has 30,000 rows and 23 attributes;
   its categorical columns are used as UCI's numeric codes. Numeric columns, including these codes, are
   standardized. Sex is a feature, and it defines the groups. Downloaded files are verified by their SHA-256
   hashes.
@@ -404,11 +408,11 @@ def protocol(results: Results, store: Store) -> str:
   validation rows and test rows. In DCCC, only the half that trains the classifier is biased, as in the paper:
   with sex s (women are 1, men are 0) and label y (0 or 1), rows with s = y are kept, and each of the others is
   dropped with probability ½.
-- **Classifiers.** RF is a random forest ({settings.trees} trees, depth {settings.depth}). k-NN uses
-  {settings.neighbors} neighbors. MLP is a neural network with one hidden layer of {settings.hidden} units; its
-  training stops early, based on a tenth of its training rows. LR is logistic regression, whose C is a power of
-  ten from 1e{low} to 1e{high}, chosen by {settings.folds}-fold cross-validation. The original classifiers select
-  rows with a score above ½.
+- **Classifiers.** RF is a random forest ({settings.trees} trees, depth {settings.depth}). k-NN is a
+  nearest-neighbor classifier with {settings.neighbors} neighbors. MLP is a neural network with one hidden layer
+  of {settings.hidden} units; its training stops early, based on a tenth of its training rows. LR is logistic
+  regression, whose inverse regularization strength C is a power of ten from 1e{low} to 1e{high}, chosen by
+  {settings.folds}-fold cross-validation. The original classifiers select rows with a score above ½.
 - **RTO, as published.** The ramp starts at the threshold. The ramp width γ (0.01, 0.02, 0.05, 0.1 or 0.2, on the
   signed scale from −1 to +1) and the target rate ρ (E[y], E[y] ± 0.05 or E[y] ± 0.1, where E[y] is the share of
   positive labels) are chosen by accuracy on validation rows. The thresholds are computed exactly, not by SGD.
@@ -420,11 +424,11 @@ def protocol(results: Results, store: Store) -> str:
   as its objective, both on hard labels (for the paper's column) and on probabilities.
 - **Other methods.** *Shift inference* gives each group its own cutoff, computed from the share of positive
   labels in the classifier's training rows. *ROC*, the reject option classifier, favors the group with the lower
-  rate within a zone of width θ around the cutoff; of 0.00, 0.01, …, 1.00, θ is the value with the smallest gap
-  on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient` with at most 50 iterations, on the
-  classifier's training rows; k-NN, which does not support sample weights, uses weighted resampling, and logistic
-  regression keeps its C. The library *error-parity* runs with tolerance 0. The library *holisticai* contains a
-  copy of the paper's published code, which runs with the same γ and ρ as RTO.
+  selection rate, but only within an interval of width θ around the cutoff; θ is whichever of 0.00,
+  0.01, …, 1.00 gives the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient`
+  with at most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights,
+  uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0.
+  The library *holisticai* contains a copy of the paper's published code, which runs with the same γ and ρ as RTO.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 

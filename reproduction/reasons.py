@@ -55,11 +55,12 @@ def _hard_labels(results: Results) -> str:
     )
     return (
         "**The paper's column “Hardt, 2016” matches that method on hard labels.** "
-        f"{lines} As far as we know, Fairlearn's `ThresholdOptimizer` called `predict` at "
-        "the time, and only hard labels come close to the printed values. With probabilities, the method is as "
-        "accurate as RTO. The advantage in the paper's Table 2 is therefore one of scores over hard labels, not "
-        "of one method over the other. RTO has two other advantages: it can be fitted without labels and, if "
-        "the thresholds are computed exactly, in little time."
+        f"{lines} As far as we know, Fairlearn's `ThresholdOptimizer` called `predict`, "
+        "which returns hard labels, when the paper was written, and only hard labels come close to "
+        "the printed values. With probabilities, the method is as accurate as RTO. RTO's advantage in the "
+        "paper's Table 2 is therefore one of probabilities over hard labels, not of one method over the "
+        "other. RTO has two other advantages: it can be fitted without labels and, if the "
+        "thresholds are computed exactly, in little time."
     )
 
 
@@ -91,7 +92,7 @@ def _shift(results: Results) -> str:
         f"{listed(NAMES[kind] for kind in CLASSIFIERS)} are {', and '.join(lines)}. On DCCC, the paper's "
         "gaps are larger. If the classifier did not use sex, there would be no shift to undo, and the correction "
         "itself would create a gap. However, the paper's original gaps require a classifier that uses sex. We "
-        "know of no setup that explains both."
+        "know of no setup that explains both these gaps and those of shift inference."
     )
 
 
@@ -156,8 +157,8 @@ def _choices() -> str:
         "agreement of the original gaps on DCCC is therefore partly due to this choice. We read “a two-layer "
         "neural network with 128 hidden nodes” as one hidden layer of 128 units with early stopping; two "
         "hidden layers, or longer training, gave an original gap on DCCC that was closer to the printed gap. "
-        "We increased the number of seeds from 10 to 20 when the difference in accuracy from one other method "
-        "was smaller than its standard error."
+        "We increased the number of seeds from 10 to 20 when the difference in accuracy between RTO and one "
+        "other method was smaller than its standard error."
     )
 
 

@@ -107,7 +107,7 @@ def _summary(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     for limit, title in (
         ("estimated", "Estimated limit"),
         ("proven", "Proven limit"),
-        ("audit", "Gap interval of `audit`"),
+        ("audit", "Gap interval from `audit`"),
     ):
         found = [r[limit] for r in results if r[limit] is not None]
         failed = sum(limit in failures(c, r) for c, r in zip(every, results, strict=True))
@@ -151,7 +151,7 @@ We simulated {len(every)} setups with {replicates} fits each. The estimated limi
 only without weights, holds in {_percent(sum(proven) / len(proven))} of the fits on average, and in
 {_percent(min(proven))} of the fits in its worst setup. Both limits are meant to hold with 95% confidence.
 {outcome} the study's test, which requires that the estimated limit hold in at least
-{_percent(BARS["estimated"])} of the fits and the proven limit in at least {_percent(BARS["proven"])}, each less
+{_percent(BARS["estimated"])} of the fits and the proven limit in at least {_percent(BARS["proven"])}, each minus
 three standard errors.
 """
 
@@ -165,8 +165,8 @@ def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
 
 A *setup* is a combination of the number and sizes of the groups, the distribution of scores, the selection rate,
 the target, the ramp width, the allowed gap and the weights. Of the {n_cells} setups, {DRAWN} are drawn from a
-Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are setups in which an earlier version failed,
-setups for which the documentation gives numbers, and setups in which weights depend on scores.
+Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are setups in which an earlier version of fairramp
+failed, setups for which the documentation gives numbers, and setups in which weights depend on scores.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
 labels are drawn so that the scores are calibrated, and weights are drawn independently of both, except in the
@@ -177,7 +177,8 @@ contains the population gap in these decisions.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
-fits is larger than necessary; the table above counts these setups, but they do not fail. The estimated limit may
+fits is larger than necessary; the table above counts the setups with such a limit, but they do not
+fail. The estimated limit may
 be withheld, that is, not given, with Pareto weights. It may also be withheld if, in the smallest group, fewer
 than five rows are expected to be selected or fewer than five are expected not to be selected. A setup in which
 it is withheld for any other reason fails. It was withheld in at least one fit of {_setups(n_withheld)}; fits
@@ -216,7 +217,8 @@ Setups that fail, if any, come first; the others are sorted by how often the est
 target *given rate*, the column *rate* is the target rate. For `base_rate`, it is the share of positive labels,
 and for `optimal` and `accuracy`, it is the selection rate of the classifier's own decisions. This share or rate
 is given for a group whose mean logit is halfway between the lowest and the highest mean logit of all groups. The
-interval from `audit` holds if it contains the gap. *Withheld* is the share of fits without an estimated limit.
+interval from `audit` holds if it contains the population gap in the classifier's own decisions. *Withheld*
+is the share of fits without an estimated limit.
 The last three columns of numbers are in percentage points: the 95th percentile of the gap in the population, the
 mean estimated limit and the mean proven limit. There is no proven limit with weights.
 

@@ -22,15 +22,15 @@ data = fairramp.datasets.load_adult_scores()
 both = {"sex": data.sex, "race": data.race}
 
 # %%
-# Equal rates by sex are not equal by sex and race
-# ------------------------------------------------
+# Equal rates by sex are not equal rates by sex and race
+# ------------------------------------------------------
 
 by_sex = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
 by_both = fairramp.fit_rule(data.score, both, max_gap=0.02)
 print(by_both)
 
 # %%
-# The chart shows the selection rates of the ten groups under the classifier and under both rules, with
+# The chart shows the selection rates of the ten groups under the classifier and under each rule, with
 # approximate 95% confidence intervals:
 
 names = [" / ".join(group) for group in by_both.groups]

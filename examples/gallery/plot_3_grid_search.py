@@ -93,8 +93,8 @@ for title, selected in (("before", own), ("after", probability)):
     print(f"{title:6} gap {100 * gap:4.1f} points, accuracy {accuracy:.1%}")
 
 # %%
-# The chart shows the accuracy of every candidate. Each has a gap of at most 2 points on its fit rows. Bars show
-# one standard deviation over three folds.
+# The chart shows the accuracy of every candidate. Each has a gap of at most 2 points on its fit rows. Error
+# bars show one standard deviation over three folds.
 
 table = pd.DataFrame(search.cv_results_)
 fig, ax = plt.subplots(figsize=(6.4, 3.2))

@@ -3,8 +3,8 @@ Conditional parity: equal rates within departments
 ==================================================
 
 With ``strata=``, women and men have the same selection rate *within* each department, and an overall gap of 12.7
-points remains because more women apply to the department that accepts few people. Equalizing the overall rates
-instead would favor women in both departments. The applications are simulated.
+points remains because more women than men apply to the department that accepts few people. Equalizing the overall
+rates instead would favor women in both departments. The applications are simulated.
 """
 
 import matplotlib.pyplot as plt

