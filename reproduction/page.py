@@ -275,8 +275,9 @@ def pictures(results: Results, drawn: list[str]) -> str:
             "nine tolerances from 0 to the classifier's own gap, and ρ is chosen on validation rows each time. "
             "In the paper, the method of Hardt et al. has no tolerance: its curve comes from mixing its "
             "decisions with the classifier's own, and is a straight line in expectation. The curve for "
-            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its curve for RTO (blue) is "
-            f"above its curve for the method of Hardt et al. (amber). Here, {_curves_above(results)}."
+            "probabilities uses Fairlearn's newer option `tol`. The paper prints no numbers, but its curve "
+            f"for RTO (blue) is above its curve for the method of Hardt et al. (amber). Here, "
+            f"{_curves_above(results)}."
         )
     return "\n\n".join(parts)
 
@@ -310,11 +311,12 @@ def _convergence_caption(results: Results, run: dict) -> str:
         f"{run['target_rate']:.3f}. Dashed lines are the exact thresholds. Thresholds are on the paper's signed "
         f"scale, from −1 to +1. After {epochs} epochs, those found by SGD are {ends}. On the scale from "
         "0 to 1, the mean distance of the last iterate from the exact threshold, for the group with the "
-        f"larger distance, is {off}. Because k-NN has only eleven different scores, its threshold can lie anywhere between two "
-        f"adjacent scores. The paper's curve settles at {signed(last, 2)}, but the paper does not give ρ, γ or "
-        "the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and E[y] + 0.1, our exact thresholds "
-        f"are {others}. The paper's curve may therefore belong to a group whose rate had to fall, with ρ below "
-        "E[y]. We reproduce the shape of the curve: after a few epochs, it is close to its final value."
+        f"larger distance, is {off}. Because k-NN has only eleven different scores, its threshold can "
+        f"lie anywhere between two adjacent scores. The paper's curve settles at {signed(last, 2)}, but the "
+        "paper does not give ρ, γ or the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and "
+        f"E[y] + 0.1, our exact thresholds are {others}. The paper's curve may therefore belong "
+        "to a group whose rate had to fall, with ρ below E[y]. We reproduce the shape of the curve: after a "
+        "few epochs, it is close to its final value."
     )
 
 
@@ -425,8 +427,8 @@ def protocol(results: Results, store: Store) -> str:
   selection rate, but only within an interval of width θ around the cutoff; θ is whichever of 0.00,
   0.01, …, 1.00 gives the smallest gap on validation rows. *Reduction* is Fairlearn's `ExponentiatedGradient`
   with at most 50 iterations, on the classifier's training rows; k-NN, which does not support sample weights,
-  uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0. The library *holisticai* contains a
-  copy of the paper's published code, which runs with the same γ and ρ as RTO.
+  uses weighted resampling, and logistic regression keeps its C. The library *error-parity* runs with tolerance 0.
+  The library *holisticai* contains a copy of the paper's published code, which runs with the same γ and ρ as RTO.
 - **Versions.** Python {platform.python_version()}, {packages}.
 """
 

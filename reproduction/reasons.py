@@ -59,7 +59,8 @@ def _hard_labels(results: Results) -> str:
         "which returns hard labels, when the paper was written, and only hard labels come close to "
         "the printed values. With probabilities, the method is as accurate as RTO. RTO's advantage in the "
         "paper's Table 2 is therefore one of probabilities over hard labels, not of one method over the "
-        "other. RTO has two other advantages: it can be fitted without labels and, if the thresholds are computed exactly, in little time."
+        "other. RTO has two other advantages: it can be fitted without labels and, if the "
+        "thresholds are computed exactly, in little time."
     )
 
 

@@ -317,11 +317,11 @@ def _refused(table: Table) -> str:
         return ""
     return f"""
 If most rows have the same label, or if a network barely recognizes the attribute, making the same decision for
-almost everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all heads,
-the method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid keeps the
-target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%. The method
-of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as published, on
-average over all tasks.
+almost everyone equalizes the rates and is more accurate than the network's own decisions. Averaged over all
+heads, the method of Hardt et al. on hard labels gains accuracy in this way for {listed(found)}. The paper's grid
+keeps the target rate ρ within 0.1 of the share of positive labels, which often excludes rates near 0% and 100%.
+The method of Hardt et al. and label-aware RTO allow these rates, and are therefore more accurate than RTO as
+published, on average over all tasks.
 """.strip()
 
 
