@@ -112,7 +112,7 @@ data: $(READY)  ## recompute the demo's scores from UCI Adult
 reproduce: $(REPRO)/ready-peers  ## reproduce the paper's tables and figures with 20 seeds (UCI=folder with the raw files)
 	$(REPRO)/bin/python -m reproduction run $(if $(UCI),--folder "$(UCI)")
 
-reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold (three minutes)
+reproduce-quick: $(REPRO)/ready  ## the same with two seeds and the fast methods; fails if a claim does not hold (two minutes)
 	$(REPRO)/bin/python -m reproduction quick $(if $(UCI),--folder "$(UCI)")
 
 reproduce-page: $(REPRO)/ready  ## rewrite docs/reproduction.md from the stored results

@@ -136,7 +136,7 @@ def of_the_paper(results: Results) -> list[Claim]:
     if neighbors:
         text = (
             f"The reject option classifier (ROC) leaves a gap of more than {limit} on Adult with nearest "
-            "neighbors (k-NN), whose scores take only eleven values"
+            "neighbors (k-NN), whose scores take only 11 values"
         )
         found.append(Claim(text, neighbors[0] > LARGEST_GAP, points(neighbors[0])))
     own, printed = gaps(results, "original", adult), paper.BIAS["adult"]["original"]

@@ -183,7 +183,7 @@ def _roc_on_neighbors(results: Results) -> str:
             verbs.append("fails" if mean.value > claims.LARGEST_GAP else "does not fail")
             texts.append(f"{verbs[-1]} on {NAMES[data]} ({with_error(mean, 1, 100)} points)")
     joined = (" and " if len(set(verbs)) == 1 else " but ").join(texts)
-    return f"For k-NN, whose scores take only eleven values, ROC {joined}." if texts else ""
+    return f"For k-NN, whose scores take only 11 values, ROC {joined}." if texts else ""
 
 
 def table_1(results: Results) -> str:
@@ -311,7 +311,7 @@ def _convergence_caption(results: Results, run: dict) -> str:
         f"{run['target_rate']:.3f}. Dashed lines are the exact thresholds. Thresholds are on the paper's signed "
         f"scale, from −1 to +1. After {epochs} epochs, those found by SGD are {ends}. On the scale from "
         "0 to 1, the mean distance of the last iterate from the exact threshold, for the group with the "
-        f"larger distance, is {off}. Because k-NN has only eleven different scores, its threshold can "
+        f"larger distance, is {off}. Because k-NN has only 11 different scores, its threshold can "
         f"lie anywhere between two adjacent scores. The paper's curve settles at {signed(last, 2)}, but the "
         "paper does not give ρ, γ or the split. For ρ = E[y] − 0.1, E[y] − 0.05, E[y], E[y] + 0.05 and "
         f"E[y] + 0.1, our exact thresholds are {others}. The paper's curve may therefore belong "

@@ -92,7 +92,7 @@ def _shift(results: Results) -> str:
         f"{listed(NAMES[kind] for kind in CLASSIFIERS)} are {', and '.join(lines)}. On DCCC, the paper's "
         "gaps are larger. If the classifier did not use sex, there would be no shift to undo, and the correction "
         "itself would create a gap. However, the paper's original gaps require a classifier that uses sex. We "
-        "know of no setup that explains both these gaps and those of shift inference."
+        "know of no setup that explains both the original gaps and those of shift inference."
     )
 
 
