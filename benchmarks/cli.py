@@ -71,6 +71,7 @@ def main() -> None:
                 "0.02",
                 "-o",
                 str(rule),
+                "--replace",
             ],
             "apply, probability": ["apply", str(rule), str(data), "-o", str(place / "out.parquet")],
             "apply, decisions": ["apply", str(rule), str(data), "-o", str(place / "out.parquet"), *draws],
