@@ -8,7 +8,6 @@ import math
 import os
 import shlex
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
+from fairramp.core.words import PAGE, lines_of, wrapped
 from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 #: What - stands for, as DATA and as an output.
 STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 
-#: Maximum line width.
-WIDTH = 80
 #: Seconds before a progress bar appears.
 _PATIENCE = 1.0
 #: Version of the --json format.
@@ -44,23 +42,6 @@ def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
     """Raise for the first reason that holds; all reasons share the same parts."""
     for rule, holds in reasons.items():
         refuse_if(holds, rule, **parts)
-
-
-def _lines(text: str, width: int, first: str = "", others: str = "") -> list[str]:
-    """Wrap a text to lines, without breaking words such as file names."""
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def wrapped(text: str, first: str = "") -> str:
-    """Wrap a text to 80 columns after the prefix `first`, indenting further lines by its length."""
-    return "\n".join("\n".join(_lines(part, WIDTH, first, " " * len(first))) for part in text.split("\n"))
 
 
 def count(n: int, what: str) -> str:
@@ -95,7 +76,7 @@ def typed(arguments: Sequence[str], before: str = "  ") -> str:
     words = [shlex.quote(word).translate(kept) for word in arguments]
     pairs = pairwise(["fairramp", *words])
     text = "fairramp" + "".join(f"{chr(0xE020) if last.startswith('-') else ' '}{word}" for last, word in pairs)
-    broken = " \\\n".join(_lines(text, WIDTH - 2, before, " " * 6))
+    broken = " \\\n".join(lines_of(text, PAGE - 2, before, " " * 6))
     return broken.translate({new: old for old, new in kept.items()})
 
 
@@ -133,7 +114,7 @@ class Screen:
 
     def table(self, table: "Table", *, every: bool = False, more: str | None = None, what: str = "line") -> None:
         """Print a table and, if its middle is left out, how to see all of it."""
-        self.text(table.text(WIDTH, every=every))
+        self.text(table.text(PAGE, every=every))
         if table.is_cut and not every and more is not None:
             self.say(f"\nShowing the first and last of {count(len(table), what)}; see all {more}")
 

@@ -15,7 +15,16 @@ import numpy.typing as npt
 
 from fairramp.core.checks import library
 from fairramp.core.labels import show_label
-from fairramp.core.words import exact_points, number, percent, percentage, points, upward_points, with_interval
+from fairramp.core.words import (
+    PAGE,
+    exact_points,
+    number,
+    percent,
+    percentage,
+    points,
+    upward_points,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -29,8 +38,6 @@ _SHOWN = 8
 _LONGEST = 32
 #: Names are never cut below this length.
 _SHORTEST = 12
-#: Width of printed text, in characters.
-PAGE = 80
 
 
 class Table:
@@ -242,19 +249,18 @@ class Table:
         --------------  ------
         a very long n…  0.2500
         """
-        text = self._lines(_LONGEST, every, stacked=False)
+        cells = self._cells(every)  # formatted once, however often the layout is tried
+        text = self._lines(*cells, _LONGEST, stacked=False)
         if _width(text) > (width or PAGE):
-            text = self._lines(_LONGEST, every, stacked=True)
+            text = self._lines(*cells, _LONGEST, stacked=True)
         if width is not None:
             for longest in range(_LONGEST - 1, _SHORTEST, -1):
                 if _width(text) <= width:
                     break
-                text = self._lines(longest, every, stacked=True)
+                text = self._lines(*cells, longest, stacked=True)
         return text
 
-    def _lines(self, longest: int, every: bool, *, stacked: bool) -> str:
-        rows, numeric = self._cells(every)
-
+    def _lines(self, rows: list[list[str]], numeric: list[bool], longest: int, *, stacked: bool) -> str:
         def cut(cells: Sequence[str]) -> list[str]:
             return [c if right else _shortened(c, longest) for c, right in zip(cells, numeric, strict=True)]
 
@@ -295,11 +301,6 @@ def notebook_html(*parts: "Table | str") -> str:
     return "".join(
         part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
     )
-
-
-def wrapped(text: str) -> str:
-    """Wrap a text to lines of at most 80 characters."""
-    return textwrap.fill(text, PAGE, break_long_words=False, break_on_hyphens=False)
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:

@@ -1,12 +1,15 @@
-"""Format numbers for people: percentages and percentage points with one decimal.
+"""Format numbers and sentences for people: percentages and points with one decimal, lines of 80 characters.
 
 The float's exact value is rounded to the nearest decimal, halves up. Browsers' `toFixed` does the same, so the
 report shows the same number whether Python or its script formatted it.
 """
 
 import math
+import textwrap
 from decimal import ROUND_HALF_UP, Decimal
 
+#: Width of printed text, in characters.
+PAGE = 80
 #: Numbers up to this are treated as rounding errors and shown as 0.
 NOTHING = 1e-9
 #: Decimals of a point in a setting that someone typed; computed numbers have more.
@@ -133,3 +136,20 @@ def with_interval(shown: str, low: str, high: str) -> str:
     """Append a confidence interval to a number: 7.7% [7.2%, 8.3%], or 16.8 points [15.9, 17.7]."""
     ends = ", ".join(end.removesuffix(" points") for end in (low, high))
     return shown if shown == MISSING else f"{shown} [{ends}]"
+
+
+def lines_of(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+    """Wrap a text to lines, without breaking words such as file names."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def wrapped(text: str, first: str = "") -> str:
+    """Wrap a text to 80 columns after the prefix `first`, indenting further lines by its length."""
+    return "\n".join("\n".join(lines_of(part, PAGE, first, " " * len(first))) for part in text.split("\n"))

@@ -25,8 +25,8 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.labels import Label, show_label
-from fairramp.core.table import Table, notebook_html, one_line, wrapped
-from fairramp.core.words import percent
+from fairramp.core.table import Table, notebook_html, one_line
+from fairramp.core.words import percent, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.outcomes import calibration_errors

@@ -25,8 +25,8 @@ import numpy as np
 from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label
-from fairramp.core.table import Table, notebook_html, with_rows, wrapped
-from fairramp.core.words import percentage, upward_points
+from fairramp.core.table import Table, notebook_html, with_rows
+from fairramp.core.words import percentage, upward_points, wrapped
 from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed

@@ -22,8 +22,8 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, one_line, wrapped
-from fairramp.core.words import percent, percentage, upward_points
+from fairramp.core.table import Table, notebook_html, one_line
+from fairramp.core.words import percent, percentage, upward_points, wrapped
 from fairramp.errors import warn
 from fairramp.measure.certificate import PLAIN, Spelling
 from fairramp.measure.means import mean_chances

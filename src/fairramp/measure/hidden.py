@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.curve import Floats
-from fairramp.core.table import Table, wrapped
+from fairramp.core.table import Table
+from fairramp.core.words import wrapped
 from fairramp.measure.bounds import impossibility_bound, split_rows
 
 #: A membership this close to the mean counts as equal to it, because the mean is rounded. Such a row may be on

@@ -19,8 +19,8 @@ from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, wrapped
-from fairramp.core.words import percentage, points, upward_points, with_interval
+from fairramp.core.table import Table, notebook_html
+from fairramp.core.words import percentage, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, MonitorFormatError, warn

@@ -23,8 +23,8 @@ from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
 from fairramp.core.scales import SCALES
-from fairramp.core.table import Table, notebook_html, wrapped
-from fairramp.core.words import exact_points, percent
+from fairramp.core.table import Table, notebook_html
+from fairramp.core.words import exact_points, percent, wrapped
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
