@@ -351,12 +351,64 @@ def test_missing_and_repeated_ids(fitted):
     said = fitted.error("apply", "rule.json", "gap.csv", "-o", "o.csv", *draw)
     assert "2 rows" in said
     assert "row 4" in said
-    fitted.write("twice.csv", rows().replace("\n00003,", "\n00001,"))
-    done = fitted("apply", "rule.json", "twice.csv", "-o", "o.csv", *draw)
-    assert "warning: 1 row repeats the id" in done.stderr
+    # Only draws are shared, so an id that is repeated off the ramps does not matter.
+    fitted("apply", "rule.json", "scores.csv", "-o", "o.csv", *draw)
+    drawn = [row["id"] for row in table(fitted.read("o.csv")) if 0 < float(row["probability"]) < 1]
+    others = [row["id"] for row in table(fitted.read("o.csv")) if row["id"] not in drawn]
+    for name in ("o.csv", "o.parquet", "o.jsonl", "o.csv.gz"):
+        for (first, second), warned in (((drawn[0], drawn[1]), True), ((drawn[0], others[0]), False)):
+            fitted.write("twice.csv", rows().replace(f"\n{second},", f"\n{first},"))
+            done = fitted("apply", "rule.json", "twice.csv", "-o", name, *draw)
+            assert ("warning: 1 row on a ramp repeats the id of another row in 'id'" in done.stderr) == warned
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT 1.5 AS id, 0.5 AS p, 'a' AS g) TO '{fitted.folder / 'f.parquet'}'")
     assert "12.0" in fitted.error("apply", "rule.json", "f.parquet", "-o", "o.csv", *draw)
+
+
+@pytest.mark.parametrize("target", ["o.csv", "o.tsv", "o.csv.gz", "o.parquet", "o.jsonl", "-"])
+@pytest.mark.parametrize(
+    "source", ["s.csv", "s.parquet", "s.jsonl", "comma.csv", "floats.parquet", "missing.csv"]
+)
+@pytest.mark.parametrize("draw", [("--id", "id", "--key-file", "key.txt"), ("--random-seed", "1"), ()])
+def test_counts_are_those_of_the_written_file(fitted, source, target, draw):
+    groups, commas = {
+        "floats.parquet": (("1", "2"), False),
+        "missing.csv": (("", "b,b", 'q"'), False),
+        "comma.csv": (("a", "b"), True),
+    }.get(source, (("a", "b"), False))
+    text = rows(n=240, groups=tuple(f'"{g.replace(chr(34), 2 * chr(34))}"' if g else g for g in groups))
+    if commas:
+        text = text.replace(",", ";").replace(".", ",")
+    fitted.write("s.csv" if not source.endswith(".csv") else source, text)
+    if not source.endswith(".csv"):
+        convert(fitted, "s.csv", source)
+    if source == "floats.parquet":
+        with duckdb.connect(str(fitted.folder / "x.db")) as connection:
+            connection.execute(
+                f"COPY (SELECT id, p, CAST(g AS DOUBLE) AS g, y FROM '{fitted.folder / source}') "
+                f"TO '{fitted.folder / 'f2.parquet'}'"
+            )
+        shutil.move(fitted.folder / "f2.parquet", fitted.folder / source)
+    fitted("fit", source, *COLUMNS, "--ramp-width", "0.2", "-o", "own.json", "-q")
+    rule = fairramp.Rule.load(fitted.folder / "own.json")
+    done = fitted("apply", "own.json", source, "-o", target, *draw, "--json")
+    said = json.loads(done.stderr if target == "-" else done.stdout)
+    scores = [float(row["p"].replace(",", ".")) for row in table(text, ";" if commas else ",")]
+    labels = [row["g"] for row in table(text, ";" if commas else ",")]
+    if source == "floats.parquet":
+        labels = list(map(int, labels))
+    chances = rule.probabilities(scores, labels)
+    for found in said["groups"]:
+        own = [p for p, label in zip(chances, labels, strict=True) if label == found["group"]]
+        assert found["rows"] == len(own)
+        assert found["expected_rate"] == pytest.approx(sum(own) / len(own), abs=1e-9)
+        assert found["in_ramp"] == sum(0 < p < 1 for p in own)
+        assert (found["selected"] is None) == (draw == ())
+    assert sum(found["rows"] for found in said["groups"]) == len(labels)
+    if draw[:1] == ("--id",):
+        ids = [row["id"] for row in table(text, ";" if commas else ",")]
+        decisions = rule.decide(scores, labels, ids=ids, key=fitted.read("key.txt"))
+        assert sum(found["selected"] for found in said["groups"]) == decisions.sum()
 
 
 def test_file_without_rows_gives_a_file_without_rows(fitted):

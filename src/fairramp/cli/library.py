@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
+
 import fairramp
 from fairramp.cli.render import Screen, refuse, refuse_if
 from fairramp.cli.scan import Job, scan
@@ -16,6 +18,7 @@ from fairramp.core.cells import cell_columns
 from fairramp.core.labels import label_key, label_of
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
+from fairramp.deploy.engines.duckdb import apply as project
 from fairramp.errors import FairrampError, RuleFormatError
 from fairramp.rule.rule import Rule
 
@@ -326,51 +329,60 @@ def fit(job: Job, **settings: Any) -> Rule:
     return replace(rule, columns=replace(job.columns, id=None))
 
 
-def _applied(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = False) -> None:
+def apply_to(job: Job, rule: Rule, key: str | None = None, *, seeded: bool = False) -> None:
     """Create the view `applied`: all columns, then `probability` and, with a key, `decision`.
 
-    The columns of the file are c0, c1, …; with `seeded`, rows are drawn by row number instead of by id.
+    The columns of the file are c0, c1, …; with `seeded`, rows are drawn by row number instead of by id. No row is
+    read here.
     """
-    relation, inner = job.relation(extra=True), job.inner
+    relation, added, columns = job.relation(extra=True), ["probability", "decision"], job.inner
     if seeded:
         relation = relation.project("*, row_number() OVER () AS id")
-    if job.rows:
-        done = rule.apply(
-            relation,
-            score=inner.score,
-            group=inner.groups,
-            strata=inner.strata,
-            id=None if key is None else "id",
-            key=key,
-        )
-    else:
-        done = relation.project("*, CAST(NULL AS DOUBLE) AS probability, CAST(NULL AS TINYINT) AS decision")
-    done.create_view("applied", replace=True)
+    if key is None:
+        added, columns = added[:1], replace(columns, id=None)
+    project(rule, nw.from_native(relation), columns, key, added).create_view("applied", replace=True)
 
 
-def decide_all(job: Job, rule: Rule, key: str | None, *, seeded: bool) -> list[dict[str, Any]]:
-    """Apply the rule, as the view `applied`, and count its decisions in each group."""
-    _applied(job, rule, key, seeded=seeded)
-    keys = job.inner.grouped
-    rows = job.source.connection.execute(
-        f"SELECT {', '.join(keys)}, count(*), sum(probability), {'sum(decision)' if key else 'NULL'}, "
-        f"count(*) FILTER (probability > 0 AND probability < 1) FROM applied GROUP BY {', '.join(keys)}"
+def count_decisions(job: Job, rows: str, *, decided: bool, one_pass: bool) -> tuple[list[dict[str, Any]], int]:
+    """Count the decisions in each group, and the rows on a ramp that repeat an id.
+
+    `rows` is SQL with the file's columns c0, c1, …, `probability` and `decision`. In Parquet, two passes over a
+    few columns are faster than one pass over all of them.
+    """
+    names, id, ask = job.inner.grouped, job.columns.id, job.source.connection.execute
+    keys = ", ".join(f"{key} AS {name}" for key, name in zip(job.typed_keys, names, strict=True))
+    by, drawn = ", ".join(names), "probability > 0 AND probability < 1"
+    done = (
+        f"(SELECT {keys}, probability, {'decision' if decided else '0'} AS decision, CASE WHEN {drawn} THEN "
+        f"{job.source.find(id, '--id') if id else 'NULL'} END AS repeatable FROM {rows})"
+    )
+    sums = (
+        "count(*) AS n, sum(probability) AS rate, sum(decision) AS selected, "
+        f"count(*) FILTER ({drawn}) AS drawn FROM {done} GROUP BY ALL"
+    )
+    ask(f"CREATE OR REPLACE TEMP TABLE counted AS SELECT {by}, {'repeatable, ' if one_pass else ''}{sums}")
+    totals = ask(
+        f"SELECT {by}, sum(n), sum(rate), sum(selected), sum(drawn) FROM counted GROUP BY {by}"
+    ).fetchall()
+    ids = "counted" if one_pass else f"(SELECT repeatable, 1 AS n FROM {done} WHERE {drawn})"
+    ((repeated,),) = ask(
+        f"SELECT coalesce(sum(n) - count(DISTINCT repeatable), 0) FROM {ids} WHERE repeatable IS NOT NULL"
     ).fetchall()
     found = (
         {
-            "group": label_of(row[:-4], len(job.columns.strata or ())),
-            "rows": row[-4],
-            "expected_rate": row[-3] / row[-4],
-            "selected": None if row[-2] is None else int(row[-2]),
-            "in_ramp": row[-1],
+            "group": label_of(tuple(key), len(job.columns.strata or ())),
+            "rows": int(n),
+            "expected_rate": rate / n,
+            "selected": int(selected) if decided else None,
+            "in_ramp": int(on_ramp),
         }
-        for row in rows
+        for *key, n, rate, selected, on_ramp in totals
     )
-    return sorted(found, key=lambda row: label_key(row["group"]))
+    return sorted(found, key=lambda row: label_key(row["group"])), int(repeated)
 
 
 def decided_table(rule: Rule, found: list[dict[str, Any]], *, decided: bool) -> fairramp.Table:
-    """Return the counts of `decide_all` as a table with one row per group."""
+    """Return the counts of `count_decisions` as a table with one row per group."""
     columns = cell_columns([row["group"] for row in found], stratified=rule.stratified)
     headings = {"stratum": rule.columns.strata, "group": rule.columns.groups}
     named = {name: " / ".join(headings[name] or [name]) for name in columns}
@@ -386,6 +398,12 @@ def _with_comma(column: str) -> str:
     return f"replace(CAST({column} AS VARCHAR), '.', ',')"
 
 
+#: The probability as text; most are 0 or 1, and formatting a number takes longer than comparing it.
+_PROBABILITY = (
+    "CASE WHEN probability = 0 THEN '0.0' WHEN probability = 1 THEN '1.0' ELSE CAST(probability AS VARCHAR) END"
+)
+
+
 def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -> str:
     """Return SQL for the output, over the view `applied`; `comma` writes decimal commas in text formats."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
@@ -398,14 +416,14 @@ def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -
     elif to_text and comma:
         types = zip(columns, job.source.types, strict=True)
         columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]
-    if to_text and (comma or (from_text and job.score.comma)):
-        probability = _with_comma(probability)
+    if to_text:
+        probability = _with_comma(_PROBABILITY) if comma or (from_text and job.score.comma) else _PROBABILITY
     return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
 
 
 def accuracy(job: Job, rule: Rule) -> tuple[float, float]:
     """Compute the accuracy before and after the rule, in expectation, within DuckDB."""
-    _applied(job, rule)
+    apply_to(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
     own = f"CAST(score >= {rule.cutoff!r} AS DOUBLE)"
     right = (

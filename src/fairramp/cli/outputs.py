@@ -117,7 +117,8 @@ def replacing(path: str) -> Iterator[str]:
         raise FairrampError(_UNWRITABLE, path=path, why=error.strerror or error) from None
 
 
-def write(
+@contextlib.contextmanager
+def written(
     connection: duckdb.DuckDBPyConnection,
     query: str,
     names: Sequence[str],
@@ -126,8 +127,10 @@ def write(
     delimiter: str = ",",
     mark: str = "",
     empty: bool = False,
-) -> None:
+) -> Iterator[str]:
     """Write the rows of a query, in order, in the format that the ending of `path` names.
+
+    Yields the complete file, which becomes the output at the end of the context.
 
     Parameters
     ----------
@@ -175,6 +178,7 @@ def write(
                 connection.execute(f"COPY ({query}) TO {literal(temporary)} ({options}, USE_TMP_FILE false)")
             except duckdb.IOException as error:
                 raise FairrampError(_UNWRITABLE, path=path, why=_reason(error)) from None
+        yield temporary
         if special:
             stdout = contextlib.nullcontext(sys.stdout.buffer)  # stays open
             with open(temporary, "rb") as start, stdout if path == STDOUT else open(path, "wb") as end:
@@ -240,4 +244,6 @@ def write_table(table: Table, path: str) -> None:
     """Write a small table of numbers the same way as large ones."""
     rows = (", ".join(f"CAST('{value!r}' AS DOUBLE)" for value in row.values()) for row in table.rows())
     with connect() as connection:
-        write(connection, f"SELECT * FROM (VALUES ({'), ('.join(rows)}))", table.columns, path)
+        query = f"SELECT * FROM (VALUES ({'), ('.join(rows)}))"
+        with written(connection, query, table.columns, path):
+            pass

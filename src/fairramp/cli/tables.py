@@ -36,6 +36,8 @@ from fairramp.errors import FairrampError, shown
 _HEAD = 1 << 20
 #: A null marker that no cell contains, so no cell is read as missing.
 _NO_NULL = "\x01fairramp:null\x01"
+#: Bytes of the longest line in a CSV output: DuckDB's limit for inputs, and room for more columns.
+_LONGEST = 2_100_000
 _FORMATS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -250,15 +252,9 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
             first=paths[0],
         )
         strict = strict and alike
-    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
-    query = (
-        f"SELECT * FROM read_csv({_list(paths)}, delim={literal(found)}, quote='\"', escape='\"', header=true, "
-        f"auto_detect=false, strict_mode={'true' if strict else 'false'}, nullstr=[{literal(_NO_NULL)}], "
-        f"columns={{{columns}}})"
-    )
     return Source(
         connection,
-        query,
+        f"SELECT * FROM {_csv_reader(paths, _numbered(names), found, f'strict_mode={str(strict).lower()}')}",
         names,
         ("VARCHAR",) * len(names),
         "csv",
@@ -266,6 +262,43 @@ def _open_csv(connection: DuckDBPyConnection, paths: list[str], shown: str, deli
         delimiter=found,
         mark="\ufeff" if _head(paths[0]).startswith(b"\xef\xbb\xbf") else "",
     )
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names of columns in queries."""
+    return [f"c{i}" for i in range(len(names))]
+
+
+def _csv_reader(paths: Sequence[str], columns: Sequence[str], delimiter: str, more: str) -> str:
+    """Return SQL that reads CSV as text."""
+    types = ", ".join(f"'{name}': 'VARCHAR'" for name in columns)
+    return (
+        f"read_csv({_list(paths)}, delim={literal(delimiter)}, quote='\"', escape='\"', header=true, "
+        f"auto_detect=false, nullstr=[{literal(_NO_NULL)}], columns={{{types}}}, {more})"
+    )
+
+
+def read_back(source: Source, output: str, written: str, added: Sequence[str], delimiter: str) -> str | None:
+    """Return SQL that reads an output: the columns of its source and the `added` ones.
+
+    `written` is the file in which it is until it is published. None if reading it would not give the values of
+    the source, or takes longer than reading those: text made from typed columns, and JSON.
+    """
+    columns, kind = [*_numbered(source.names), *added], format_of(output) or "csv"
+    if kind == "parquet" and source.format in ("parquet", "csv"):
+        return f"(SELECT * FROM read_parquet({_list([written])}) AS t({', '.join(columns)}))"
+    if kind not in ("csv", "tsv") or source.format != "csv":
+        return None
+    packed = "gzip" if output.lower().endswith(".gz") else "none"
+    numbers = ", ".join(f"CAST(replace({name}, ',', '.') AS DOUBLE) AS {name}" for name in added)
+    # Lines are longer than those of the source.
+    reader = _csv_reader(
+        [written],
+        columns,
+        "\t" if kind == "tsv" else delimiter,
+        f"compression='{packed}', max_line_size={_LONGEST}",
+    )
+    return f"(SELECT * REPLACE ({numbers}) FROM {reader})"
 
 
 def _csv_header(path: str, shown: str, delimiter: str | None) -> tuple[tuple[str, ...], str, bool]:
@@ -320,7 +353,7 @@ def _open_typed(connection: DuckDBPyConnection, paths: list[str], shown: str, ki
         types = tuple("VARCHAR" if t.startswith(("DATE", "TIME", "UUID")) else t for t in types)
         columns = ", ".join(f"{literal(n)}: {literal(t)}" for n, t in zip(names, types, strict=True))
         reader = f"read_json({options}, columns={{{columns}}})"
-    query = f"SELECT * FROM {reader} AS t({', '.join(f'c{i}' for i in range(len(names)))})"
+    query = f"SELECT * FROM {reader} AS t({', '.join(_numbered(names))})"
     return Source(connection, query, names, types, kind, shown)
 
 

@@ -410,11 +410,7 @@ def _spelling(label: str) -> str:
     return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
-def warn_duplicates(screen: Screen, job: Job) -> None:
-    """Warn about rows that share an id."""
-    ((extra,),) = job.source.ask(f"count(*) - count(DISTINCT {job.source.find(str(job.columns.id), '--id')})")
-    if extra:
-        many = f"{extra:,} rows repeat" if extra > 1 else "1 row repeats"
-        screen.warn(
-            f"{many} the id of another row in {job.columns.id!r}; rows with the same id share a random draw."
-        )
+def warn_repeated(screen: Screen, extra: int, id: str) -> None:
+    """Warn about rows on a ramp that share an id."""
+    many = f"{extra:,} rows on a ramp repeat" if extra > 1 else "1 row on a ramp repeats"
+    screen.warn(f"{many} the id of another row in {id!r}; rows with the same id share a random draw.")

@@ -67,6 +67,7 @@ def apply(
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
     from fairramp.cli import library, outputs, texts
+    from fairramp.cli.tables import format_of, read_back
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = library.load_rule(rule, "apply")
@@ -95,22 +96,26 @@ def apply(
             texts.warn_groups(screen, job, known)
         else:
             screen.warn(f"{job.source.shown} has a header but no rows; so does the output.")
-        connection = job.source.connection
-        if columns.id is not None:
-            with screen.progress(connection, "Looking for duplicate ids"):
-                texts.warn_duplicates(screen, job)
-        with screen.progress(connection, "Deciding"):
-            groups = library.decide_all(job, known, key, seeded=seeded)
-        with screen.progress(connection, "Writing"):
-            outputs.write(
-                connection,
-                library.output_query(job, decided=key is not None, target=output, comma=decimal == ","),
+        decided, between = key is not None, library.output_delimiter(job, delimiter, decimal)
+        library.apply_to(job, known, key, seeded=seeded)
+        with (
+            screen.progress(job.source.connection, "Deciding"),
+            outputs.written(
+                job.source.connection,
+                library.output_query(job, decided=decided, target=output, comma=decimal == ","),
                 [*job.source.names, *added],
                 output,
-                delimiter=library.output_delimiter(job, delimiter, decimal),
+                delimiter=between,
                 mark=job.source.mark,
                 empty=not job.rows,
+            ) as file,
+        ):
+            rows = read_back(job.source, output, file, ["probability", "decision"][: len(added)], between)
+            groups, repeated = library.count_decisions(
+                job, rows or "applied", decided=decided, one_pass=rows is None or format_of(output) != "parquet"
             )
+        if repeated:
+            texts.warn_repeated(screen, repeated, str(columns.id))
     screen.say(f"Added {' and '.join(added)} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
     if job.rows:
         screen.text()
