@@ -10,6 +10,7 @@ import pytest
 
 import fairramp
 from fairramp import InputError
+from fairramp.fit.keywords import Asked
 from fairramp.fit.settings import Keywords, Settings
 
 SETTINGS = {field.name: field for field in fields(Settings)}
@@ -33,7 +34,7 @@ def taken(name):
 
 
 def test_keywords_match_the_fields_and_types():
-    assert get_type_hints(Keywords) == get_type_hints(Settings)
+    assert get_type_hints(Keywords) == get_type_hints(Settings, localns={"SGD": fairramp.SGD})
     assert list(Keywords.__annotations__) == list(SETTINGS)
     assert not Keywords.__required_keys__
 
@@ -69,13 +70,13 @@ def test_docstrings_describe_settings_like_the_class(name):
         return re.split(r"\n(?=\w)", documented.split("Parameters\n----------\n")[1].split("\n\n")[0])
 
     said = entries(inspect.getdoc(getattr(fairramp, name)))
-    for entry in entries(inspect.getdoc(Settings)):
+    for entry in entries(inspect.getdoc(Asked)):
         assert (entry in said) == (entry.split(" ")[0] in taken(name))
 
 
 def test_documented_defaults_are_correct():
     for name, field in SETTINGS.items():
-        [kind] = re.findall(rf"^{name} : (.*)$", inspect.getdoc(Settings), re.MULTILINE)
+        [kind] = re.findall(rf"^{name} : (.*)$", inspect.getdoc(Asked), re.MULTILINE)
         if field.default is None:
             assert kind.endswith(", optional")
         else:

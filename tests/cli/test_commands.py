@@ -1,6 +1,7 @@
 """Text output, JSON and exit code of every command."""
 
 import csv
+import inspect
 import io
 import json
 import os
@@ -390,3 +391,16 @@ def test_help_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split("LOADED")[1].split())
     assert not loaded & {"numpy", "scipy", "sklearn", "duckdb", "narwhals", "pandas", "polars", "pyarrow"}
+
+
+def test_options_of_a_fit_have_the_defaults_and_the_help_of_its_settings(shell):
+    from fairramp.cli.commands.fit import fit
+    from fairramp.fit.keywords import DEFAULTS, first_sentence
+
+    told = " ".join(shell("fit", "--help").stdout.replace("│", " ").split())
+    taken = inspect.signature(fit).parameters
+    assert set(DEFAULTS) - set(taken) == {"criterion", "solver"}
+    for name in set(DEFAULTS) & set(taken):
+        assert taken[name].default in (DEFAULTS[name], None)
+        plain = re.sub("`(.+?)`", lambda found: f"--{found[1].replace('_', '-')}", first_sentence(name))
+        assert plain.replace('"', "").replace("with labels", "with --label") in told

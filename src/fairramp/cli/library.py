@@ -15,6 +15,7 @@ from fairramp.cli.scan import Job, scan
 from fairramp.cli.secret import ENVIRONMENT, read_key
 from fairramp.cli.tables import Source, connect, format_of, open_table
 from fairramp.core.cells import cell_columns
+from fairramp.core.checks import check_option
 from fairramp.core.labels import label_key, label_of
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
@@ -101,6 +102,7 @@ def opened(
 ) -> Iterator[Job]:
     """Open DATA and validate it in one pass."""
     delimiter = _plain_delimiter(delimiter)
+    check_option("scale", scale or "probability", SCALES)
     refuse_if(
         delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'),
         "must be one character, or the word tab",

@@ -1,8 +1,11 @@
-"""Options shared by several commands."""
+"""Options shared by several commands, and those of a fit's settings."""
 
+import re
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+from fairramp.fit.keywords import first_sentence
 
 Data = Annotated[
     str,
@@ -30,28 +33,30 @@ Strata = Annotated[
     Names,
     Parameter(help="Compare groups only within each value of this column; may be repeated for combinations."),
 ]
-SCALE = (
-    "Scale of the scores: probability (0 to 1, the default), percent (0 to 100), signed (-1 to 1) or logit "
-    "(any number)"
-)
-_Scale = Literal["probability", "percent", "signed", "logit"] | None
-Scale = Annotated[_Scale, Parameter(help=f"{SCALE}.", show_choices=False)]
+
+
+def _setting(name: str, more: str = "") -> Parameter:
+    """An option for a setting of a fit, with the first sentence of its documentation as help."""
+    text = re.sub("`(.+?)`", lambda found: f"--{found[1].replace('_', '-')}", first_sentence(name))
+    return Parameter(help=text.replace('"', "").replace("with labels", "with --label") + more)
+
+
+MaxGap = Annotated[float, _setting("max_gap")]
+TargetRate = Annotated[float | str, _setting("target_rate")]
+Ramp = Annotated[str, _setting("ramp")]
+UnseenGroup = Annotated[str, _setting("unseen_group")]
+SmallGroups = Annotated[str, _setting("small_groups")]
+ConfidenceLimit = Annotated[str, _setting("confidence_limit")]
+Date = Annotated[str | None, _setting("date")]
+FitConfidence = Annotated[float | None, _setting("confidence")]
+Scale = Annotated[str | None, _setting("scale", " The default is probability.")]
+AuditScale = Annotated[str | None, _setting("scale", " With --rule, the rule's scale is used.")]
 RuleScale = Annotated[
-    _Scale, Parameter(help="Not needed: the rule stores the scale of its scores and rejects any other.")
+    str | None, Parameter(help="Not needed: the rule stores the scale of its scores and rejects any other.")
 ]
-Cutoff = Annotated[
-    float | None,
-    Parameter(
-        help="The classifier itself says yes at this score or above; default 0.5 (50 for percent, 0 for signed "
-        "and logit)."
-    ),
-]
+Cutoff = Annotated[float | None, _setting("cutoff")]
 RampWidth = Annotated[
-    float | None,
-    Parameter(
-        help="Width of the score range in which decisions are made at random; default 0.01 (1 for percent; for "
-        "logit, in units of probability)."
-    ),
+    float | None, _setting("ramp_width", " Default 0.01 (1 for percent; for logit, in units of probability).")
 ]
 Confidence = Annotated[float, Parameter(help="Confidence level of all intervals and limits.")]
 Delimiter = Annotated[

@@ -28,10 +28,11 @@ from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.guess import look_ahead
+from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
 from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
-from fairramp.fit.settings import Keywords, Settings, taking_settings
+from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule

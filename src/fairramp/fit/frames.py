@@ -18,7 +18,8 @@ from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows, fit_sample
-from fairramp.fit.settings import Keywords, Settings, taking_settings
+from fairramp.fit.keywords import taking_settings
+from fairramp.fit.settings import Keywords, Settings
 from fairramp.rule.rule import Rule
 
 

@@ -1,20 +1,17 @@
-"""Settings of a fit: names, defaults, documentation and checks, shared by all functions that fit.
+"""Checks of the settings of a fit, alone and in combination, before any row is read.
 
-`fit_rule`, `fit_frame` and `fit_summary` take them as keywords (`taking_settings` adds them to each signature and
-docstring); the estimator, the stream and the command line pass them on. All settings are checked, alone and in
-combination, before any row is read.
+`fit.keywords` has their names, defaults and documentation.
 """
 
-import inspect
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypedDict, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
 from fairramp.core.checks import check_number, check_option, checked_width, meant
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import SCALES, Scale
 from fairramp.errors import InputError
+from fairramp.fit.keywords import Asked
 from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
 from fairramp.rule.file import OPTIONS
@@ -28,7 +25,7 @@ _ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "pa
 
 
 class Keywords(TypedDict, total=False):
-    """The settings as keywords, for type checkers; see `Settings` for their meaning."""
+    """The settings as keywords, for type checkers; see `Asked` for their meaning."""
 
     max_gap: float
     ramp_width: float
@@ -46,66 +43,8 @@ class Keywords(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Checked settings of a fit.
-
-    Parameters
-    ----------
-    max_gap : float, default 0
-        Largest allowed difference between any two groups' selection rates, in [0, 1].
-    ramp_width : float, default 0.01
-        Width of the zone around each threshold in which decisions are made at random, in the units of the scores;
-        for logits and percentages, in units of probability (0.01 is one percentage point). Must be 0 or at least
-        1e-6. With 0, only tied scores are decided at random.
-    ramp : {"centered", "paper"}, default "centered"
-        Whether the ramp is centered on the threshold or, as in the paper, starts there.
-    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Level of the groups' selection rates. "optimal": where equalizing costs least according to the scores.
-        "accuracy": where decisions agree best with the labels, which helps with many rows and uncalibrated
-        scores. "base_rate": around the share of positive labels. A number: around that rate.
-    cutoff : float, optional
-        Score at which the classifier itself selects, ``score >= cutoff``. Defaults to 0.5 for probabilities, 50
-        for percentages and 0 for signed scores and logits.
-    scale : {"probability", "percent", "signed", "logit"}, default "probability"
-        Range of the scores: [0, 1], [0, 100], [−1, 1] or any finite number. Never guessed.
-    unseen_group : {"error", "pooled", "original"}, default "error"
-        What the rule does with a group that was not in the fit rows: raise an error; use a common threshold, at
-        which the selection rate of all fit rows together is within ``max_gap / 2`` of the target rate; or keep
-        the classifier's own decisions.
-    criterion : {"parity"}, default "parity"
-        Which rate is made equal: the selection rate.
-    small_groups : {"alone", "borrow"}, default "alone"
-        Whether each group's threshold depends on its own rows only, or also on the other groups' scores; the
-        fewer rows a group has, the more it borrows. "borrow" makes rates more equal on new rows but no longer
-        exactly equal on the fit rows. Requires probabilities, percentages or logits, without weights or strata.
-    solver : "exact", "sgd" or SGD, default "exact"
-        "sgd" is the paper's stochastic algorithm, for comparison. It approximates the optimum, and requires a
-        target rate that is a number or "base_rate". See `fairramp.SGD`.
-    confidence : float, optional
-        With this confidence, such as 0.95, limit the gap to `max_gap` in the population, not only on the fit
-        rows. The rule is then fitted with a smaller gap: the largest one whose limit in the population is at most
-        `max_gap`. The rule's own `max_gap` is that smaller gap; `record.asked` has the requested one. If there
-        are too few rows, the error states the limit that is possible and the number of rows needed.
-    confidence_limit : {"estimated", "proven"}, default "estimated"
-        Which limit `confidence` refers to; see `fairramp.Certificate`.
-    date : str, optional
-        Stored in the rule's record unchanged. If omitted, no date is stored, so the same data gives the same
-        file.
-    """
-
-    max_gap: float = 0.0
-    ramp_width: float = 0.01
-    ramp: str = "centered"
-    target_rate: str | float = "optimal"
-    cutoff: float | None = None
-    scale: str = "probability"
-    unseen_group: str = "error"
-    criterion: str = "parity"
-    small_groups: str = "alone"
-    solver: str | SGD = "exact"
-    confidence: float | None = None
-    confidence_limit: str = "estimated"
-    date: str | None = None
+class Settings(Asked):
+    """Checked settings of a fit; `Asked` explains them."""
 
     def __post_init__(self) -> None:
         for name, allowed in OPTIONS.items():
@@ -275,26 +214,3 @@ def _checked_target(target: Any) -> str | float:
             words=", ".join(map(repr, TARGETS)),
         )
     return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)
-
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def taking_settings(*without: str) -> Callable[[_Function], _Function]:
-    """Add the names, defaults and documentation of the settings to a function that takes them as keywords."""
-
-    def told(function: _Function) -> _Function:
-        own = inspect.signature(function)
-        plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        taken = [
-            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-            for f in fields(Settings)
-            if f.name not in without
-        ]
-        function.__signature__ = own.replace(parameters=[*plain, *taken])  # type: ignore[attr-defined]
-        entries = re.split(r"\n(?=\w)", (inspect.getdoc(Settings) or "").partition("----------\n")[2])
-        documented = "\n".join(entry for entry in entries if entry.split()[0] not in without)
-        function.__doc__ = (inspect.getdoc(function) or "").replace("{settings}", documented)
-        return function
-
-    return told

@@ -24,7 +24,8 @@ from fairramp.data.bins import GroupScores
 from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows
-from fairramp.fit.settings import Keywords, Settings, taking_settings
+from fairramp.fit.keywords import taking_settings
+from fairramp.fit.settings import Keywords, Settings
 from fairramp.rule.rule import Rule
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
-    SCALE,
     All,
+    AuditScale,
     Confidence,
     Cutoff,
     Data,
@@ -17,7 +17,6 @@ from fairramp.cli.options import (
     Label,
     Positive,
     Quiet,
-    Scale,
     Score,
     Strata,
     Weight,
@@ -49,13 +48,7 @@ def audit(
     ] = None,
     every: All = False,
     cutoff: Cutoff = None,
-    scale: Annotated[
-        Scale,
-        Parameter(
-            help=f"{SCALE}; with --rule, the rule's scale is used.",
-            show_choices=False,
-        ),
-    ] = None,
+    scale: AuditScale = None,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,

@@ -1,28 +1,37 @@
 """`fairramp fit`: fit a rule to a file of scores."""
 
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from fairramp.cli.options import (
     OUTPUT,
+    ConfidenceLimit,
     Cutoff,
     Data,
+    Date,
     Decimal,
     Delimiter,
+    FitConfidence,
     Json,
     Label,
+    MaxGap,
     NeededGroup,
     NeededScore,
     Positive,
     Quiet,
+    Ramp,
     RampWidth,
     Scale,
+    SmallGroups,
     Strata,
+    TargetRate,
+    UnseenGroup,
     Weight,
 )
 from fairramp.cli.render import STDIN, STDOUT, Screen, spoken, typed
+from fairramp.fit.keywords import DEFAULTS
 
 
 def fit(
@@ -32,53 +41,24 @@ def fit(
     score: NeededScore,
     group: NeededGroup,
     output: Annotated[str, Parameter(name=OUTPUT, help="File for the rule (JSON), or - for stdout.")],
-    max_gap: Annotated[
-        float, Parameter(help="Largest allowed gap between two groups' selection rates; 0.02 means 2 points.")
-    ] = 0.0,
+    max_gap: MaxGap = DEFAULTS["max_gap"],
     label: Label = None,
     positive: Positive = None,
     weight: Weight = None,
     strata: Strata = None,
-    target_rate: Annotated[
-        float | str,
-        Parameter(
-            help="Common selection rate: optimal, a number such as 0.2, or (with --label) accuracy or base_rate.",
-        ),
-    ] = "optimal",
+    target_rate: TargetRate = DEFAULTS["target_rate"],
     ramp_width: RampWidth = None,
-    ramp: Annotated[
-        Literal["centered", "paper"],
-        Parameter(help="Whether the ramp is centered on the threshold or starts there (paper)."),
-    ] = "centered",
-    unseen_group: Annotated[
-        Literal["error", "pooled", "original"],
-        Parameter(
-            help="For groups not in the fit rows: error, a common threshold (pooled), or the classifier's own "
-            "decision (original).",
-            show_choices=False,
-        ),
-    ] = "error",
-    small_groups: Annotated[
-        Literal["alone", "borrow"],
-        Parameter(help="Fit small groups to their own rows alone, or borrow from the other groups' scores."),
-    ] = "alone",
-    cutoff: Cutoff = None,
+    ramp: Ramp = DEFAULTS["ramp"],
+    unseen_group: UnseenGroup = DEFAULTS["unseen_group"],
+    small_groups: SmallGroups = DEFAULTS["small_groups"],
+    cutoff: Cutoff = DEFAULTS["cutoff"],
     scale: Scale = None,
-    confidence: Annotated[
-        float | None,
-        Parameter(
-            help="Limit the gap in the population to --max-gap at this confidence level, such as 0.95; by "
-            "default, --max-gap applies to the fit rows only."
-        ),
-    ] = None,
-    confidence_limit: Annotated[
-        Literal["estimated", "proven"],
-        Parameter(help="Which limit on the gap in the population --confidence uses."),
-    ] = "estimated",
+    confidence: FitConfidence = DEFAULTS["confidence"],
+    confidence_limit: ConfidenceLimit = DEFAULTS["confidence_limit"],
     replace: Annotated[
         bool, Parameter(help="Replace the rule that OUTPUT already holds.", negative="", show_default=False)
     ] = False,
-    date: Annotated[str | None, Parameter(help="Date to store in the rule's record, as typed.")] = None,
+    date: Date = DEFAULTS["date"],
     delimiter: Delimiter = None,
     decimal: Decimal = None,
     json: Json = False,

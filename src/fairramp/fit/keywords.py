@@ -1,0 +1,124 @@
+"""Settings of a fit: names, defaults and documentation, once for all that fit.
+
+`fit_rule`, `fit_frame` and `fit_summary` take them as keywords (`taking_settings` adds them to each signature and
+docstring); the estimator and the stream pass them on; options of the command line take their defaults and their
+help from here. `fit.settings` checks them. This module imports nothing heavy, because `fairramp --help` does.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from fairramp.fit.sgd import SGD
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Settings of a fit, as the user asks for them.
+
+    Parameters
+    ----------
+    max_gap : float, default 0
+        Largest allowed gap between two groups' selection rates, from 0 to 1; 0.02 means 2 points.
+    ramp_width : float, default 0.01
+        Width of the score range around each threshold in which decisions are made at random. It is in the units
+        of the scores; for logits and percentages, in units of probability (0.01 is one percentage point). Must be
+        0 or at least 1e-6. With 0, only tied scores are decided at random.
+    ramp : {"centered", "paper"}, default "centered"
+        Whether the ramp is "centered" on the threshold or, as in the "paper", starts there.
+    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
+        Common selection rate: "optimal", a number such as 0.2, or, with labels, "accuracy" or "base_rate".
+        "optimal": where equalizing costs least according to the scores.
+        "accuracy": where decisions agree best with the labels, which helps with many rows and uncalibrated
+        scores. "base_rate": around the share of positive labels. A number: around that rate.
+    cutoff : float, optional
+        Score at or above which the classifier itself says yes; by default 0.5 for probabilities, 50 for
+        percentages, and 0 for signed scores and logits.
+    scale : {"probability", "percent", "signed", "logit"}, default "probability"
+        Scale of the scores: "probability" (0 to 1), "percent" (0 to 100), "signed" (-1 to 1) or "logit" (any
+        number). Never guessed.
+    unseen_group : {"error", "pooled", "original"}, default "error"
+        For groups not in the fit rows: raise an error ("error"), use a common threshold ("pooled"), or keep the
+        classifier's own decisions ("original"). At the common threshold, the selection rate of all fit rows
+        together is within ``max_gap / 2`` of the target rate.
+    criterion : {"parity"}, default "parity"
+        Which rate is made equal: the selection rate.
+    small_groups : {"alone", "borrow"}, default "alone"
+        Fit small groups to their own rows "alone", or "borrow" from the other groups' scores. The fewer rows a
+        group has, the more it borrows. "borrow" makes rates more equal on new rows but no longer exactly equal on
+        the fit rows. Requires probabilities, percentages or logits, without weights or strata.
+    solver : "exact", "sgd" or SGD, default "exact"
+        "sgd" is the paper's stochastic algorithm, for comparison. It approximates the optimum, and requires a
+        target rate that is a number or "base_rate". See `fairramp.SGD`.
+    confidence : float, optional
+        Limit the gap in the population to `max_gap` at this confidence level, such as 0.95; by default, `max_gap`
+        applies to the fit rows only. The rule is then fitted with a smaller gap: the largest one whose limit in
+        the population is at most `max_gap`. The rule's own `max_gap` is that smaller gap; `record.asked` has the
+        requested one. If there are too few rows, the error states the limit that is possible and the number of
+        rows needed.
+    confidence_limit : {"estimated", "proven"}, default "estimated"
+        Which limit on the gap in the population `confidence` uses, "estimated" or "proven". See
+        `fairramp.Certificate`.
+    date : str, optional
+        Date to store in the rule's record, unchanged. If omitted, no date is stored, so the same data gives the
+        same file.
+    """
+
+    max_gap: float = 0.0
+    ramp_width: float = 0.01
+    ramp: str = "centered"
+    target_rate: str | float = "optimal"
+    cutoff: float | None = None
+    scale: str = "probability"
+    unseen_group: str = "error"
+    criterion: str = "parity"
+    small_groups: str = "alone"
+    solver: "str | SGD" = "exact"
+    confidence: float | None = None
+    confidence_limit: str = "estimated"
+    date: str | None = None
+
+
+def _entries() -> dict[str, str]:
+    """The documentation of each setting."""
+    entries = re.split(r"\n(?=\w)", (inspect.getdoc(Asked) or "").partition("----------\n")[2])
+    return {entry.split()[0]: entry for entry in entries}
+
+
+#: The default of each setting.
+DEFAULTS: dict[str, Any] = {field.name: field.default for field in fields(Asked)}
+
+
+def first_sentence(name: str) -> str:
+    """The first sentence of a setting's documentation.
+
+    >>> first_sentence("confidence_limit")
+    'Which limit on the gap in the population `confidence` uses, "estimated" or "proven".'
+    """
+    text = " ".join(_entries()[name].partition("\n")[2].split())
+    return re.split(r"(?<=\.)\s", text, maxsplit=1)[0]
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def taking_settings(*without: str) -> Callable[[_Function], _Function]:
+    """Add the names, defaults and documentation of the settings to a function that takes them as keywords."""
+
+    def told(function: _Function) -> _Function:
+        own = inspect.signature(function)
+        plain = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        taken = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in fields(Asked)
+            if f.name not in without
+        ]
+        function.__signature__ = own.replace(parameters=[*plain, *taken])  # type: ignore[attr-defined]
+        documented = "\n".join(entry for name, entry in _entries().items() if name not in without)
+        function.__doc__ = (inspect.getdoc(function) or "").replace("{settings}", documented)
+        return function
+
+    return told
