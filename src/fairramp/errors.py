@@ -12,7 +12,7 @@ another argument: ``{labels}``, or ``{target_rate:accuracy}`` for an argument wi
 import copyreg
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any, Self
@@ -136,6 +136,18 @@ class MonitorFormatError(FairrampError, ValueError):
 
 class FairrampWarning(_Told, UserWarning):
     """A result that is valid but may not be what you expect."""
+
+
+def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
+    """Raise a `FairrampError` with these parts if something is wrong."""
+    if wrong:
+        raise FairrampError(rule, **parts)
+
+
+def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
+    """Raise for the first reason that holds; all reasons share the same parts."""
+    for rule, holds in reasons.items():
+        refuse_if(holds, rule, **parts)
 
 
 def warn(rule: str, **parts: Any) -> None:

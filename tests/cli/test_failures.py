@@ -173,7 +173,7 @@ def test_unexpected_errors_are_short_without_debug(fitted):
     env = {"FAIRRAMP_MEMORY": "lots"}
     assert "FAIRRAMP_MEMORY" in fitted.error("audit", "scores.csv", "--rule", "rule.json", env=env)
     broken = (
-        "import sys, fairramp.cli.tables as t\n"
+        "import sys, fairramp.data.stored as t\n"
         "def connect(): raise RuntimeError('a bug')\n"
         "t.connect = connect\n"
         "from fairramp.cli.run import run\n"

@@ -17,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 with atheris.instrument_imports(include=["fairramp"]):
     import harness
 
-    from fairramp.cli import app, library, run, scan, secret, tables  # noqa: F401
+    from fairramp.cli import app, library, run, scan, secret  # noqa: F401
 
 READERS = {
     "files": [

@@ -11,10 +11,10 @@ from typing import Any
 
 from fairramp.cli.library import is_whole
 from fairramp.cli.outputs import check_output, is_stream, keep_others, write_text
-from fairramp.cli.render import STDIN, refuse, refuse_if
+from fairramp.cli.render import STDIN
 from fairramp.core.checks import check_option, meant
 from fairramp.deploy.dialects import ALSO_CALLED, DIALECTS, looks_like_key
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.rule import Rule
 
 _NAMES = ("score", "group", "strata", "prefix")

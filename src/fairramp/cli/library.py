@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,17 +11,17 @@ from typing import Any
 import narwhals as nw
 
 import fairramp
-from fairramp.cli.render import Screen, refuse, refuse_if
+from fairramp.cli.render import STDIN, Screen, spoken
 from fairramp.cli.scan import Job, scan
 from fairramp.cli.secret import ENVIRONMENT, read_key
-from fairramp.cli.tables import Source, connect, format_of, open_table
 from fairramp.core.cells import cell_columns
 from fairramp.core.checks import check_option
 from fairramp.core.labels import label_key, label_of
 from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
+from fairramp.data.stored import Source, connect, format_of, input_files, open_files, spooled
 from fairramp.deploy.engines.duckdb import apply as project
-from fairramp.errors import FairrampError, RuleFormatError
+from fairramp.errors import FairrampError, RuleFormatError, refuse, refuse_if
 from fairramp.rule.rule import Rule
 
 #: Matches integers as Python writes them.
@@ -121,7 +122,10 @@ def opened(
         conversion=conversion(str(scale), own),
     )
     numbers = {"--label": label, "--weight": weight}
-    with connect() as connection, open_table(connection, data, delimiter=delimiter) as source:
+    stdin = spooled(sys.stdin.buffer) if data == STDIN else contextlib.nullcontext()
+    with connect() as connection, stdin as copied:
+        files = [copied] if copied else input_files(data)
+        source = open_files(connection, files, spoken(data), delimiter=delimiter)
         with screen.progress(connection, "Checking the rows"):
             job = prepare(source, columns, numbers, scale=own, decimal=decimal, positive=positive, rule=rule)
         screen.warn(

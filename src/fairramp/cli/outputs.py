@@ -21,12 +21,12 @@ from typing import Any
 
 import duckdb
 
-from fairramp.cli.render import STDIN, STDOUT, refuse, refuse_if
-from fairramp.cli.tables import connect, first_sentence, format_of, input_files, literal
+from fairramp.cli.render import STDIN, STDOUT
 from fairramp.core.table import Table
 from fairramp.data import files
+from fairramp.data.stored import connect, first_sentence, format_of, input_files, literal
 from fairramp.deploy.dialects import identifier
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, refuse, refuse_if
 from fairramp.rule.file import FORMAT
 from fairramp.rule.rule import Rule
 

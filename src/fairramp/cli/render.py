@@ -9,14 +9,13 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
 from fairramp.core.words import PAGE, lines_of, wrapped
-from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -30,18 +29,6 @@ STDIN, STDOUT = "/dev/stdin", "/dev/stdout"
 _PATIENCE = 1.0
 #: Version of the --json format.
 _JSON = 1
-
-
-def refuse_if(wrong: object, rule: str, /, **parts: Any) -> None:
-    """Raise a `FairrampError` with these parts if something is wrong."""
-    if wrong:
-        raise FairrampError(rule, **parts)
-
-
-def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
-    """Raise for the first reason that holds; all reasons share the same parts."""
-    for rule, holds in reasons.items():
-        refuse_if(holds, rule, **parts)
 
 
 def count(n: int, what: str) -> str:

@@ -101,7 +101,7 @@ def _explain(error: Exception) -> int:
         case MemoryError():
             return _fail("Out of memory: the rows do not fit; pass fewer rows.", 2)
     if type(error).__module__.split(".")[0] in ("duckdb", "_duckdb"):
-        from fairramp.cli.tables import first_sentence
+        from fairramp.data.stored import first_sentence
 
         why, kind = first_sentence(error), type(error).__name__
         # "Error" is what Thrift raises.

@@ -14,12 +14,11 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from fairramp.cli.render import refuse_if
-from fairramp.cli.tables import Source, literal
 from fairramp.core.labels import Label, label_key, label_of
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
-from fairramp.errors import FairrampError
+from fairramp.data.stored import Source, literal
+from fairramp.errors import FairrampError, refuse_if
 
 _TEXT = "VARCHAR"
 #: Words for yes and no in label columns, in lowercase.

@@ -5,8 +5,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from fairramp.cli.render import refuse_if
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, refuse_if
 
 #: Environment variable that may hold the key.
 ENVIRONMENT = "FAIRRAMP_KEY"

@@ -8,7 +8,7 @@ import unicodedata
 from dataclasses import asdict
 from typing import Any
 
-from fairramp.cli.render import Screen, count, refuse_if, spoken
+from fairramp.cli.render import Screen, count, spoken
 from fairramp.cli.scan import Job
 from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
@@ -16,7 +16,7 @@ from fairramp.core.scales import SCALES
 from fairramp.core.table import one_line, with_rows
 from fairramp.core.words import decimals_apart, exact_points, percentage, points, with_interval, wrapped
 from fairramp.data.columns import Columns
-from fairramp.errors import FairrampError
+from fairramp.errors import FairrampError, refuse_if
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE, Certificate, certify

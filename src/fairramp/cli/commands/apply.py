@@ -18,7 +18,8 @@ from fairramp.cli.options import (
     Score,
     Strata,
 )
-from fairramp.cli.render import STDOUT, Screen, count, refuse_if, spoken
+from fairramp.cli.render import STDOUT, Screen, count, spoken
+from fairramp.errors import refuse_if
 
 
 def apply(
@@ -67,7 +68,7 @@ def apply(
     fairramp apply rule.json scores.csv -o decisions.csv --id id --key-file key.txt
     """
     from fairramp.cli import library, outputs, texts
-    from fairramp.cli.tables import format_of, read_back
+    from fairramp.data.stored import format_of, read_back
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = library.load_rule(rule, "apply")

@@ -9,7 +9,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.render import refuse, typed
+from fairramp.cli.render import typed
+from fairramp.errors import refuse
 
 #: File that marks a folder as created by the demo.
 _MARK = "about-this-folder.txt"

@@ -42,7 +42,7 @@ def monitor(
     fairramp monitor rule.json scores.csv --state state.json
     """
     from fairramp.cli import library, texts
-    from fairramp.cli.render import refuse_if
+    from fairramp.errors import refuse_if
     from fairramp.measure.monitor import Monitor, rows_fingerprint
     from fairramp.measure.verdict import Verdict
 

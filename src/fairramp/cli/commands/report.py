@@ -21,7 +21,8 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-from fairramp.cli.render import STDOUT, Screen, refuse_if, spoken
+from fairramp.cli.render import STDOUT, Screen, spoken
+from fairramp.errors import refuse_if
 
 
 def report(

@@ -1,10 +1,10 @@
-"""Input files, read through DuckDB so that they may be larger than memory.
+"""Tables in files, read through DuckDB so that they may be larger than memory.
 
 A table is opened as a query whose columns are called c0, c1, …, so column names such as `select` or `"; drop`
 never appear in a query. CSV is read as text, and only columns that must be numbers are converted: an id 007 stays
 007, and NA or null is a group like any other.
 
-    .csv .tsv .txt .jsonl .ndjson .json (and .gz of each)   .parquet   a folder or glob of one format   - (stdin)
+    .csv .tsv .txt .jsonl .ndjson .json (and .gz of each)   .parquet   a folder or glob of one format
 """
 
 import contextlib
@@ -16,21 +16,19 @@ import os
 import re
 import secrets
 import shutil
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import duckdb
 from duckdb import DuckDBPyConnection
 
-from fairramp.cli.render import STDIN, refuse, refuse_if, spoken
 from fairramp.core.checks import meant
-from fairramp.errors import FairrampError, shown
+from fairramp.errors import FairrampError, refuse, refuse_if, shown
 
 #: Bytes within which the header of a CSV file must end.
 _HEAD = 1 << 20
@@ -160,34 +158,31 @@ def format_of(path: str) -> str | None:
     return _FORMATS.get(os.path.splitext(path.lower().removesuffix(".gz"))[1])
 
 
-@contextlib.contextmanager
-def open_table(connection: DuckDBPyConnection, data: str, *, delimiter: str | None = None) -> Iterator[Source]:
-    """Open DATA: a file, a folder, a glob or stdin."""
-    with _spooled() if data == STDIN else contextlib.nullcontext() as spooled:
-        shown, paths = spoken(data), [spooled] if spooled else input_files(data)
-        kinds = {format_of(path) or _sniffed(path) for path in paths}
-        refuse_if(
-            len(kinds) > 1,
-            "{where} mixes formats ({kinds}); pass files of one format",
-            where=shown,
-            kinds=", ".join(sorted(kinds)),
-        )
-        kind = kinds.pop()
-        yield (
-            _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
-            if kind in ("csv", "tsv")
-            else _open_typed(connection, paths, shown, kind)
-        )
+def open_files(
+    connection: DuckDBPyConnection, paths: list[str], shown: str, *, delimiter: str | None = None
+) -> Source:
+    """Open the files of one table, which messages call `shown`."""
+    kinds = {format_of(path) or _sniffed(path) for path in paths}
+    refuse_if(
+        len(kinds) > 1,
+        "{where} mixes formats ({kinds}); pass files of one format",
+        where=shown,
+        kinds=", ".join(sorted(kinds)),
+    )
+    kind = kinds.pop()
+    if kind in ("csv", "tsv"):
+        return _open_csv(connection, paths, shown, delimiter or ("\t" if kind == "tsv" else None))
+    return _open_typed(connection, paths, shown, kind)
 
 
 @contextlib.contextmanager
-def _spooled() -> Iterator[str]:
-    """Copy stdin to a temporary file, because it is read more than once."""
-    start = sys.stdin.buffer.read(2)
+def spooled(stream: BinaryIO) -> Iterator[str]:
+    """Copy a stream to a temporary file, because it is read more than once."""
+    start = stream.read(2)
     ending = ".gz" if start == b"\x1f\x8b" else ""  # DuckDB decompresses by file name
     with tempfile.NamedTemporaryFile(prefix="fairramp-stdin-", suffix=ending) as file:
         file.write(start)
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stream, file)
         file.flush()
         yield file.name
 
