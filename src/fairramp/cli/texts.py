@@ -20,9 +20,6 @@ from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE, Certificate, certify
-from fairramp.measure.drift import Check
-from fairramp.measure.monitor import Monitor
-from fairramp.measure.parts import Comparison
 from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
@@ -225,77 +222,6 @@ def _fitted(rule: Rule) -> str:
     return ", ".join(text for text, holds in how.items() if holds)
 
 
-def certified(certificate: Certificate) -> dict[str, Any]:
-    """A certificate as JSON fields."""
-    return {
-        "estimated": certificate.estimated,
-        "proven": certificate.proven,
-        "confidence": certificate.confidence,
-        "bounds": [asdict(bound) for bound in certificate.bounds],
-        "assumptions": certificate.assumptions,
-        **_small_groups(certificate),
-        "rest": certified(certificate.rest) if certificate.rest else None,
-    }
-
-
-def _small_groups(found: Certificate) -> dict[str, Any]:
-    """The groups that make a limit wide, and their numbers of rows."""
-    pairs = (found.widest_for, *found.left_out)
-    widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
-    return {"widest_for": widest, "left_out": left_out}
-
-
-def checked(found: Check) -> dict[str, Any]:
-    """A check as JSON fields."""
-    return {
-        "verdict": found.verdict,
-        "has_drifted": found.has_drifted,
-        "gap": found.gap,
-        "gap_interval": found.gap_interval,
-        "limit": found.limit,
-        "groups": list(found.table().rows()),
-        "pair": found.pair,
-        "stratum": found.stratum,
-        "false_alarm_rate": found.false_alarm_rate,
-        "detectable_gap": found.detectable_gap,
-        "left_out": [{"group": label, "rows": n} for label, n in found.left_out],
-        "missing": found.missing,
-        "comparisons": _compared(found.comparisons),
-    }
-
-
-def monitored(found: Monitor) -> dict[str, Any]:
-    """A monitor as JSON fields."""
-    return {
-        "verdict": found.verdict,
-        "has_drifted": found.has_drifted,
-        "alarm": found.alarm,
-        "looks": found.looks,
-        "evidence": found.evidence,
-        "gap": found.gap,
-        "gap_interval": found.gap_interval,
-        "limit": found.limit,
-        "confidence": found.confidence,
-        "groups": list(found.table().rows()),
-        "pair": found.pair,
-        "comparisons": _compared(found.comparisons),
-    }
-
-
-def _compared(comparisons: tuple[Comparison, ...]) -> list[dict[str, Any]]:
-    """Gaps and their limits as JSON fields."""
-    return [
-        {
-            "left_out": [{"group": label, "rows": n} for label, n in one.left_out],
-            "gap": one.gap,
-            "gap_interval": one.interval,
-            "limit": one.limit,
-            "verdict": one.verdict,
-        }
-        for one in comparisons
-    ]
-
-
 def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
     """A rule and its certificate as JSON fields."""
     unit, record = SCALES[rule.scale].shown_per_unit, rule.record
@@ -322,7 +248,7 @@ def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
         **{name: record and getattr(record, name) for name in names},
         "asked": record and record.asked and asdict(record.asked),
         "fitted_with": record and record.version,
-        "certificate": None if isinstance(found, str) else certified(found),
+        "certificate": None if isinstance(found, str) else found.to_dict(),
         "why_no_certificate": found if isinstance(found, str) else None,
         "rule_fingerprint": rule.fingerprint,
         "data_fingerprint": record and record.fingerprint,

@@ -83,5 +83,5 @@ def check(
     )
     if left_out := job.rows - sum(found.rows):
         screen.say(f"{count(left_out, 'row')} left out: groups not in the fit rows, or zero weight.")
-    screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
+    screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())
     return code

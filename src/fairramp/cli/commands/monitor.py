@@ -100,6 +100,6 @@ def monitor(
         batch=name,
         added=is_new,
         **library.named(columns),
-        **texts.monitored(found),
+        **found.to_dict(),
     )
     return int(found.verdict is Verdict.EXCEEDED)
