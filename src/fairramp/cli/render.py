@@ -112,6 +112,11 @@ class Screen:
         if when:
             sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
+    def verdict(self, text: str, *, failed: object) -> None:
+        """Print a verdict; with --quiet, as a warning if it is the reason for the exit code."""
+        self.say(text)
+        self.warn(f"{text[0].lower()}{text[1:]}", when=failed and self.is_quiet)
+
     def note(self, text: str) -> None:
         """Print a remark, except with --quiet."""
         if not self.is_quiet:

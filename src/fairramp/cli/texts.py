@@ -14,13 +14,12 @@ from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.scales import SCALES
 from fairramp.core.table import one_line, with_rows
-from fairramp.core.words import decimals_apart, exact_points, percentage, points, with_interval, wrapped
+from fairramp.core.words import exact_points, percentage, wrapped
 from fairramp.data.columns import Columns
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
-from fairramp.measure.certificate import WIDE, Certificate, certify
-from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.measure.certificate import Certificate, certify
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
 from fairramp.show.words import plain_name
@@ -36,8 +35,6 @@ _UNSEEN = {
     "pooled": "gets the threshold {:.4f}",
     "original": "keeps the classifier's own decision",
 }
-#: The word for each verdict in gates and checks.
-WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed", Verdict.UNDECIDED: "undecided"}
 #: What the limits do not cover.
 _NOT_COVERED = (
     "The limits do not cover error rates, subgroups, groups not in the fit rows, or a population that has "
@@ -61,60 +58,6 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
-
-
-def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
-    """1 only if the rows show it; 3 for all commands if the confidence limits are invalid."""
-    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
-
-
-def judge(screen: Screen, found: Audit, above: float | None, below: float | None) -> tuple[dict[str, Any], int]:
-    """Print whether the gates pass; return the fields for JSON and the exit code."""
-    gap, limits = found.gap, found.selection.gap_interval
-    own = "these decisions" if found.of_decisions else "the classifier's own decisions"
-    whose = own if found.after is None else "the decisions after the rule"
-    sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
-    gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
-    verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
-    codes = [
-        exit_code(verdict, sound=sound, undecided=undecided)
-        for (_, undecided), verdict in zip(gates, verdicts, strict=True)
-    ]
-    for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
-        decimals, most = decimals_apart(limit, *limits), exact_points(limit)
-        measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
-        shown = {
-            Verdict.EXCEEDED: f"the gap in {whose} is {measured}, above {most} {sure}",
-            Verdict.WITHIN: f"the gap in {whose} is {measured}, at most {most} {sure}",
-            Verdict.UNDECIDED: f"these rows cannot show whether the gap in {whose} is above {most}: {measured}"
-            + ("; more rows would help" if gap > limit else "")
-            + _why_wide(found),
-        }
-        unsound = f"the confidence limits of the gap in {whose} are not numbers or do not contain it: {measured}"
-        said = shown[verdict] if sound else unsound
-        if code and screen.is_quiet:  # the reason for the exit code
-            screen.warn(f"gate {WORDS[verdict]}: {said}.")
-        else:
-            screen.say(f"\nGate {WORDS[verdict]}: {said}.")
-    return {
-        "decisions": "before" if found.after is None else "after",
-        "fail_above": above,
-        "fail_unless_below": below,
-        "gap": gap,
-        "lower_limit": limits[0],
-        "upper_limit": limits[1],
-        "verdict": worst(verdicts),
-        "failed": any(codes),
-    }, 1 if 1 in codes else max(codes)
-
-
-def _why_wide(found: Audit) -> str:
-    """Name the group that makes the interval of a gap wide, if it is wide."""
-    chosen = found.selection
-    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
-        return ""
-    k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
-    return f"; the interval is widest for group {with_rows([(found.groups[k], found.rows[k])])}"
 
 
 def plain(text: str) -> str:
