@@ -1,40 +1,23 @@
-"""What commands print about rows, rules, audits and checks: sentences for people, fields for JSON.
-
-A saved rule is shown from its file alone, without reading rows.
-"""
+"""What commands print about rows, rules and audits."""
 
 import shlex
 import unicodedata
-from dataclasses import asdict
 from typing import Any
 
 from fairramp.cli.render import Screen, count, refuse_if, spoken
 from fairramp.cli.scan import Job
-from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
-from fairramp.core.scales import SCALES
-from fairramp.core.table import one_line, with_rows
-from fairramp.core.words import exact_points, percentage, wrapped
+from fairramp.core.table import with_rows
+from fairramp.core.words import exact_points, wrapped
 from fairramp.data.columns import Columns
-from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
-from fairramp.measure.certificate import Certificate, certify
+from fairramp.measure.certificate import Certificate
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
+from fairramp.show import describe
 from fairramp.show.words import plain_name
 
-_SCALES = {
-    "probability": "a probability from 0 to 1",
-    "percent": "a percentage from 0 to 100",
-    "signed": "a number from -1 to 1",
-    "logit": "a logit; thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
-}
-_UNSEEN = {
-    "error": "raises an error",
-    "pooled": "gets the threshold {:.4f}",
-    "original": "keeps the classifier's own decision",
-}
 #: What the limits do not cover.
 _NOT_COVERED = (
     "The limits do not cover error rates, subgroups, groups not in the fit rows, or a population that has "
@@ -60,36 +43,21 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
     screen.table(found.gaps())
 
 
-def plain(text: str) -> str:
-    """Remove the marks that isolate the writing direction of names."""
-    return "".join(c for c in text if c not in "\u2068\u2069")
-
-
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print a rule; `found` is its certificate, or the reason it has none."""
     screen.heading(rule.heading)
-    if record := rule.record:
-        screen.say(record.gaps)
-    screen.text("", *(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
+    if rule.record:
+        screen.say(rule.record.gaps)
+    screen.text("", *(wrapped(text, f"{name:8}") for name, text in describe.facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()
-    small = (
-        [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP] if record else []
-    )
-    if small:
-        few = with_rows(small)
-        screen.say(f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {few}.", "")
+    if small := describe.small_groups(rule):
+        screen.say(small, "")
     if isinstance(found, str) or len(rule.groups) == 1:
         screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
-        return
-    show_certificate(screen, rule, found)
-    sure = percentage(found.confidence)
-    proven = f" and within the proven limit for at least {sure}" if found.proven is not None else ""
-    screen.say(
-        f"\nMeaning of confidence: if rules were fitted to many samples, the gap would be within the estimated "
-        f"limit for about {sure} of them{proven}. Limits in points are rounded up.\n",
-        _NOT_COVERED,
-    )
+    else:
+        show_certificate(screen, rule, found)
+        screen.say("", describe.meaning(found), "", _NOT_COVERED)
 
 
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
@@ -105,97 +73,6 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
             f"fit rows. To apply it to the population, fit with --confidence {found.confidence:g}; fairramp "
             "rows-needed shows how many rows that takes."
         )
-
-
-def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
-    """The certificate of a rule, or the reason it has none."""
-    check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    try:
-        return certify(rule, confidence)
-    except FairrampError as error:
-        return str(error)
-
-
-def _facts(rule: Rule) -> list[tuple[str, str]]:
-    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
-    unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
-    goal = (
-        f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
-    )
-    if record and record.asked:
-        goal += " on the fit rows"
-    if record:
-        goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
-    place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
-    widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
-    width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
-    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
-    facts = {
-        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
-        f"at {rule.cutoff:g} or above",
-        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
-        "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
-        "goal": goal,
-        "note": " ".join(record.notes(rule.max_gap)) if record else None,
-        "random": "only at a score equal to the threshold" if rule.is_hard else ramp,
-        "fitted": _fitted(rule),
-        "rule": f"fingerprint {rule.fingerprint}",
-        "data": f"fingerprint {record.fingerprint}" if record else None,
-    }
-    return [(name, text) for name, text in facts.items() if text]
-
-
-def _columns(names: Any) -> str:
-    several = "s" if names and len(names) > 1 else ""
-    return f"column{several} {', '.join(names)}" if names else "column name unknown"
-
-
-def _fitted(rule: Rule) -> str:
-    record = rule.record
-    if record is None:
-        return "unknown, because the rule has no record of its fit"
-    rows, rates = count(sum(record.rows), "row"), record.rates["selection"]
-    how = {
-        f"to {rows}{' with weights' if record.weighted else ''}": True,
-        f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
-        "on cross-fitted scores": record.cross_fitted,
-        "by stochastic gradient descent": record.solver == "sgd",
-        f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
-    }
-    return ", ".join(text for text, holds in how.items() if holds)
-
-
-def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
-    """A rule and its certificate as JSON fields."""
-    unit, record = SCALES[rule.scale].shown_per_unit, rule.record
-    names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
-    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
-    widths = {ramp.width * unit for ramp in rule.ramps}
-    return {
-        "score_column": rule.columns.score,
-        "group_columns": rule.columns.groups,
-        "strata_columns": rule.columns.strata,
-        "rows": record and sum(record.rows),
-        "groups": list(rule.table().rows()),
-        "criterion": rule.criterion,
-        "stratified": rule.stratified,
-        "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
-        "fit_gap": rule.max_gap,
-        "target_rate": rule.target_rate,
-        "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has the widths
-        "ramp": rule.ramp,
-        "scale": rule.scale,
-        "cutoff": rule.cutoff,
-        "unseen_group": rule.unseen_group,
-        "pooled": pooled,
-        **{name: record and getattr(record, name) for name in names},
-        "asked": record and record.asked and asdict(record.asked),
-        "fitted_with": record and record.version,
-        "certificate": None if isinstance(found, str) else found.to_dict(),
-        "why_no_certificate": found if isinstance(found, str) else None,
-        "rule_fingerprint": rule.fingerprint,
-        "data_fingerprint": record and record.fingerprint,
-    }
 
 
 # Warnings about rows -----------------------------------------------------------------------------
