@@ -1,10 +1,9 @@
 """What commands print about rows, rules and audits."""
 
 import shlex
-import unicodedata
 from typing import Any
 
-from fairramp.cli.render import Screen, count, refuse_if, spoken
+from fairramp.cli.render import Screen, count, spoken
 from fairramp.cli.scan import Job
 from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.table import with_rows
@@ -15,6 +14,7 @@ from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import Certificate
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
+from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.show import describe
 from fairramp.show.words import plain_name
 
@@ -111,10 +111,12 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     known = set(map(label_key, rule.groups if rule else ()))
     unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
     if rule is not None and unknown:
-        _refuse_unknown(rule, unknown)
+        if rule.unseen_group == "error":
+            labels, rows = zip(*unknown, strict=True)
+            raise unseen_groups(labels, rule.groups, policies=POLICIES[rule.stratified], rows=rows)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
-        rows = count(sum(n for _, n in unknown), "row")
-        screen.warn(f"{rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
+        n_rows = count(sum(n for _, n in unknown), "row")
+        screen.warn(f"{n_rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
         f"there is one group, {show_label(found[0][0])}: nothing to compare.",
@@ -126,34 +128,6 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         + doubt(len(found), job.rows),
         when=small,
     )
-
-
-def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
-    """Reject unknown groups if the rule does, and suggest the groups that were probably meant."""
-    known = list(map(show_label, rule.groups))
-    spellings = {_spelling(label): label for label in known}
-    new = [show_label(label) for label, _ in unknown[:10]]
-    near = {label: spellings[_spelling(label)] for label in new if _spelling(label) in spellings}
-    guess = (
-        f" Did you mean {', '.join(f'{name!r} (for {label!r})' for label, name in near.items())}?" if near else ""
-    )
-    if any(unicodedata.normalize("NFC", label) == name for label, name in near.items()):
-        guess += " Their accents are separate characters: normalize them to NFC."
-    refuse_if(
-        rule.unseen_group == "error",
-        "Groups not in the fit rows: {unknown}; the rule has {known}{more}.{guess} Correct them, fit again "
-        "on rows that include them, or fit again with --unseen-group {policies}",
-        unknown=_listed(unknown),
-        known=", ".join(known[:10]),
-        more=", …" if len(known) > 10 else "",
-        guess=guess,
-        policies="original" if rule.stratified else "pooled or original",
-    )
-
-
-def _spelling(label: str) -> str:
-    """Normalize a label so that case, spaces and the encoding of accents do not matter."""
-    return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
 def warn_duplicates(screen: Screen, job: Job) -> None:
