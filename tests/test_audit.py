@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_score, r
 
 import fairramp
 from fairramp import InputError, Ramp, Rule, UnseenGroupError, audit, fit_rule
+from fairramp.measure.gate import Gates
 from samples import quiet_fit, sample
 
 N = 900
@@ -422,6 +424,48 @@ def test_a_group_without_positives_has_no_true_positive_rate():
     found = audit(SCORES, GROUPS, np.where(GROUPS == "B", 0, LABELS))
     assert np.isnan(found.before.true_positive_rate).tolist() == [False, True, False]
     assert not np.isnan(found.before.false_positive_rate).any()
+
+
+# Gates --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("found", [audit(SCORES, GROUPS), audit(SCORES, GROUPS, rule=RULE)])
+def test_a_gate_follows_the_confidence_limits_of_the_gap(found):
+    lower, upper = found.selection.gap_interval
+    for maximum in (0.0, lower, (lower + upper) / 2, upper, 1.0):
+        verdict = "exceeded" if lower > maximum else "within" if upper <= maximum else "undecided"
+        above, below = Gates(found, fail_above=maximum), Gates(found, fail_unless_below=maximum)
+        both = Gates(found, maximum, maximum)
+        assert above.verdicts == below.verdicts == [verdict]
+        assert above.exit_code == {"within": 0, "exceeded": 1, "undecided": 0}[verdict]
+        assert below.exit_code == {"within": 0, "exceeded": 1, "undecided": 3}[verdict]
+        assert both.exit_codes == [above.exit_code, below.exit_code]
+        assert both.exit_code == below.exit_code
+        assert both.sentences() == above.sentences() + below.sentences()
+        word = {"within": "passed", "exceeded": "failed", "undecided": "undecided"}[verdict]
+        assert all(sentence.startswith(f"Gate {word}: ") for sentence in both.sentences())
+        fields = json.loads(json.dumps(both.to_dict(), allow_nan=False))
+        assert (fields["verdict"], fields["failed"]) == (verdict, both.exit_code != 0)
+        assert (fields["gap"], fields["lower_limit"], fields["upper_limit"]) == (found.gap, lower, upper)
+
+
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (np.nan, np.nan), (0.0, np.inf)])
+def test_invalid_limits_pass_no_gate(limits):
+    found = audit(SCORES, GROUPS)
+    found = replace(found, before=replace(found.before, gap_interval=limits))
+    for name in ("fail_above", "fail_unless_below"):
+        gates = Gates(found, **{name: 1.0})
+        assert (gates.verdicts, gates.exit_code) == (["undecided"], 3)
+        assert "are not numbers or do not contain it" in gates.sentences()[0]
+        json.dumps(gates.to_dict(), allow_nan=False)
+
+
+def test_gates_reject_invalid_maximums():
+    found = audit(SCORES, GROUPS)
+    with pytest.raises(InputError, match="`fail_above` or `fail_unless_below`"):
+        Gates(found)
+    with pytest.raises(InputError, match="`fail_unless_below` must be between 0 and 1"):
+        Gates(found, fail_unless_below=5)
 
 
 # Showing ------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Certificates use the right formula and claim a theorem only where it applies; checks on new rows."""
 
 import itertools
+import json
 import math
 import re
 from dataclasses import replace
@@ -866,6 +867,41 @@ def test_a_check_of_intersections_has_no_stratum():
     scores, groups = scores_and_groups((500, 500), seed=100)
     rule = quiet_fit(scores, {"a": groups, "b": groups})
     assert "stratum" not in repr(rule.check(scores, {"a": groups, "b": groups}))
+
+
+def as_json(found):
+    """The fields of a result after a round trip through strict JSON, which must not change them."""
+    fields = found.to_dict()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+    return fields
+
+
+def same(field, value):
+    """Whether a field holds a value: None for NaN, lists for tuples."""
+    if isinstance(value, tuple):
+        return len(field) == len(value) and all(map(same, field, value))
+    return field is None if value != value else field == value
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"max_gap": 0.05}, {"sample_weight": np.linspace(1, 2, 3_030)}, {"strata": np.arange(3_030) % 2 == 0}],
+)
+def test_fields_of_certificates_and_checks_are_their_attributes(options):
+    scores, groups = scores_and_groups((1_500, 1_500, 30))
+    rule = quiet_fit(scores, groups, **options)
+    certificate, fields = rule.certificate(), as_json(rule.certificate())
+    for name in ("estimated", "proven", "confidence", "assumptions"):
+        assert fields[name] == getattr(certificate, name)
+    assert [bound["limit"] for bound in fields["bounds"]] == [bound.limit for bound in certificate.bounds]
+    assert [(one["group"], one["rows"]) for one in fields["left_out"]] == list(certificate.left_out)
+    assert fields["rest"] == (certificate.rest and certificate.rest.to_dict())
+    check = rule.check(scores, groups, **{name: options[name] for name in options if name != "max_gap"})
+    fields = as_json(check)
+    for name in fields.keys() - {"groups", "left_out", "comparisons"}:
+        assert same(fields[name], getattr(check, name)), name
+    assert [group["n"] for group in fields["groups"]] == list(check.rows)
+    assert [one["gap"] for one in fields["comparisons"]] == [one.gap for one in check.comparisons]
 
 
 def test_certificates_and_checks_are_public():

@@ -170,7 +170,9 @@ def test_strata_are_required_exactly_when_the_rule_has_them():
         quiet_fit(scores, sex).probabilities(scores, sex, stratum)
     with pytest.raises(InputError, match=r"`strata` has 599 rows but `groups` has 600"):
         rule.probabilities(scores, sex, stratum[1:])
-    with pytest.raises(UnseenGroupError, match=r"Groups not in the fit rows: .* or with unseen_group='original'"):
+    with pytest.raises(
+        UnseenGroupError, match=r"Groups not in the fit rows: .* fit again with `unseen_group='original'`"
+    ):
         rule.probabilities(scores, sex, stratum + 1)
 
 

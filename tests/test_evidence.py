@@ -216,6 +216,20 @@ def test_one_group_gives_no_evidence():
     assert (found.evidence, found.pair, found.verdict) == (1.0, None, "undecided")
 
 
+@pytest.mark.parametrize("new", [0, 1, 3000])
+def test_fields_of_a_monitor_are_its_attributes(new):
+    monitor = RULE.monitor()
+    found = monitor.update(*rows(new, by=0.2)) if new else monitor
+    fields = found.to_dict()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+    for name in fields.keys() - {"groups", "comparisons", "gap_interval", "pair"}:
+        assert fields[name] == getattr(found, name), name
+    assert tuple(fields["gap_interval"]) == found.gap_interval
+    assert [group["n"] for group in fields["groups"]] == list(found.rows)
+    assert [group["new_rate"] is None for group in fields["groups"]] == [n == 0 for n in found.rows]
+    assert [one["verdict"] for one in fields["comparisons"]] == [one.verdict for one in found.comparisons]
+
+
 # Files --------------------------------------------------------------------------------------------
 
 

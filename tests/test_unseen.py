@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 
 from fairramp import InputError, Ramp, Rule, UnseenGroupError, fit_rule
+from fairramp.cli.app import spelled
+from fairramp.rule.unseen import unseen_groups
 from samples import KEY, quiet_fit, sample
 
 SCORES, CODES = sample(600, n_groups=3)
@@ -31,7 +33,7 @@ def test_unseen_group_raises_naming_unseen_and_fitted_groups(method):
     with pytest.raises(UnseenGroupError) as caught:
         ask([0.1, 0.2, 0.3, 0.4], ["B", "E", "D", "E"])
     assert str(caught.value).startswith("Groups not in the fit rows: ['D', 'E']; fitted groups: ['A', 'B', 'C'].")
-    assert "unseen_group='pooled' or 'original'" in str(caught.value)
+    assert "with `unseen_group='pooled'` or `unseen_group='original'`." in str(caught.value)
     assert isinstance(caught.value, InputError)
 
 
@@ -80,6 +82,60 @@ def test_missing_values_and_blank_text_are_distinguished(missing, crossed):
         with pytest.raises(UnseenGroupError) as caught:
             rule.probabilities([0.5], column("B"))
         assert "blank" not in str(caught.value)
+
+
+def unseen_message(fitted, asked):
+    rule = Rule(tuple(fitted), (Ramp.centered(0.5, 0.1),) * len(fitted))
+    with pytest.raises(UnseenGroupError) as caught:
+        rule.probabilities([0.5] * len(asked), asked)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "asked", "near"),
+    [
+        (["Female", "Male"], "male", "'Male' (for 'male')"),
+        (["Female", "Male"], " Male ", "'Male' (for ' Male ')"),
+        (["New York", "Boston"], "newyork", "'New York' (for 'newyork')"),
+        (["Straße", "Weg"], "STRASSE", "'Straße' (for 'STRASSE')"),
+        ([0, 1], "0", "0 (for '0')"),
+        (["0", "1"], 0, "'0' (for 0)"),
+        ([("f", 1), ("m", 1)], ("F", 1), "('f', 1) (for ('F', 1))"),
+    ],
+)
+def test_the_group_that_was_probably_meant_is_suggested(fitted, asked, near):
+    for column in ([asked], [fitted[1], asked]):
+        said = unseen_message(fitted, column)
+        assert f"Did you mean {near}? " in said
+        assert "accents" not in said
+
+
+def test_only_similar_groups_are_suggested():
+    said = unseen_message(["Female", "Male"], ["Female", "male", "femal", "{Male}", None])
+    assert "Did you mean 'Male' (for 'male')? " in said
+    assert said.count("(for ") == 1
+    assert "Did you mean" not in unseen_message(["é", "B"], ["e", "B"])
+
+
+def test_accents_in_separate_characters_are_explained():
+    said = unseen_message(["caf\u00e9", "bar"], ["cafe\u0301", "bar"])
+    assert "Did you mean 'caf\u00e9' (for 'cafe\u0301')? Their accents are separate characters" in said
+
+
+def test_python_and_the_command_line_list_the_same_groups():
+    def told(**options):
+        return unseen_groups(["male", None], ["Female", "Male"], policies=("pooled",), **options)
+
+    python, command = str(told()), told(rows=[2, 1]).told(spelled)
+    assert python.startswith("Groups not in the fit rows: ['male', None]; fitted groups: ['Female', 'Male']. ")
+    assert command.startswith(
+        "Groups not in the fit rows: male (2 rows), (missing) (1 row); fitted groups: Female"
+    )
+    guess = (
+        " Did you mean 'Male' (for 'male')? Correct them, fit again on rows that include them, or fit again with "
+    )
+    assert python.endswith(f"{guess}`unseen_group='pooled'`.")
+    assert command.endswith(f"{guess}--unseen-group pooled.")
 
 
 def test_integers_between_fitted_ones_are_unseen():

@@ -38,8 +38,9 @@ from fairramp.core.words import points
 from fairramp.data.arrays import as_labels, as_scores, as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.errors import InputError, UnseenGroupError, shown
+from fairramp.errors import InputError, shown
 from fairramp.rule.rule import Rule
+from fairramp.rule.unseen import unseen_groups
 
 __all__ = ["RejectOption", "ShiftInference", "fit_reject_option", "fit_shift_inference"]
 
@@ -70,13 +71,9 @@ class _FixedDecisions(ABC):
     def _codes(self, groups: Any) -> Codes:
         """Encode groups; a group not in the fit rows raises an error."""
         codes, known = encode_groups(groups, self.group_columns), set(map(label_key, self.groups))
-        if unseen := [x for x in compress(codes.labels, codes.occurring()) if label_key(x) not in known]:
-            raise UnseenGroupError(
-                "Groups not in the fit rows: {unseen}; fitted groups: {known}. Fit on rows that contain them, or "
-                "check the column, the spelling and the type",
-                unseen=shown(unseen),
-                known=shown(list(self.groups)),
-            )
+        here = list(compress(codes.labels, codes.occurring()))
+        if unseen := [label for label in here if label_key(label) not in known]:
+            raise unseen_groups(unseen, self.groups, all_unseen=len(unseen) == len(here))
         return codes
 
     def _table(self, **columns: Any) -> Table:

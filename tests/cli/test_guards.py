@@ -262,7 +262,7 @@ def test_unseen_groups_are_listed_as_in_tables(inside):
     assert "A (134 rows)" in said
     assert "(blank) (133 rows)" in said
     assert "'a' (for 'A')" in said
-    assert "--unseen-group pooled or original" in said
+    assert "--unseen-group pooled or --unseen-group original" in said
     assert "o.csv" not in inside.files()
 
 

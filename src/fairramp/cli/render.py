@@ -4,7 +4,6 @@ Results go to stdout, notes and progress to stderr. Colors and progress bars app
 """
 
 import json
-import math
 import os
 import shlex
 import sys
@@ -15,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fairramp._version import __version__
-from fairramp.core.words import PAGE, lines_of, wrapped
+from fairramp.core.words import PAGE, lines_of, plain, wrapped
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -39,16 +38,6 @@ def count(n: int, what: str) -> str:
 def spoken(path: str) -> str:
     """The name of a file for a sentence."""
     return {STDIN: "stdin", STDOUT: "stdout"}.get(path, path)
-
-
-def _plain(value: Any) -> Any:
-    """A value for JSON, which has no NaN or infinity."""
-    match value:
-        case dict():
-            return {name: _plain(part) for name, part in value.items()}
-        case list() | tuple():
-            return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def for_stderr(text: str) -> str:
@@ -110,6 +99,11 @@ class Screen:
         if when:
             sys.stderr.write(for_stderr(f"warning: {text}") + "\n")
 
+    def verdict(self, text: str, *, failed: object) -> None:
+        """Print a verdict; with --quiet, as a warning if it is the reason for the exit code."""
+        self.say(text)
+        self.warn(f"{text[0].lower()}{text[1:]}", when=failed and self.is_quiet)
+
     def note(self, text: str) -> None:
         """Print a remark, except with --quiet."""
         if not self.is_quiet:
@@ -121,7 +115,7 @@ class Screen:
             stamp = {"command": command, "format": _JSON, "fairramp": __version__}
             named = {name: "-" if value in (STDIN, STDOUT) else value for name, value in content.items()}
             self._file.write(
-                json.dumps(_plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+                json.dumps(plain(stamp | named), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
             )
 
     @contextmanager

@@ -1,46 +1,23 @@
-"""What commands print about rows, rules, audits and checks: sentences for people, fields for JSON.
-
-A saved rule is shown from its file alone, without reading rows.
-"""
+"""What commands print about rows, rules and audits."""
 
 import shlex
-import unicodedata
-from dataclasses import asdict
 from typing import Any
 
 from fairramp.cli.render import Screen, count, spoken
 from fairramp.cli.scan import Job
-from fairramp.core.checks import check_number
 from fairramp.core.labels import label_key, label_of, show_label
-from fairramp.core.scales import SCALES
-from fairramp.core.table import one_line, with_rows
-from fairramp.core.words import decimals_apart, exact_points, percentage, points, with_interval, wrapped
+from fairramp.core.table import with_rows
+from fairramp.core.words import exact_points, wrapped
 from fairramp.data.columns import Columns
-from fairramp.errors import FairrampError, refuse_if
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
-from fairramp.measure.certificate import WIDE, Certificate, certify
-from fairramp.measure.drift import Check
-from fairramp.measure.monitor import Monitor
-from fairramp.measure.parts import Comparison
-from fairramp.measure.verdict import Verdict, is_sound, verdict_on, worst
+from fairramp.measure.certificate import Certificate
 from fairramp.rule.limits import limit_kind
 from fairramp.rule.rule import Rule
+from fairramp.rule.unseen import POLICIES, unseen_groups
+from fairramp.show import describe
 from fairramp.show.words import plain_name
 
-_SCALES = {
-    "probability": "a probability from 0 to 1",
-    "percent": "a percentage from 0 to 100",
-    "signed": "a number from -1 to 1",
-    "logit": "a logit; thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
-}
-_UNSEEN = {
-    "error": "raises an error",
-    "pooled": "gets the threshold {:.4f}",
-    "original": "keeps the classifier's own decision",
-}
-#: The word for each verdict in gates and checks.
-WORDS = {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed", Verdict.UNDECIDED: "undecided"}
 #: What the limits do not cover.
 _NOT_COVERED = (
     "The limits do not cover error rates, subgroups, groups not in the fit rows, or a population that has "
@@ -66,90 +43,21 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
     screen.table(found.gaps())
 
 
-def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
-    """1 only if the rows show it; 3 for all commands if the confidence limits are invalid."""
-    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]
-
-
-def judge(screen: Screen, found: Audit, above: float | None, below: float | None) -> tuple[dict[str, Any], int]:
-    """Print whether the gates pass; return the fields for JSON and the exit code."""
-    gap, limits = found.gap, found.selection.gap_interval
-    own = "these decisions" if found.of_decisions else "the classifier's own decisions"
-    whose = own if found.after is None else "the decisions after the rule"
-    sure, sound = f"with {percentage(found.confidence)} confidence", is_sound(gap, limits)
-    gates = [(limit, undecided) for limit, undecided in ((above, 0), (below, 3)) if limit is not None]
-    verdicts = [verdict_on(gap, limits, limit) for limit, _ in gates]
-    codes = [
-        exit_code(verdict, sound=sound, undecided=undecided)
-        for (_, undecided), verdict in zip(gates, verdicts, strict=True)
-    ]
-    for (limit, _), verdict, code in zip(gates, verdicts, codes, strict=True):
-        decimals, most = decimals_apart(limit, *limits), exact_points(limit)
-        measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
-        shown = {
-            Verdict.EXCEEDED: f"the gap in {whose} is {measured}, above {most} {sure}",
-            Verdict.WITHIN: f"the gap in {whose} is {measured}, at most {most} {sure}",
-            Verdict.UNDECIDED: f"these rows cannot show whether the gap in {whose} is above {most}: {measured}"
-            + ("; more rows would help" if gap > limit else "")
-            + _why_wide(found),
-        }
-        unsound = f"the confidence limits of the gap in {whose} are not numbers or do not contain it: {measured}"
-        said = shown[verdict] if sound else unsound
-        if code and screen.is_quiet:  # the reason for the exit code
-            screen.warn(f"gate {WORDS[verdict]}: {said}.")
-        else:
-            screen.say(f"\nGate {WORDS[verdict]}: {said}.")
-    return {
-        "decisions": "before" if found.after is None else "after",
-        "fail_above": above,
-        "fail_unless_below": below,
-        "gap": gap,
-        "lower_limit": limits[0],
-        "upper_limit": limits[1],
-        "verdict": worst(verdicts),
-        "failed": any(codes),
-    }, 1 if 1 in codes else max(codes)
-
-
-def _why_wide(found: Audit) -> str:
-    """Name the group that makes the interval of a gap wide, if it is wide."""
-    chosen = found.selection
-    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
-        return ""
-    k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
-    return f"; the interval is widest for group {with_rows([(found.groups[k], found.rows[k])])}"
-
-
-def plain(text: str) -> str:
-    """Remove the marks that isolate the writing direction of names."""
-    return "".join(c for c in text if c not in "\u2068\u2069")
-
-
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print a rule; `found` is its certificate, or the reason it has none."""
     screen.heading(rule.heading)
-    if record := rule.record:
-        screen.say(record.gaps)
-    screen.text("", *(wrapped(one_line(text), f"{name:8}") for name, text in _facts(rule)), "")
+    if rule.record:
+        screen.say(rule.record.gaps)
+    screen.text("", *(wrapped(text, f"{name:8}") for name, text in describe.facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()
-    small = (
-        [pair for pair in zip(rule.groups, record.rows, strict=True) if pair[1] < SMALL_GROUP] if record else []
-    )
-    if small:
-        few = with_rows(small)
-        screen.say(f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {few}.", "")
+    if small := describe.small_groups(rule):
+        screen.say(small, "")
     if isinstance(found, str) or len(rule.groups) == 1:
         screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
-        return
-    show_certificate(screen, rule, found)
-    sure = percentage(found.confidence)
-    proven = f" and within the proven limit for at least {sure}" if found.proven is not None else ""
-    screen.say(
-        f"\nMeaning of confidence: if rules were fitted to many samples, the gap would be within the estimated "
-        f"limit for about {sure} of them{proven}. Limits in points are rounded up.\n",
-        _NOT_COVERED,
-    )
+    else:
+        show_certificate(screen, rule, found)
+        screen.say("", describe.meaning(found), "", _NOT_COVERED)
 
 
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
@@ -165,168 +73,6 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
             f"fit rows. To apply it to the population, fit with --confidence {found.confidence:g}; fairramp "
             "rows-needed shows how many rows that takes."
         )
-
-
-def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
-    """The certificate of a rule, or the reason it has none."""
-    check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    try:
-        return certify(rule, confidence)
-    except FairrampError as error:
-        return str(error)
-
-
-def _facts(rule: Rule) -> list[tuple[str, str]]:
-    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
-    unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
-    goal = (
-        f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
-    )
-    if record and record.asked:
-        goal += " on the fit rows"
-    if record:
-        goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
-    place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
-    widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
-    width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
-    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
-    facts = {
-        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
-        f"at {rule.cutoff:g} or above",
-        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
-        "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
-        "goal": goal,
-        "note": " ".join(record.notes(rule.max_gap)) if record else None,
-        "random": "only at a score equal to the threshold" if rule.is_hard else ramp,
-        "fitted": _fitted(rule),
-        "rule": f"fingerprint {rule.fingerprint}",
-        "data": f"fingerprint {record.fingerprint}" if record else None,
-    }
-    return [(name, text) for name, text in facts.items() if text]
-
-
-def _columns(names: Any) -> str:
-    several = "s" if names and len(names) > 1 else ""
-    return f"column{several} {', '.join(names)}" if names else "column name unknown"
-
-
-def _fitted(rule: Rule) -> str:
-    record = rule.record
-    if record is None:
-        return "unknown, because the rule has no record of its fit"
-    rows, rates = count(sum(record.rows), "row"), record.rates["selection"]
-    how = {
-        f"to {rows}{' with weights' if record.weighted else ''}": True,
-        f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
-        "on cross-fitted scores": record.cross_fitted,
-        "by stochastic gradient descent": record.solver == "sgd",
-        f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
-    }
-    return ", ".join(text for text, holds in how.items() if holds)
-
-
-def certified(certificate: Certificate) -> dict[str, Any]:
-    """A certificate as JSON fields."""
-    return {
-        "estimated": certificate.estimated,
-        "proven": certificate.proven,
-        "confidence": certificate.confidence,
-        "bounds": [asdict(bound) for bound in certificate.bounds],
-        "assumptions": certificate.assumptions,
-        **_small_groups(certificate),
-        "rest": certified(certificate.rest) if certificate.rest else None,
-    }
-
-
-def _small_groups(found: Certificate) -> dict[str, Any]:
-    """The groups that make a limit wide, and their numbers of rows."""
-    pairs = (found.widest_for, *found.left_out)
-    widest, *left_out = (pair and {"group": pair[0], "rows": pair[1]} for pair in pairs)
-    return {"widest_for": widest, "left_out": left_out}
-
-
-def checked(found: Check) -> dict[str, Any]:
-    """A check as JSON fields."""
-    return {
-        "verdict": found.verdict,
-        "has_drifted": found.has_drifted,
-        "gap": found.gap,
-        "gap_interval": found.gap_interval,
-        "limit": found.limit,
-        "groups": list(found.table().rows()),
-        "pair": found.pair,
-        "stratum": found.stratum,
-        "false_alarm_rate": found.false_alarm_rate,
-        "detectable_gap": found.detectable_gap,
-        "left_out": [{"group": label, "rows": n} for label, n in found.left_out],
-        "missing": found.missing,
-        "comparisons": _compared(found.comparisons),
-    }
-
-
-def monitored(found: Monitor) -> dict[str, Any]:
-    """A monitor as JSON fields."""
-    return {
-        "verdict": found.verdict,
-        "has_drifted": found.has_drifted,
-        "alarm": found.alarm,
-        "looks": found.looks,
-        "evidence": found.evidence,
-        "gap": found.gap,
-        "gap_interval": found.gap_interval,
-        "limit": found.limit,
-        "confidence": found.confidence,
-        "groups": list(found.table().rows()),
-        "pair": found.pair,
-        "comparisons": _compared(found.comparisons),
-    }
-
-
-def _compared(comparisons: tuple[Comparison, ...]) -> list[dict[str, Any]]:
-    """Gaps and their limits as JSON fields."""
-    return [
-        {
-            "left_out": [{"group": label, "rows": n} for label, n in one.left_out],
-            "gap": one.gap,
-            "gap_interval": one.interval,
-            "limit": one.limit,
-            "verdict": one.verdict,
-        }
-        for one in comparisons
-    ]
-
-
-def content(rule: Rule, found: Certificate | str) -> dict[str, Any]:
-    """A rule and its certificate as JSON fields."""
-    unit, record = SCALES[rule.scale].shown_per_unit, rule.record
-    names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
-    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
-    widths = {ramp.width * unit for ramp in rule.ramps}
-    return {
-        "score_column": rule.columns.score,
-        "group_columns": rule.columns.groups,
-        "strata_columns": rule.columns.strata,
-        "rows": record and sum(record.rows),
-        "groups": list(rule.table().rows()),
-        "criterion": rule.criterion,
-        "stratified": rule.stratified,
-        "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
-        "fit_gap": rule.max_gap,
-        "target_rate": rule.target_rate,
-        "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has the widths
-        "ramp": rule.ramp,
-        "scale": rule.scale,
-        "cutoff": rule.cutoff,
-        "unseen_group": rule.unseen_group,
-        "pooled": pooled,
-        **{name: record and getattr(record, name) for name in names},
-        "asked": record and record.asked and asdict(record.asked),
-        "fitted_with": record and record.version,
-        "certificate": None if isinstance(found, str) else certified(found),
-        "why_no_certificate": found if isinstance(found, str) else None,
-        "rule_fingerprint": rule.fingerprint,
-        "data_fingerprint": record and record.fingerprint,
-    }
 
 
 # Warnings about rows -----------------------------------------------------------------------------
@@ -365,10 +111,12 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     known = set(map(label_key, rule.groups if rule else ()))
     unknown = [pair for pair in job.groups if label_key(pair[0]) not in known]
     if rule is not None and unknown:
-        _refuse_unknown(rule, unknown)
+        if rule.unseen_group == "error":
+            labels, rows = zip(*unknown, strict=True)
+            raise unseen_groups(labels, rule.groups, policies=POLICIES[rule.stratified], rows=rows)
         how = "the common threshold" if rule.unseen_group == "pooled" else "the classifier's own decision"
-        rows = count(sum(n for _, n in unknown), "row")
-        screen.warn(f"{rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
+        n_rows = count(sum(n for _, n in unknown), "row")
+        screen.warn(f"{n_rows} of groups not in the fit rows get {how}: {_listed(unknown)}.")
     found, n = job.groups, len(job.columns.strata or ())
     screen.warn(
         f"there is one group, {show_label(found[0][0])}: nothing to compare.",
@@ -380,34 +128,6 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         + doubt(len(found), job.rows),
         when=small,
     )
-
-
-def _refuse_unknown(rule: Rule, unknown: list[tuple[Any, int]]) -> None:
-    """Reject unknown groups if the rule does, and suggest the groups that were probably meant."""
-    known = list(map(show_label, rule.groups))
-    spellings = {_spelling(label): label for label in known}
-    new = [show_label(label) for label, _ in unknown[:10]]
-    near = {label: spellings[_spelling(label)] for label in new if _spelling(label) in spellings}
-    guess = (
-        f" Did you mean {', '.join(f'{name!r} (for {label!r})' for label, name in near.items())}?" if near else ""
-    )
-    if any(unicodedata.normalize("NFC", label) == name for label, name in near.items()):
-        guess += " Their accents are separate characters: normalize them to NFC."
-    refuse_if(
-        rule.unseen_group == "error",
-        "Groups not in the fit rows: {unknown}; the rule has {known}{more}.{guess} Correct them, fit again "
-        "on rows that include them, or fit again with --unseen-group {policies}",
-        unknown=_listed(unknown),
-        known=", ".join(known[:10]),
-        more=", …" if len(known) > 10 else "",
-        guess=guess,
-        policies="original" if rule.stratified else "pooled or original",
-    )
-
-
-def _spelling(label: str) -> str:
-    """Normalize a label so that case, spaces and the encoding of accents do not matter."""
-    return "".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
 def warn_repeated(screen: Screen, extra: int, id: str) -> None:

@@ -1,4 +1,4 @@
-"""Format numbers and sentences for people: percentages and points with one decimal, lines of 80 characters.
+"""Format numbers and sentences for people (one decimal, lines of 80 characters), and values for JSON.
 
 The float's exact value is rounded to the nearest decimal, halves up. Browsers' `toFixed` does the same, so the
 report shows the same number whether Python or its script formatted it.
@@ -6,7 +6,9 @@ report shows the same number whether Python or its script formatted it.
 
 import math
 import textwrap
+from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 #: Width of printed text, in characters.
 PAGE = 80
@@ -153,3 +155,21 @@ def lines_of(text: str, width: int, first: str = "", others: str = "") -> list[s
 def wrapped(text: str, first: str = "") -> str:
     """Wrap a text to 80 columns after the prefix `first`, indenting further lines by its length."""
     return "\n".join("\n".join(lines_of(part, PAGE, first, " " * len(first))) for part in text.split("\n"))
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as JSON represents them: tuples become lists; NaN and infinity become None.
+
+    >>> plain({"pair": ("A", "B"), "rate": float("nan")})
+    {'pair': ['A', 'B'], 'rate': None}
+    """
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return plain(value)
+        case list() | tuple():
+            return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

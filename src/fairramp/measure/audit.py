@@ -26,7 +26,7 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import Table, notebook_html, one_line
-from fairramp.core.words import percent, wrapped
+from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.outcomes import calibration_errors
@@ -235,7 +235,7 @@ class Audit(Drawn):
         >>> found.to_dict()["before"]["gap"]
         0.5
         """
-        return {name: plain(value) for name, value in asdict(self).items()}
+        return plain(asdict(self))
 
     def gaps(self) -> Table:
         """Gap and ratio with their confidence limits, before and after.
@@ -406,15 +406,6 @@ def selection(
         ratio_interval=ratio_interval(rates, rows, confidence, strata),
         **errors,
     )
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON represents it: tuples become lists and NaN becomes None."""
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return None if value != value else value
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -17,8 +17,9 @@ Theorem 1.
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, with_rows
-from fairramp.core.words import percentage, upward_points, wrapped
+from fairramp.core.words import percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed
@@ -79,6 +80,11 @@ PLAIN = Spelling()
 def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = PLAIN) -> str:
     """The start of a sentence about the other groups."""
     return f"Without {'that group' if len(left_out) == 1 else spelled.groups(left_out)}"
+
+
+def counted(groups: Sequence[tuple[Label, int]]) -> list[dict[str, Any]]:
+    """Groups with their numbers of rows, for JSON."""
+    return [{"group": label, "rows": n} for label, n in groups]
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,6 +207,30 @@ class Certificate:
         if (rest := self.rest) is not None:
             found[-1] += f" {without(self.left_out, spelled)}: {rest.limits()}."
         return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results as plain values, ready for JSON.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> found = fairramp.fit_rule(data.score, data.sex, target_rate=0.2).certificate().to_dict()
+        >>> found["confidence"], found["bounds"][0]["name"], found["rest"]
+        (0.95, 'beta', None)
+        """
+        return plain(
+            {
+                "estimated": self.estimated,
+                "proven": self.proven,
+                "confidence": self.confidence,
+                "bounds": [asdict(bound) for bound in self.bounds],
+                "assumptions": self.assumptions,
+                "widest_for": self.widest_for and counted([self.widest_for])[0],
+                "left_out": counted(self.left_out),
+                "rest": self.rest and self.rest.to_dict(),
+            }
+        )
 
     def __repr__(self) -> str:
         return "\n".join(map(wrapped, (*self.sentences(), self.assumptions)))

@@ -23,9 +23,9 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, notebook_html, one_line
-from fairramp.core.words import percent, percentage, upward_points, wrapped
+from fairramp.core.words import percent, percentage, plain, upward_points, wrapped
 from fairramp.errors import warn
-from fairramp.measure.certificate import PLAIN, Spelling
+from fairramp.measure.certificate import PLAIN, Spelling, counted
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.power import Compared, detectable_gap, detectable_rates
@@ -174,6 +174,36 @@ class Check:
         if len(self.groups) == 1:
             return f"Only group {one_line(show_label(self.groups[0]))} has rows, so there is no gap."
         return said(self.comparisons, "on the new rows", spelled)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results as plain values, ready for JSON, with None for unknown values and NaN.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> found = rule.check(data.score[12000:], data.sex[12000:]).to_dict()
+        >>> found["verdict"], [group["n"] for group in found["groups"]]
+        ('undecided', [4118, 8303])
+        """
+        return plain(
+            {
+                "verdict": self.verdict.value,
+                "has_drifted": self.has_drifted,
+                "gap": self.gap,
+                "gap_interval": self.gap_interval,
+                "limit": self.limit,
+                "groups": list(self.table().rows()),
+                "pair": self.pair,
+                "stratum": self.stratum,
+                "false_alarm_rate": self.false_alarm_rate,
+                "detectable_gap": self.detectable_gap,
+                "left_out": counted(self.left_out),
+                "missing": self.missing,
+                "comparisons": [one.to_dict() for one in self.comparisons],
+            }
+        )
 
     def _repr_html_(self) -> str:
         return notebook_html(*self.sentences(), self.table())

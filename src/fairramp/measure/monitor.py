@@ -10,62 +10,27 @@ import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from msgspec import Meta
 
 from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, notebook_html
-from fairramp.core.words import percentage, points, upward_points, with_interval, wrapped
+from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
 from fairramp.data.files import write_text
-from fairramp.errors import InputError, MonitorFormatError, warn
+from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
+from fairramp.measure.monitor_file import GroupEntry, MonitorFile, PartEntry
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
 from fairramp.measure.verdict import Verdict
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
-
-
-class GroupEntry(documents.Shape, frozen=True):
-    """A group: its rate on the fit rows, its number of new rows, and the sum of their selection probabilities."""
-
-    label: documents.PlainLabel
-    fit_rate: documents.Share
-    rows: documents.Count
-    selected: documents.Nonnegative
-
-
-class PartEntry(documents.Shape, frozen=True):
-    """Groups to compare, as indices, and the estimated limit on their gap."""
-
-    places: tuple[documents.Count, ...]
-    limit: documents.Share
-
-
-class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
-    """A monitor's state."""
-
-    words: ClassVar = {
-        "noun": "monitor",
-        "again": "start over with a new file",
-        "mend": "start over with a new file",
-    }
-    refused = MonitorFormatError
-
-    rule: str
-    confidence: Annotated[float, Meta(ge=0.5, lt=1.0)]
-    groups: tuple[GroupEntry, ...]
-    parts: tuple[PartEntry, ...]
-    looks: documents.Count
-    alarm: documents.Count | None
-    batches: tuple[str, ...]
 
 
 class Monitor:
@@ -440,6 +405,35 @@ class Monitor:
             f"{self._alarm_at:.3g}. False alarm rate: at most {error} if the gap is within the limit, however "
             f"often you look. The limit holds with {percentage(self._confidence)} confidence.",
         ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All results as plain values, ready for JSON, with None for unknown values and NaN.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], target_rate=0.2)
+        >>> found = rule.monitor().update(data.score[12000:], data.sex[12000:]).to_dict()
+        >>> found["verdict"], found["looks"], found["alarm"]
+        ('undecided', 1, None)
+        """
+        return plain(
+            {
+                "verdict": self.verdict.value,
+                "has_drifted": self.has_drifted,
+                "alarm": self.alarm,
+                "looks": self.looks,
+                "evidence": self.evidence,
+                "gap": self.gap,
+                "gap_interval": self.gap_interval,
+                "limit": self.limit,
+                "confidence": self.confidence,
+                "groups": list(self.table().rows()),
+                "pair": self.pair,
+                "comparisons": [one.to_dict() for one in self.comparisons],
+            }
+        )
 
     # Numbers -----------------------------------------------------------------------------------------
 

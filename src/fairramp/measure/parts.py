@@ -7,6 +7,7 @@ the other groups  if a few small groups make the limit for all groups wide (see 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, label_key
 from fairramp.core.words import decimals_apart, points, upward_points, with_interval
-from fairramp.measure.certificate import PLAIN, Spelling, certify
+from fairramp.measure.certificate import PLAIN, Spelling, certify, counted
 from fairramp.measure.verdict import Verdict, verdict_on
 from fairramp.rule.limits import limit_kind, stratum_limits
 from fairramp.rule.rule import Rule
@@ -73,6 +74,16 @@ class Comparison:
         if self.gap > self.limit:
             return f"The gap is above the {self.kind} limit of {limit}, but that may be chance: {gap}"
         return f"No sign that the gap exceeds the {self.kind} limit of {limit}: {gap}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The gap, its limits and the verdict, for JSON."""
+        return {
+            "left_out": counted(self.left_out),
+            "gap": self.gap,
+            "gap_interval": self.interval,
+            "limit": self.limit,
+            "verdict": self.verdict.value,
+        }
 
 
 def compared(part: Part, gap: float, interval: tuple[float, float]) -> Comparison:

@@ -22,6 +22,11 @@ class Verdict(StrEnum):
     EXCEEDED = "exceeded"
     UNDECIDED = "undecided"
 
+    @property
+    def word(self) -> str:
+        """The result of a gate or check."""
+        return {Verdict.WITHIN: "passed", Verdict.EXCEEDED: "failed"}.get(self, "undecided")
+
 
 def is_sound(gap: float, limits: tuple[float, float]) -> bool:
     """Whether limits are valid confidence limits of a gap.
@@ -49,3 +54,12 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     """Exceeded if any verdict is, within if all are, otherwise undecided."""
     found = set(verdicts)
     return next(v for v in (Verdict.EXCEEDED, Verdict.UNDECIDED, Verdict.WITHIN) if v in found)
+
+
+def exit_code(verdict: Verdict, *, sound: bool, undecided: int = 0) -> int:
+    """The exit code of a command: 1 only if the rows show it, and 3 if the confidence limits are invalid.
+
+    >>> [exit_code(verdict, sound=True, undecided=3) for verdict in Verdict]
+    [0, 1, 3]
+    """
+    return {Verdict.WITHIN: 0, Verdict.EXCEEDED: 1, Verdict.UNDECIDED: undecided if sound else 3}[verdict]

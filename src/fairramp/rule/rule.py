@@ -33,7 +33,7 @@ from fairramp.errors import InputError, shown
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
-from fairramp.rule.unseen import unseen_groups
+from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.rule.verbs import Verbs
 
 
@@ -381,7 +381,7 @@ class Rule(Stored, Verbs):
             raise unseen_groups(
                 [codes.labels[i] for i in np.flatnonzero(unseen)],
                 self.groups,
-                policies="'original'" if self.stratified else "'pooled' or 'original'",
+                policies=POLICIES[self.stratified],
                 all_unseen=all(ramp is None for ramp in compress(ramps, codes.occurring())),
             )
         other = self.pooled or self.ramps[0]

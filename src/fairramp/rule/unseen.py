@@ -1,8 +1,10 @@
-"""The error message about groups that were not in the fit rows."""
+"""The error message about groups that were not in the fit rows, with the groups that were probably meant."""
 
+import unicodedata
 from collections.abc import Sequence
 
-from fairramp.core.labels import Label, label_key, label_parts
+from fairramp.core.labels import Label, label_key, label_parts, show_label
+from fairramp.core.table import one_line, with_rows
 from fairramp.errors import UnseenGroupError
 
 _KNOWS_BLANK = (
@@ -13,24 +15,67 @@ _KNOWS_MISSING = (
     "The rule has a group None (a missing value), but '' (the empty string) is another group: in pandas, use "
     "replace({'': None}). "
 )
+#: Policies that allow unseen groups, by whether the rule has strata.
+POLICIES = {False: ("pooled", "original"), True: ("original",)}
+#: Number of groups listed.
+_MOST = 10
 
 
 def unseen_groups(
-    unseen: Sequence[Label], fitted: Sequence[Label], *, policies: str, all_unseen: bool
+    unseen: Sequence[Label],
+    fitted: Sequence[Label],
+    *,
+    policies: Sequence[str] = (),
+    all_unseen: bool = False,
+    rows: Sequence[int] | None = None,
 ) -> UnseenGroupError:
-    """The error for groups that a rule does not know and has no policy for."""
+    """The error for groups that were not in the fit rows and have no policy.
+
+    Parameters
+    ----------
+    unseen, fitted : sequence of labels
+        The groups that were not in the fit rows, and those that were.
+    policies : sequence of str, optional
+        Values of `unseen_group` that would allow them.
+    all_unseen : bool, default False
+        Whether no row is known to belong to a fitted group, so that the column or its type is probably wrong.
+    rows : sequence of int, optional
+        Number of rows of each unseen group, if known. Labels are then written as in tables.
+    """
+    again = "fit again on rows that include them"
+    allowed = " or ".join(f"{{unseen_group:{policy}}}" for policy in policies)
     remedy = (
         "None of them is in the rule: check the column, the spelling and the type"
         if all_unseen
-        else "Fit again on rows that include them, or with unseen_group={policies}"
+        else f"Correct them, {again}, or fit again with {allowed}"
+        if allowed
+        else f"Correct them, or {again}"
     )
     return UnseenGroupError(
-        "Groups not in the fit rows: {unseen}; fitted groups: {fitted}. {blank}" + remedy,
-        unseen=_some(unseen),
-        fitted=_some(fitted),
-        blank=_blank(unseen, fitted),
-        policies=policies,
+        "Groups not in the fit rows: {unseen}; fitted groups: {fitted}. {blank}{guess}" + remedy,
+        unseen=_some(unseen) if rows is None else with_rows(list(zip(unseen, rows, strict=True)), _MOST),
+        fitted=_some(fitted) if rows is None else _named(fitted),
+        blank=_blank(unseen, fitted) if rows is None else "",  # the hint is for pandas
+        guess=_guess(unseen[:_MOST], fitted, as_text=rows is not None),
     )
+
+
+def _guess(unseen: Sequence[Label], fitted: Sequence[Label], *, as_text: bool) -> str:
+    """Name the fitted groups that differ from unseen ones only in case, spaces, accents or type."""
+    spellings = {_spelling(label): label for label in fitted}
+    near = [(label, spellings[_spelling(label)]) for label in unseen if _spelling(label) in spellings]
+    if not near:
+        return ""
+    pairs = [(show_label(label), show_label(meant)) for label, meant in near]
+    names = ", ".join(f"{meant!r} (for {label!r})" for label, meant in (pairs if as_text else near))
+    accents = any(label != meant == unicodedata.normalize("NFC", label) for label, meant in pairs)
+    normalize = "Their accents are separate characters: normalize them to NFC. " if accents else ""
+    return f"Did you mean {names}? {normalize}"
+
+
+def _spelling(label: Label) -> str:
+    """A label's text, normalized so that case, spaces and the encoding of accents do not matter."""
+    return "".join(unicodedata.normalize("NFKC", show_label(label)).casefold().split())
 
 
 def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
@@ -47,5 +92,12 @@ def _blank(unseen: Sequence[Label], known: Sequence[Label]) -> str:
 
 def _some(labels: Sequence[Label]) -> str:
     """The first few labels, as a list."""
-    shown = ", ".join(map(repr, labels[:10]))
-    return f"[{shown}{f', … {len(labels) - 10:,} more' if len(labels) > 10 else ''}]"
+    shown = ", ".join(map(repr, labels[:_MOST]))
+    return f"[{shown}{f', … {len(labels) - _MOST:,} more' if len(labels) > _MOST else ''}]"
+
+
+def _named(labels: Sequence[Label]) -> str:
+    """The first few labels, as in tables."""
+    return ", ".join(one_line(show_label(label)) for label in labels[:_MOST]) + (
+        f" and {len(labels) - _MOST:,} more" if len(labels) > _MOST else ""
+    )

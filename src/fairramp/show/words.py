@@ -39,3 +39,8 @@ def isolated(name: str) -> str:
 def marked(name: str) -> str:
     """Shorten a name and put it between marks that isolate its writing direction."""
     return f"\u2068{shortened(name)}\u2069"
+
+
+def unmarked(text: str) -> str:
+    """Remove the marks that isolate the writing direction of names."""
+    return "".join(c for c in text if c not in "\u2068\u2069")

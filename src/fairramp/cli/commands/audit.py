@@ -64,6 +64,7 @@ def audit(
     from fairramp.cli import library, texts
     from fairramp.core.checks import check_number
     from fairramp.measure.audit import audit as measure
+    from fairramp.measure.gate import Gates
 
     screen = Screen(json=json, quiet=quiet)
     limits = {"fail_above": fail_above, "fail_unless_below": fail_unless_below}
@@ -88,6 +89,10 @@ def audit(
     )
     found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
     texts.show_audit(screen, found, columns, data, every=every)
-    gate, code = texts.judge(screen, found, fail_above, fail_unless_below) if gates else (None, 0)
+    judged = Gates(found, **gates) if gates else None
+    for sentence, code in zip(judged.sentences(), judged.exit_codes, strict=True) if judged else ():
+        screen.text()
+        screen.verdict(sentence, failed=code)
+    gate = judged and judged.to_dict()
     screen.result("audit", data=data, **library.named(columns), **found.to_dict(), gate=gate)
-    return code
+    return judged.exit_code if judged else 0

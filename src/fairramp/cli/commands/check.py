@@ -44,6 +44,7 @@ def check(
     """
     from fairramp.cli import library, texts
     from fairramp.measure.drift import check as compare
+    from fairramp.measure.verdict import exit_code
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet)
@@ -70,12 +71,11 @@ def check(
         sample_weight=arrays["sample_weight"],
         confidence=confidence,
     )
-    code = texts.exit_code(found.verdict, sound=found.is_sound)
+    code = exit_code(found.verdict, sound=found.is_sound)
     texts.show_heading(screen, found.rows, columns, data)
-    word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
-    if quiet and code:  # the reason for the exit code
-        screen.warn(f"check {word}. {first}")
-    screen.say(f"Check {word}. {first}", *more, "")
+    first, *more = found.sentences()
+    screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
+    screen.say(*more, "")
     screen.table(found.table())
     screen.say(
         "\nDetectable: if only this group changed, these rows would detect a rate below or above "
@@ -83,5 +83,5 @@ def check(
     )
     if left_out := job.rows - sum(found.rows):
         screen.say(f"{count(left_out, 'row')} left out: groups not in the fit rows, or zero weight.")
-    screen.result("check", rule=rule, data=data, **library.named(columns), **texts.checked(found))
+    screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())
     return code

@@ -148,7 +148,7 @@ def fit(
         gap_after=record.gap_after,
         accuracy_before=before,
         accuracy_after=after,
-        certificate=texts.certified(certificate),
+        certificate=certificate.to_dict(),
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )

@@ -44,7 +44,6 @@ def monitor(
     from fairramp.cli import library, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.monitor import Monitor, rows_fingerprint
-    from fairramp.measure.verdict import Verdict
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "monitor")
@@ -85,10 +84,9 @@ def monitor(
     else:
         screen.warn(f"these rows are already in {state} and were not counted again.")
     screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
-    word, (first, *more) = texts.WORDS[found.verdict], found.sentences()
-    if quiet and found.has_drifted:  # the reason for the exit code
-        screen.warn(f"monitor {word}. {first}")
-    screen.say(f"Monitor {word}. {first}", *more, "")
+    first, *more = found.sentences()
+    screen.verdict(f"Monitor {found.verdict.word}. {first}", failed=found.has_drifted)
+    screen.say(*more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
         screen.say(f"\n{count(left_out, 'row')} left out: groups not in the fit rows.")
@@ -100,6 +98,6 @@ def monitor(
         batch=name,
         added=is_new,
         **library.named(columns),
-        **texts.monitored(found),
+        **found.to_dict(),
     )
-    return int(found.verdict is Verdict.EXCEEDED)
+    return int(found.has_drifted)

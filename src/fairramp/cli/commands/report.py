@@ -54,6 +54,7 @@ def report(
     fairramp report rule.json scores.csv --label label -o report.html
     """
     from fairramp.cli import library, outputs, texts
+    from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     known = library.load_rule(rule, "report")
@@ -82,7 +83,7 @@ def report(
     outputs.write_text(output, made.html, "the report")
     content, names = made.content, library.named(columns)
     notes = [f"Before. {content.sentence}", f"After. {content.chosen.sentence}\n", content.drift, *content.notes]
-    screen.say(*(texts.plain(note) for note in notes if note))
-    screen.warn(texts.plain(content.drift or ""), when=quiet and content.is_kept is False)
+    screen.say(*(unmarked(note) for note in notes if note))
+    screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")
     screen.result("report", data=data, rule=rule, **names, output=output, report=content.to_dict())

@@ -26,9 +26,10 @@ def show(
     fairramp show rule.json
     """
     from fairramp.cli import library, texts
+    from fairramp.show.describe import certificate_of, description
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule)
-    found = texts.certificate_of(known, confidence)
+    found = certificate_of(known, confidence)
     texts.show(screen, known, found, every=every)
-    screen.result("show", rule=rule, **texts.content(known, found))
+    screen.result("show", rule=rule, **description(known, found))

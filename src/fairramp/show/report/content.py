@@ -23,10 +23,11 @@ from fairramp.core.curve import Integers
 from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.scales import SCALES
+from fairramp.core.words import plain
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.measure.audit import Selection, plain
+from fairramp.measure.audit import Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.report.measured import KnownRows, Measured
@@ -196,7 +197,7 @@ class Content:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values, ready for JSON."""
-        return {name: plain(value) for name, value in asdict(self).items()}
+        return plain(asdict(self))
 
     def to_json(self) -> str:
         """Return everything as JSON text."""

@@ -1,0 +1,151 @@
+"""A rule in words and in plain values, from its file alone, without reading rows."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fairramp.core.checks import check_number
+from fairramp.core.scales import SCALES
+from fairramp.core.table import one_line, with_rows
+from fairramp.core.words import exact_points, percentage, plain
+from fairramp.errors import FairrampError
+from fairramp.fit.fit import SMALL_GROUP
+from fairramp.measure.certificate import Certificate, certify
+from fairramp.rule.rule import Rule
+
+_SCALES = {
+    "probability": "a probability from 0 to 1",
+    "percent": "a percentage from 0 to 100",
+    "signed": "a number from -1 to 1",
+    "logit": "a logit; thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
+}
+_UNSEEN = {
+    "error": "raises an error",
+    "pooled": "gets the threshold {:.4f}",
+    "original": "keeps the classifier's own decision",
+}
+
+
+def certificate_of(rule: Rule, confidence: float) -> Certificate | str:
+    """The certificate of a rule, or the reason it has none."""
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    try:
+        return certify(rule, confidence)
+    except FairrampError as error:
+        return str(error)
+
+
+def facts(rule: Rule) -> list[tuple[str, str]]:
+    """What a rule does and how it was fitted: names, each with one line of text.
+
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+    >>> dict(facts(rule))["score"]
+    'column name unknown, a probability from 0 to 1; the classifier says yes at 0.5 or above'
+    """
+    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
+    unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
+    goal = (
+        f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
+    )
+    if record and record.asked:
+        goal += " on the fit rows"
+    if record:
+        goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
+    place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
+    widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
+    width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
+    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
+    found = {
+        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
+        f"at {rule.cutoff:g} or above",
+        "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
+        "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
+        "goal": goal,
+        "note": " ".join(record.notes(rule.max_gap)) if record else None,
+        "random": "only at a score equal to the threshold" if rule.is_hard else ramp,
+        "fitted": _fitted(rule),
+        "rule": f"fingerprint {rule.fingerprint}",
+        "data": f"fingerprint {record.fingerprint}" if record else None,
+    }
+    return [(name, one_line(text)) for name, text in found.items() if text]
+
+
+def _columns(names: Sequence[str] | str | None) -> str:
+    several = "s" if names and len(names) > 1 else ""
+    return f"column{several} {', '.join(names)}" if names else "column name unknown"
+
+
+def _fitted(rule: Rule) -> str:
+    record = rule.record
+    if record is None:
+        return "unknown, because the rule has no record of its fit"
+    n, rates = sum(record.rows), record.rates["selection"]
+    how = {
+        f"to {n:,} row{'' if n == 1 else 's'}{' with weights' if record.weighted else ''}": True,
+        f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
+        "on cross-fitted scores": record.cross_fitted,
+        "by stochastic gradient descent": record.solver == "sgd",
+        f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
+    }
+    return ", ".join(text for text, holds in how.items() if holds)
+
+
+def small_groups(rule: Rule) -> str | None:
+    """A sentence on groups with few fit rows; None if there are none, or if the rule has no record."""
+    named = zip(rule.groups, rule.record.rows, strict=True) if rule.record else ()
+    if not (small := [(label, n) for label, n in named if n < SMALL_GROUP]):
+        return None
+    return f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {with_rows(small)}."
+
+
+def meaning(certificate: Certificate) -> str:
+    """A sentence on the meaning of a certificate's confidence."""
+    sure = percentage(certificate.confidence)
+    proven = f" and within the proven limit for at least {sure}" if certificate.proven is not None else ""
+    return (
+        f"Meaning of confidence: if rules were fitted to many samples, the gap would be within the estimated "
+        f"limit for about {sure} of them{proven}. Limits in points are rounded up."
+    )
+
+
+def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
+    """A rule and its certificate, or the reason it has none, as plain values, ready for JSON.
+
+    >>> from fairramp import Ramp, Rule
+    >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
+    >>> found = description(rule, certificate_of(rule, 0.95))
+    >>> found["unseen_group"], found["ramp_width"], found["certificate"]
+    ('error', 0.1, None)
+    """
+    unit, record = SCALES[rule.scale].shown_per_unit, rule.record
+    names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
+    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
+    widths = {ramp.width * unit for ramp in rule.ramps}
+    return plain(
+        {
+            "score_column": rule.columns.score,
+            "group_columns": rule.columns.groups,
+            "strata_columns": rule.columns.strata,
+            "rows": record and sum(record.rows),
+            "groups": list(rule.table().rows()),
+            "criterion": rule.criterion,
+            "stratified": rule.stratified,
+            "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
+            "fit_gap": rule.max_gap,
+            "target_rate": rule.target_rate,
+            "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has the widths
+            "ramp": rule.ramp,
+            "scale": rule.scale,
+            "cutoff": rule.cutoff,
+            "unseen_group": rule.unseen_group,
+            "pooled": pooled,
+            **{name: record and getattr(record, name) for name in names},
+            "asked": record and record.asked and asdict(record.asked),
+            "fitted_with": record and record.version,
+            "certificate": None if isinstance(certificate, str) else certificate.to_dict(),
+            "why_no_certificate": certificate if isinstance(certificate, str) else None,
+            "rule_fingerprint": rule.fingerprint,
+            "data_fingerprint": record and record.fingerprint,
+        }
+    )
