@@ -185,8 +185,11 @@ def test_an_unseen_stratum_may_keep_the_original_decision():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"target_rate": 0.3}, "`target_rate` must be 'optimal' or 'accuracy', got 0.3"),
-        ({"target_rate": "base_rate", "labels": np.arange(600) % 2}, "'optimal' or 'accuracy', got 'base_rate'"),
+        ({"target_rate": 0.3}, "`target_rate` must be 'optimal', 'accuracy' or 'balanced_accuracy', got 0.3"),
+        (
+            {"target_rate": "base_rate", "labels": np.arange(600) % 2},
+            "'accuracy' or 'balanced_accuracy', got 'base_rate'",
+        ),
         ({"unseen_group": "pooled"}, "`unseen_group` must be 'error' or 'original', got 'pooled'"),
         ({"solver": "sgd", "target_rate": 0.3}, "`solver='sgd'` does not support strata"),
     ],

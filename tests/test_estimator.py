@@ -501,7 +501,7 @@ def test_bad_groups_raise_before_training():
         (
             {"target_rate": "best"},
             SEX,
-            "`target_rate` must be 'optimal', 'accuracy', 'base_rate' or a number between",
+            "`target_rate` must be 'optimal', 'accuracy', 'balanced_accuracy', 'base_rate' or a number",
         ),
         ({"target_rate": None}, SEX, "or a number between 0 and 1, got None"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),

@@ -8,6 +8,12 @@ from sklearn.isotonic import IsotonicRegression
 
 import fairramp
 from fairramp import InputError, fit_rule
+from fairramp.core.scales import SCALES
+from fairramp.data.sample import Sample
+from fairramp.fit.criteria.parity import place_ramps
+from fairramp.fit.gains import Costs, GainCurves
+from fairramp.fit.outcomes import LabeledScores
+from fairramp.fit.problem import ByLabels, Gap, Problem
 from samples import gap, quiet_fit, rates
 
 
@@ -16,15 +22,20 @@ def accuracy(h, labels, weights=None):
     return np.average(h * labels + (1 - h) * (1 - labels), weights=weights)
 
 
-def best_accuracy(scores, groups, labels, weights, max_gap):
-    """Highest in-sample accuracy of decisions monotone in each group's scores, by linear programming.
+def cost(h, labels, weights, costs):
+    """Expected cost of a row; costs of a false positive and of a false negative."""
+    return np.average(h * (1 - labels) * costs[0] + (1 - h) * labels * costs[1], weights=weights)
+
+
+def best_cost(scores, groups, labels, weights, max_gap, costs=(1, 1)):
+    """Lowest in-sample cost of decisions monotone in each group's scores, by linear programming.
 
     One variable per group and score, with h nondecreasing in the score, and two for the ends of the band:
-    maximize Σ w (2y − 1) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
+    maximize Σ w (b y − a (1 − y)) h subject to low ≤ rate of group k ≤ high, high − low ≤ max_gap.
     """
     points, place = np.unique(np.column_stack([groups, scores]), axis=0, return_inverse=True)
     place, n = place.ravel(), len(points)
-    gain = np.bincount(place, weights * (2 * labels - 1), minlength=n)
+    gain = np.bincount(place, weights * (costs[1] * labels - costs[0] * (1 - labels)), minlength=n)
     weight = np.bincount(place, weights, minlength=n)
     rows, limits = [], []
 
@@ -46,7 +57,7 @@ def best_accuracy(scores, groups, labels, weights, max_gap):
     at_most([(n + 1, 1), (n, -1)], max_gap)
     found = linprog(np.append(-gain, [0, 0]), np.array(rows), limits, bounds=(0, 1), method="highs")
     assert found.status == 0
-    return (np.sum(weights * (1 - labels)) - found.fun) / weights.sum()
+    return (np.sum(weights * labels) * costs[1] + found.fun) / weights.sum()
 
 
 def tiny(seed):
@@ -83,22 +94,101 @@ def blocks(scores, groups, labels, weights):
     return np.unique(np.column_stack([groups, calibrated.round(9)]), axis=0, return_inverse=True)[1].ravel()
 
 
-def fit_tiny(scores, groups, labels, weights, max_gap):
-    options = {"target_rate": "accuracy", "ramp_width": 0, "max_gap": max_gap, "sample_weight": weights}
-    return quiet_fit(scores, groups, labels, **options).probabilities(scores, groups)
+def fit_tiny(scores, groups, labels, weights, max_gap, **options):
+    options = {"target_rate": "accuracy", "ramp_width": 0} | options
+    rule = quiet_fit(scores, groups, labels, max_gap=max_gap, sample_weight=weights, **options)
+    return rule.probabilities(scores, groups)
+
+
+#: Costs of a false positive and of a false negative.
+COSTS = [(1, 1), (5, 1), (1, 3), (0, 1), (2, 0), (0.25, 0.75)]
+
+
+def labeled(scores, groups, labels, weights=None):
+    return LabeledScores.of(
+        Sample.of_arrays(scores, groups, labels, scale=SCALES["probability"], sample_weight=weights)
+    )
 
 
 @pytest.mark.parametrize("batch", range(8))
-def test_rates_are_those_of_the_most_accurate_monotone_decisions(batch, isotonic):
+def test_rates_are_those_of_the_cheapest_monotone_decisions(batch, isotonic):
     for seed in range(batch * 50, batch * 50 + 50):
         scores, groups, labels, weights, max_gap = tiny(seed)
-        h = fit_tiny(scores, groups, labels, weights, max_gap)
+        costs = COSTS[seed % len(COSTS)]
+        found = labeled(scores, groups, labels, weights)
+        wanted = GainCurves(found.calibrated, Costs(*costs)).best_rates(Gap(max_gap))
+        assert np.ptp(wanted) <= max_gap + 1e-12, seed
+        h = np.empty(len(scores))
+        for group, rate in enumerate(wanted):
+            inside = groups == group
+            h[inside] = fit_tiny(scores[inside], groups[inside], None, weights[inside], 0, target_rate=rate)
         # Monotone decisions can give all rows of a block the same probability; one threshold cannot.
         block = blocks(scores, groups, labels, weights)
         spread = (np.bincount(block, weights * h) / np.bincount(block, weights))[block]
-        best = best_accuracy(scores, groups, labels, weights, max_gap)
-        assert accuracy(spread, labels, weights) == pytest.approx(best, abs=1e-8), seed
+        best = best_cost(scores, groups, labels, weights, max_gap, costs)
+        assert cost(spread, labels, weights, costs) == pytest.approx(best, abs=1e-8 * sum(costs)), seed
+
+
+@pytest.mark.parametrize("width", [0.0, 1e-6, 0.01, 0.3])
+def test_no_stricter_rule_is_cheaper_on_the_rows(width):
+    for seed in range(60):
+        scores, groups, labels, weights, max_gap = tiny(seed)
+        costs = COSTS[seed % len(COSTS)]
+        found, problem = labeled(scores, groups, labels, weights), Problem(Gap(0), ByLabels(), 0.5, width, 0.5)
+        h = fit_tiny(scores, groups, labels, weights, max_gap, costs=costs, ramp_width=width)
         assert gap(h, groups, weights) <= max_gap + 1e-9, seed
+        curves = GainCurves(found.calibrated, Costs(*costs))
+        for j in range(21):
+            ramps = place_ramps(found.scores.distribution(), curves.best_rates(Gap(max_gap * j / 20)), problem)
+            stricter = cost(ramps.as_arrays.at(scores, groups), labels, weights, costs)
+            assert cost(h, labels, weights, costs) <= stricter + 1e-9, seed
+
+
+def test_balanced_accuracy_is_the_mean_of_both_rates(isotonic):
+    scores, groups, labels = miscalibrated()
+    labels[::3] = 0
+    for max_gap in (0.0, 0.05, 1.0):
+        options = {"ramp_width": 0, "max_gap": max_gap}
+        h = fit_rule(scores, groups, labels, target_rate="balanced_accuracy", **options).probabilities(
+            scores, groups
+        )
+        share = labels.mean()
+        costs = fit_rule(scores, groups, labels, target_rate="accuracy", costs=(share, 1 - share), **options)
+        np.testing.assert_array_equal(h, costs.probabilities(scores, groups))
+        found = (h[labels == 1].mean() + 1 - h[labels == 0].mean()) / 2
+        for a in np.linspace(0, 1, 41):  # thresholds at quantiles of both groups
+            cuts = [np.quantile(scores[groups == g], a) for g in range(2)]
+            hard = (scores >= np.array(cuts)[groups]).astype(float)
+            assert found >= (hard[labels == 1].mean() + 1 - hard[labels == 0].mean()) / 2 - 0.005
+
+
+def test_balanced_accuracy_needs_both_labels():
+    with pytest.raises(InputError, match="requires rows with label 0 and rows with label 1"):
+        fit_rule([0.2, 0.7] * 40, ["a", "b"] * 40, [1] * 80, target_rate="balanced_accuracy")
+
+
+@pytest.mark.parametrize(
+    "costs", [(1,), (1, 2, 3), (-1, 2), (0, 0), (np.nan, 1), (np.inf, 1), "51", 5, ("5", "1")]
+)
+def test_invalid_costs_raise(costs):
+    with pytest.raises(InputError, match="`costs` must be two numbers"):
+        fit_rule([0.2, 0.7] * 40, ["a", "b"] * 40, [1, 0] * 40, target_rate="accuracy", costs=costs)
+
+
+@pytest.mark.parametrize("target", ["optimal", "balanced_accuracy", "base_rate", 0.3])
+def test_costs_need_the_target_accuracy(target):
+    with pytest.raises(InputError, match="`costs` requires `target_rate='accuracy'`"):
+        fit_rule([0.2, 0.7] * 40, ["a", "b"] * 40, [1, 0] * 40, target_rate=target, costs=(1, 2))
+
+
+def test_costs_are_recorded_and_only_their_ratio_matters(tmp_path):
+    scores, groups, labels = miscalibrated()
+    rule, same = (
+        fit_rule(scores, groups, labels, target_rate="accuracy", costs=c, max_gap=0.05) for c in ((5, 1), (10, 2))
+    )
+    assert rule.ramps == same.ramps
+    rule.save(tmp_path / "rule.json")
+    assert fairramp.Rule.load(tmp_path / "rule.json").record.costs == (5, 1)
 
 
 @pytest.mark.parametrize("batch", range(4))
@@ -114,8 +204,12 @@ def test_no_monotone_rule_is_more_accurate_if_scores_rank_correctly(batch, isoto
         labels = (np.arange(copies) < np.minimum(rank + 4, copies)[:, None]).astype(float).ravel()
         scores, groups, weights = (np.repeat(v, copies) for v in (scores, groups, weights))
         h = fit_tiny(scores, groups, labels, weights, max_gap)
-        best = best_accuracy(scores, groups, labels, weights, max_gap)
+        best = 1 - best_cost(scores, groups, labels, weights, max_gap)
         assert accuracy(h, labels, weights) == pytest.approx(best, abs=1e-9), seed
+        costs = COSTS[seed % len(COSTS)]
+        h = fit_tiny(scores, groups, labels, weights, max_gap, costs=costs)
+        best = best_cost(scores, groups, labels, weights, max_gap, costs)
+        assert cost(h, labels, weights, costs) == pytest.approx(best, abs=1e-9 * sum(costs)), seed
 
 
 def test_no_pair_of_hard_thresholds_is_more_accurate(isotonic):
@@ -139,14 +233,13 @@ def test_no_pair_of_hard_thresholds_is_more_accurate(isotonic):
 
 @pytest.mark.parametrize("ramp", ["centered", "paper"])
 @pytest.mark.parametrize("ramp_width", [1e-6, 0.01, 0.3])
-def test_ramps_keep_the_gap_and_the_rates_of_hard_thresholds(ramp, ramp_width):
+def test_ramps_have_the_equal_rates_of_hard_thresholds(ramp, ramp_width):
     for seed in range(60):
-        scores, groups, labels, weights, max_gap = tiny(seed)
-        options = {"target_rate": "accuracy", "max_gap": max_gap, "sample_weight": weights, "ramp": ramp}
+        scores, groups, labels, weights, _ = tiny(seed)
+        options = {"target_rate": "accuracy", "sample_weight": weights, "ramp": ramp}
         rule = quiet_fit(scores, groups, labels, ramp_width=ramp_width, **options)
         hard = quiet_fit(scores, groups, labels, ramp_width=0, **options)
         h = rule.probabilities(scores, groups)
-        assert gap(h, groups, weights) <= max_gap + 1e-9, seed
         np.testing.assert_allclose(
             rates(h, groups, weights), hard.record.rates["selection"].after, atol=1e-9, err_msg=str(seed)
         )
@@ -325,7 +418,7 @@ def test_labels_can_all_be_equal(column, isotonic):
     }[column]
     rule = quiet_fit(scores, groups, labels, target_rate="accuracy", ramp_width=0)
     h = rule.probabilities(scores, groups)
-    best = best_accuracy(scores, groups, labels, np.ones(300), 0.0)
+    best = 1 - best_cost(scores, groups, labels, np.ones(300), 0.0)
     assert accuracy(h, labels) == pytest.approx(best, abs=1e-9)
 
 

@@ -36,6 +36,14 @@ def width_of(ramp_width: float | None, scale: str | None) -> float:
     return 0.01 if ramp_width is None else ramp_width / SCALES[scale or "probability"].shown_per_unit
 
 
+def costs_of(text: str | None) -> tuple[float, ...] | None:
+    """Read costs such as 5,1; the library checks them."""
+    try:
+        return None if text is None else tuple(map(float, text.split(",")))
+    except ValueError:
+        raise FairrampError("must be two numbers, such as 5,1", argument="costs", got=text) from None
+
+
 def _plain_delimiter(delimiter: str | None) -> str | None:
     return "\t" if delimiter in ("tab", "\\t") else delimiter
 
@@ -316,7 +324,11 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
 def fit(job: Job, **settings: Any) -> Rule:
     """Fit a rule to the rows of a job, with the column names of the file."""
     inner = job.inner
-    if settings["target_rate"] in ("accuracy", "base_rate"):  # uses labels, which needs all rows in memory
+    if settings["target_rate"] in (
+        "accuracy",
+        "balanced_accuracy",
+        "base_rate",
+    ):  # uses labels, which needs all rows in memory
         rule = fairramp.fit_rule(**job.arrays(), **settings)
     else:
         rows = job.relation()

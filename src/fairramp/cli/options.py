@@ -43,6 +43,8 @@ def _setting(name: str, more: str = "") -> Parameter:
 
 MaxGap = Annotated[float, _setting("max_gap")]
 TargetRate = Annotated[float | str, _setting("target_rate")]
+FrontierTarget = Annotated[str, Parameter(help="What each rule is best at: accuracy or balanced_accuracy.")]
+Costs = Annotated[str | None, _setting("costs", " Such as 5,1.")]
 Ramp = Annotated[str, _setting("ramp")]
 UnseenGroup = Annotated[str, _setting("unseen_group")]
 SmallGroups = Annotated[str, _setting("small_groups")]

@@ -70,7 +70,7 @@ def fit_rule(
         Strings, integers, booleans or categories; missing values are a group of their own. A dataframe, mapping,
         2-D array or list of columns gives groups that are combinations of values, labeled by tuples.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes; used only for ``target_rate`` "accuracy" and "base_rate".
+        True outcomes; used only for ``target_rate`` "accuracy", "balanced_accuracy" and "base_rate".
     strata : labels of shape (n,), or several columns, optional
         Department, region, job family and so on. Rates are made equal within each stratum instead of over all
         rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff. With
@@ -119,7 +119,7 @@ def fit_rule(
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
     """Fit a rule to rows in memory; with `ordered_only`, only the order of the scores is meaningful."""
     level, labeled = settings.level, None
-    if settings.target_rate == "accuracy":
+    if settings.by_labels:
         labeled = LabeledScores.of(sample, ordered_only=ordered_only)
     if settings.target_rate == "base_rate":
         # Avoid overflow of huge weights.
@@ -197,7 +197,10 @@ def _fit(
         criterion = WithinStrata(criterion, strata)
         if not quiet:
             _warn_of_lone_groups(summary.labels, criterion.alone)
-    rates = labeled.most_accurate_rates(criterion, problem.band) if labeled else None
+    rates = None
+    if labeled is not None:
+        costs = labeled.checked_costs(str(settings.target_rate), settings.costs)
+        rates = labeled.best_rates(problem, costs, strata)
     if rates is not None and isinstance(criterion, WithinStrata):
         rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalize: keep the cutoff
     trace, pool, borrowed = None, settings.unseen_group == "pooled", None
@@ -252,6 +255,7 @@ def _fit(
             rates={criterion.event: rates_seen},
             strata=None if strata is None else tuple(strata.tolist()),
             target=settings.target_rate,
+            costs=settings.costs,
             ramp_width=settings.ramp_width,
             weighted=weighted,
             cross_fitted=False,

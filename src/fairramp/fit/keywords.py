@@ -29,11 +29,15 @@ class Asked:
         0 or at least 1e-6. With 0, only tied scores are decided at random.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is "centered" on the threshold or, as in the "paper", starts there.
-    target_rate : "optimal", "accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Common selection rate: "optimal", a number such as 0.2, or, with labels, "accuracy" or "base_rate".
-        "optimal": where equalizing costs least according to the scores.
-        "accuracy": where decisions agree best with the labels, which helps with many rows and uncalibrated
-        scores. "base_rate": around the share of positive labels. A number: around that rate.
+    target_rate : "optimal", "accuracy", "balanced_accuracy", "base_rate" or a number in [0, 1], default "optimal"
+        Common selection rate: "optimal", a number such as 0.2, or, with labels, "accuracy",
+        "balanced_accuracy" or "base_rate". "optimal": where equalizing costs least according to the scores.
+        "accuracy": where decisions agree best with the labels, or cost least by `costs`, which helps with many
+        rows and uncalibrated scores. "balanced_accuracy": the same for the mean of the true positive rate and the
+        true negative rate. "base_rate": around the share of positive labels. A number: around that rate.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative, for the target "accuracy"; by default, both are 1. Only
+        their ratio matters. They do not depend on `cutoff`.
     cutoff : float, optional
         Score at or above which the classifier itself says yes; by default 0.5 for probabilities, 50 for
         percentages, and 0 for signed scores and logits.
@@ -71,6 +75,7 @@ class Asked:
     ramp_width: float = 0.01
     ramp: str = "centered"
     target_rate: str | float = "optimal"
+    costs: tuple[float, float] | None = None
     cutoff: float | None = None
     scale: str = "probability"
     unseen_group: str = "error"

@@ -9,20 +9,25 @@ is the best estimate of P(y = 1 | score) that preserves the order of the scores.
 noise; there `recalibrate` determines the rates.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from fairramp.core.curve import Floats, sort_keys
+from fairramp.core.cells import strata_slices
+from fairramp.core.curve import Floats, Integers, sort_keys
 from fairramp.core.points import Points, Summary, join_points, run_starts
 from fairramp.core.scales import Scale
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.problem import Criterion, Gap, Optimal, Problem
+from fairramp.fit.gains import Costs, GainCurves, RampGains
+from fairramp.fit.problem import Gap, Problem
 from fairramp.fit.recalibrate import LINE_BELOW, effective_rows, line_levels
 
+#: Number of stricter bands whose rates are compared.
+_STRICTER = 20
 #: Folds of a calibration error, and the number of rows in a group at which two are enough.
 _FOLDS, _MANY_ROWS = 5, 20_000
 
@@ -85,16 +90,44 @@ class LabeledScores:
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return Summary(self.scores.labels, join_points([points]))
 
-    def most_accurate_rates(self, criterion: Criterion, band: Gap) -> Floats:
-        """Each group's rate under the most accurate decisions in the band that do not decrease with the score.
+    def best_rates(self, problem: Problem, costs: Costs, strata: Integers | None = None) -> Floats:
+        """Each group's rate under the decisions of least cost in the band that do not decrease with the score.
 
         A group's decisions depend only on its rate and the order of its scores, so calibrating each group's
-        scores can only change the rates: calibrate, solve without a ramp, keep the rates. The rule then selects
-        by the raw scores. If a rate falls inside a block that isotonic regression pooled, this is slightly less
-        accurate on the fit rows (0.03 points for 20,000) than the best threshold there, which fits their noise.
-        In small groups this is intended.
+        scores can only change the rates; the rule then selects by the raw scores. The calibrated scores choose
+        one set of rates for the band and one for each of several stricter ones; of these, ramps with the rates
+        that cost least on the points themselves win. In small groups, rates that a line calibrates may cost more
+        on the fit rows than the best thresholds there, which fit their noise; this is intended.
         """
-        return criterion.solve(self.calibrated, Problem(band, Optimal(), 0.5, 0.0, 0.5)).rates
+        rates: Floats = self.best_rates_each([problem.band.max_gap], problem, costs, strata)[0]
+        return rates
+
+    def best_rates_each(
+        self, max_gaps: Sequence[float], problem: Problem, costs: Costs, strata: Integers | None = None
+    ) -> Floats:
+        """`best_rates` for several gaps, of shape (m, K)."""
+        curves = GainCurves(self.calibrated, costs, strata)
+        gains = costs.gains(self.scores.points.weight, self.positives)
+        tried = [[most * j / _STRICTER for j in range(_STRICTER + 1)] if most > 0 else [0.0] for most in max_gaps]
+        rates = {gap: curves.best_rates(Gap(gap)) for gap in {gap for gaps in tried for gap in gaps}}
+        found = RampGains(self.scores, gains, problem).at(np.array(list(rates.values())))
+        values = dict(zip(rates, found, strict=True))
+        best: Floats = np.empty((len(max_gaps), len(self.scores.labels)))
+        for i, gaps in enumerate(tried):
+            for part in strata_slices(strata, best.shape[1]):
+                # Of equal gains, the loosest band's.
+                gap = max(reversed(gaps), key=lambda gap: values[gap][part].sum())
+                best[i, part] = rates[gap][part]
+        return best
+
+    def checked_costs(self, target: str, costs: tuple[float, float] | None) -> Costs:
+        """The costs to minimize for a target: those given, or those of balanced accuracy."""
+        if target != "balanced_accuracy":
+            return Costs(*(costs or (1.0, 1.0)))
+        share = float(self.positives.sum() / self.scores.points.weight.sum())
+        if not 0 < share < 1:
+            raise InputError("{target_rate:balanced_accuracy} requires rows with label 0 and rows with label 1")
+        return Costs(share, 1 - share)
 
     def accuracy(self, chances: Floats) -> tuple[float, float]:
         """Accuracy if the points have these selection probabilities, and its standard error."""

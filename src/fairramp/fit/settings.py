@@ -17,7 +17,7 @@ from fairramp.fit.sgd import SGD
 from fairramp.rule.file import OPTIONS
 
 #: Target rates that are requested by name.
-TARGETS = ("optimal", "accuracy", "base_rate")
+TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
 #: How groups with few rows are treated.
 SMALL_GROUPS = ("alone", "borrow")
 #: Common synonyms of some options.
@@ -31,6 +31,7 @@ class Keywords(TypedDict, total=False):
     ramp_width: float
     ramp: str
     target_rate: str | float
+    costs: tuple[float, float] | None
     cutoff: float | None
     scale: str
     unseen_group: str
@@ -53,6 +54,7 @@ class Settings(Asked):
         checked = {
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
             "target_rate": _checked_target(self.target_rate),
+            "costs": None if self.costs is None else checked_costs(self.costs),
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
             "ramp_width": checked_width(self.ramp_width),
         }
@@ -65,8 +67,14 @@ class Settings(Asked):
                 got=self.date,
                 remedy="pass, for example, date.today().isoformat()",
             )
+        if self.costs is not None and self.target_rate != "accuracy":
+            raise InputError(
+                "{costs} requires {target_rate:accuracy}, got {target!r}",
+                remedy="remove one of the two",
+                target=self.target_rate,
+            )
         self._check_confidence()
-        if self.sgd is not None and self.target_rate in ("optimal", "accuracy"):
+        if self.sgd is not None and self.target_rate in ("optimal", "accuracy", "balanced_accuracy"):
             raise InputError(
                 "{solver:sgd} requires {target_rate} to be a number, or 'base_rate' with labels",
                 got=self.target_rate,
@@ -140,10 +148,10 @@ class Settings(Asked):
             )
         if stratified and self.sgd is not None:
             raise InputError("{solver:sgd} does not support strata", remedy="remove it to fit within strata")
-        if stratified and self.target_rate not in ("optimal", "accuracy"):
+        if stratified and self.target_rate not in ("optimal", "accuracy", "balanced_accuracy"):
             raise InputError(
-                "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal' or "
-                "'accuracy'",
+                "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal', "
+                "'accuracy' or 'balanced_accuracy'",
                 got=self.target_rate,
             )
         if stratified and self.unseen_group == "pooled":
@@ -155,7 +163,12 @@ class Settings(Asked):
     @property
     def needs_labels(self) -> bool:
         """Whether the target depends on the true outcomes."""
-        return self.target_rate in ("accuracy", "base_rate")
+        return self.by_labels or self.target_rate == "base_rate"
+
+    @property
+    def by_labels(self) -> bool:
+        """Whether labels choose each group's rate."""
+        return self.target_rate in ("accuracy", "balanced_accuracy")
 
     @property
     def borrows(self) -> bool:
@@ -180,7 +193,7 @@ class Settings(Asked):
     def level(self) -> Level:
         """Where the band is; "base_rate" is resolved later, from the outcomes."""
         if isinstance(self.target_rate, str):
-            return ByLabels() if self.target_rate == "accuracy" else Optimal()
+            return ByLabels() if self.by_labels else Optimal()
         return Fixed(self.target_rate)
 
     @property
@@ -203,6 +216,23 @@ class Settings(Asked):
     def signed(self, problem: Problem) -> Problem:
         """A problem in signed scores, as in the published algorithm."""
         return replace(problem, cutoff=0.0, ramp_width=problem.ramp_width * self.signed_per_unit)
+
+
+def checked_costs(costs: Any) -> tuple[float, float]:
+    """Check the costs of a false positive and a false negative."""
+    try:
+        found = tuple(float(cost) for cost in costs if not isinstance(cost, str | bool))
+    except (TypeError, ValueError):
+        found = ()
+    valid = len(found) == 2 and len(costs) == 2 and all(0 <= cost < float("inf") for cost in found)
+    if not valid or not any(found):
+        raise InputError(
+            "must be two numbers, the cost of a false positive and that of a false negative, not negative and "
+            "not both 0",
+            argument="costs",
+            got=costs,
+        )
+    return found[0], found[1]
 
 
 def _checked_target(target: Any) -> str | float:

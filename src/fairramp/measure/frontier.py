@@ -1,11 +1,14 @@
-"""Accuracy against gap: the accuracy that each maximum gap allows.
+"""Accuracy against gap: the accuracy, or the cost of errors, that each maximum gap allows.
 
-For each max_gap, the rule with the best accuracy on the fit rows (`target_rate="accuracy"`) is fitted, all from
-one summary. Its accuracy Σ w (h y + (1 − h)(1 − y)) / Σ w is measured on validation rows if there are any,
-otherwise on the fit rows, where it is optimistic. The interval around an accuracy a is a ± z √(Σ w² (c − a)²) / Σ
-w, where c is the probability that a row's decision is correct.
+For each max_gap a rule is fitted whose rates the labels choose (`target_rate="accuracy"` or
+`"balanced_accuracy"`), all from one summary. A looser limit includes every rule of a stricter one: if the rule of
+a stricter limit is better on the fit rows, it is kept, so that the curve never falls there. Accuracy is measured
+on validation rows if there are any, otherwise on the fit rows, where it is optimistic. The interval around an
+accuracy a is a ± z √(Σ w² (c − a)²) / Σ w, where c is the probability that a row's decision is correct; that
+around a cost or a balanced accuracy is analogous.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +18,16 @@ from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import normal_quantile
-from fairramp.core.labels import label_key
+from fairramp.core.labels import Label, label_key
 from fairramp.core.table import Table
-from fairramp.core.words import percent, points
+from fairramp.core.words import number, percent, points
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
-from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.fit.problem import Gap
 from fairramp.fit.settings import Settings
+from fairramp.measure.confusion import Confusion, LabeledRows
 from fairramp.rule.verbs import Drawn
 
 
@@ -37,12 +39,20 @@ class Frontier(Drawn):
     ----------
     max_gaps : tuple of float
         The maximum gaps, in ascending order.
-    gaps, accuracies, lower, upper : tuple of float
-        Gap and accuracy of each rule on the measured rows, with confidence limits of the accuracy.
+    gaps : tuple of float
+        Gap of each rule on the measured rows.
+    values, lower, upper : tuple of float
+        What the labels choose the rules by, `measure`, on the measured rows, with confidence limits.
+    accuracies : tuple of float
+        Accuracy of each rule on the measured rows.
     lowest_rates, highest_rates : tuple of float
         Lowest and highest selection rate of a group on the measured rows.
-    own_gap, own_accuracy : float
-        Gap and accuracy of the classifier's own decisions on the same rows.
+    own_gap, own_accuracy, own_value : float
+        Gap, accuracy and `measure` of the classifier's own decisions on the same rows.
+    measure : {"accuracy", "cost", "balanced_accuracy"}
+        What is best for each maximum gap; a cost is the mean over the rows, and lower is better.
+    costs : tuple of two floats, or None
+        Cost of a false positive and of a false negative, if they were given.
     is_in_sample : bool
         Whether the measured rows are the fit rows.
     confidence : float
@@ -61,13 +71,17 @@ class Frontier(Drawn):
 
     max_gaps: tuple[float, ...]
     gaps: tuple[float, ...]
-    accuracies: tuple[float, ...]
+    values: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
+    accuracies: tuple[float, ...]
     lowest_rates: tuple[float, ...]
     highest_rates: tuple[float, ...]
     own_gap: float
     own_accuracy: float
+    own_value: float
+    measure: str
+    costs: tuple[float, float] | None
     is_in_sample: bool
     confidence: float
 
@@ -82,33 +96,32 @@ class Frontier(Drawn):
         >>> curve.table()["accuracy"].round(3).tolist()
         [0.838, 0.852]
         """
+        name = self.measure
+        limits = {f"{name}_low": self.lower, f"{name}_high": self.upper}
+        accuracy = {} if name == "accuracy" else {"accuracy": self.accuracies}
         return Table(
-            {
-                "max_gap": self.max_gaps,
-                "gap": self.gaps,
-                "accuracy": self.accuracies,
-                "accuracy_low": self.lower,
-                "accuracy_high": self.upper,
-                "lowest_rate": self.lowest_rates,
-                "highest_rate": self.highest_rates,
-            },
+            {"max_gap": self.max_gaps, "gap": self.gaps, name: self.values}
+            | limits
+            | accuracy
+            | {"lowest_rate": self.lowest_rates, "highest_rate": self.highest_rates},
             settings=["max_gap"],
             gaps=["gap"],
-            shares=("accuracy", "lowest_rate", "highest_rate"),
+            shares=("accuracy", "balanced_accuracy", "lowest_rate", "highest_rate"),
             confidence=self.confidence,
         )
 
     @property
     def heading(self) -> str:
         """The title of the table."""
-        return f"Accuracy against gap, {'on the fit rows' if self.is_in_sample else 'on the validation rows'}."
+        what = self.measure.replace("_", " ").capitalize()
+        return f"{what} against gap, {'on the fit rows' if self.is_in_sample else 'on the validation rows'}."
 
     @property
     def own(self) -> str:
-        """Gap and accuracy of the classifier's own decisions, in one sentence."""
-        return (
-            f"The classifier's own decisions: gap {points(self.own_gap)}, accuracy {percent(self.own_accuracy)}."
-        )
+        """Gap and accuracy or cost of the classifier's own decisions, in one sentence."""
+        what, value = self.measure.replace("_", " "), number(self.own_value, 4)
+        shown = f"{what} {value if self.measure == 'cost' else percent(self.own_value)}"
+        return f"The classifier's own decisions: gap {points(self.own_gap)}, {shown}."
 
     def __repr__(self) -> str:
         return f"{self.heading}\n{self.own}\n\n{self.table()}"
@@ -125,9 +138,13 @@ def frontier(
     cutoff: float | None = None,
     scale: str = "probability",
     sample_weight: Any = None,
+    target_rate: str = "accuracy",
+    costs: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> Frontier:
-    """Trace accuracy against gap: the most accurate rule for each of several maximum gaps.
+    """Trace accuracy against gap: the accuracy, or the cost of errors, that each of several maximum gaps allows.
+
+    On the fit rows, a larger gap never has a lower accuracy (or a higher cost).
 
     Parameters
     ----------
@@ -139,6 +156,10 @@ def frontier(
         Maximum gaps; by default, 21 values from 0 to the classifier's own gap on the fit rows.
     ramp_width, cutoff, scale, sample_weight
         As in `fit_rule`.
+    target_rate : {"accuracy", "balanced_accuracy"}, default "accuracy"
+        What each rule is chosen by.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative, for the target "accuracy".
     confidence : float, default 0.95
         Confidence level of the limits.
 
@@ -151,57 +172,68 @@ def frontier(
     (True, [0.838, 0.852])
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width)
+    asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width, target_rate=target_rate, costs=costs)
+    if not asked.by_labels:
+        raise InputError("must be 'accuracy' or 'balanced_accuracy'", argument="target_rate", got=target_rate)
     meaning, problem = asked.meaning, asked.problem
-    rows = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
-    fit = measured = LabeledScores.of(rows)
+    sample = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
+    labeled = LabeledScores.of(sample)
+    measure = labeled.checked_costs(target_rate, asked.costs)
+    fit = measured = LabeledRows(sample, problem.cutoff)
     if validation is not None:
         *arrays, weights = split_validation(validation)
-        measured = LabeledScores.of(
+        measured = LabeledRows(
             Sample.of_arrays(
-                *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=rows.columns.groups)
-            )
+                *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=sample.columns.groups)
+            ),
+            problem.cutoff,
         )
-    seat = _seats(measured, fit)
+    seats = _seats(measured.summary.labels, fit.summary.labels)
+    own_rates = fit.summary.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
+    gaps = _checked_gaps(max_gaps, own_rates)
+    ramps = fit.placed(labeled.best_rates_each(gaps, problem, measure), problem)
+    cost = [one.cost(measure)[0] for one in fit.confusions(ramps)]
+    # A looser limit includes every rule of a stricter one.
+    kept: list[int] = []
+    for i in range(len(gaps)):
+        kept.append(i if not kept or cost[i] <= cost[kept[-1]] else kept[-1])
+    *each, own = measured.confusions([ramps[i] for i in kept], seats)
+    kind = target_rate if asked.costs is None else "cost"
 
-    cut, points = problem.cutoff, measured.scores.points
-    own = (points.place >= cut).astype(np.float64)
-    gaps = _checked_gaps(max_gaps, _rates(fit, (fit.scores.points.place >= cut).astype(np.float64)))
-    distribution = fit.scores.distribution()
-    solutions = (place_ramps(distribution, fit.most_accurate_rates(PARITY, Gap(gap)), problem) for gap in gaps)
-    chances = (solution.as_arrays.at(points.place, seat[points.group]) for solution in solutions)
-    found = [(_rates(measured, h), *measured.accuracy(h)) for h in chances]
-    rates, accuracies, errors = (np.array(values) for values in zip(*found, strict=True))
-    lowest, highest, off = rates.min(axis=1), rates.max(axis=1), normal_quantile(confidence) * errors
+    def value(one: Confusion) -> tuple[float, float]:
+        return one.cost(measure) if kind == "cost" else getattr(one, kind)()
+
+    values, errors = np.array([value(one) for one in each]).T
+    off, rates = normal_quantile(confidence) * errors, np.array([one.rates for one in each])
+    lowest, highest = rates.min(axis=1), rates.max(axis=1)
     return Frontier(
         max_gaps=tuple(gaps),
         gaps=tuple((highest - lowest).tolist()),
-        accuracies=tuple(accuracies.tolist()),
-        lower=tuple(np.maximum(accuracies - off, 0.0).tolist()),
-        upper=tuple(np.minimum(accuracies + off, 1.0).tolist()),
+        values=tuple(values.tolist()),
+        lower=tuple(np.maximum(values - off, 0.0).tolist()),
+        upper=tuple((values + off if kind == "cost" else np.minimum(values + off, 1.0)).tolist()),
+        accuracies=tuple(one.accuracy()[0] for one in each),
         lowest_rates=tuple(lowest.tolist()),
         highest_rates=tuple(highest.tolist()),
-        own_gap=largest_gap(_rates(measured, own)),
-        own_accuracy=measured.accuracy(own)[0],
+        own_gap=largest_gap(own.rates),
+        own_accuracy=own.accuracy()[0],
+        own_value=value(own)[0],
+        measure=kind,
+        costs=asked.costs,
         is_in_sample=validation is None,
         confidence=confidence,
     )
 
 
-def _seats(measured: LabeledScores, fit: LabeledScores) -> Integers:
+def _seats(measured: Sequence[Label], fit: Sequence[Label]) -> Integers:
     """Index of each measured group among the fitted groups."""
-    index = {label_key(label): i for i, label in enumerate(fit.scores.labels)}
-    unseen = [label for label in measured.scores.labels if label_key(label) not in index]
+    index = {label_key(label): i for i, label in enumerate(fit)}
+    unseen = [label for label in measured if label_key(label) not in index]
     if unseen:
         raise UnseenGroupError(
             "Some groups in {validation} do not occur in the fit rows: {groups!r}", groups=unseen[:10]
         )
-    return np.array([index[label_key(label)] for label in measured.scores.labels], dtype=np.intp)
-
-
-def _rates(labeled: LabeledScores, chances: Floats) -> Floats:
-    """Each group's selection rate, given the points' selection probabilities."""
-    return labeled.scores.total(labeled.scores.points.weight * chances) / labeled.scores.weights
+    return np.array([index[label_key(label)] for label in measured], dtype=np.intp)
 
 
 def _checked_gaps(max_gaps: Any, own_rates: Floats) -> list[float]:

@@ -8,16 +8,19 @@ rates without a grid; use this module to compare with the paper, or to optimize 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.curve import Floats
 from fairramp.core.table import Table
 from fairramp.data.arrays import as_labels, as_weights, split_validation
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rule
+from fairramp.fit.settings import checked_costs
 from fairramp.rule.rule import Rule
 
 RAMP_WIDTHS = (0.005, 0.01, 0.025, 0.05, 0.1)
@@ -63,6 +66,12 @@ def expected_accuracy(
     return float(np.average(np.where(labels == 1, chances, 1 - chances), weights=sample_weight))
 
 
+def _negative_cost(costs: tuple[float, float], labels: Floats, chances: Floats, sample_weight: Floats) -> float:
+    """The expected cost of a row, negative so that higher is better."""
+    paid = np.where(labels == 1, (1 - chances) * costs[1], chances * costs[0])
+    return -float(np.average(paid, weights=sample_weight))
+
+
 def tune(
     scores: Any,
     groups: Any,
@@ -71,8 +80,9 @@ def tune(
     validation: tuple[Any, ...],
     ramp_widths: Sequence[float] = RAMP_WIDTHS,
     target_rates: Sequence[float | str] | None = None,
-    scorer: Scorer = expected_accuracy,
+    scorer: Scorer | None = None,
     sample_weight: Any = None,
+    costs: tuple[float, float] | None = None,
     **options: Any,
 ) -> Tuned:
     """Choose ramp width and target rate on validation rows.
@@ -88,9 +98,12 @@ def tune(
     target_rates : sequence of float or str, optional
         Target rates to try; by default the share of positive labels, and 0.05 and 0.1 above and below it.
     scorer : callable
-        ``scorer(labels, probabilities, sample_weight)``, higher is better; by default the expected accuracy.
+        ``scorer(labels, probabilities, sample_weight)``, higher is better; by default the expected accuracy or,
+        with `costs`, the negative expected cost of a row.
     sample_weight : optional
         Weights of the fit rows.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative.
     **options
         Other arguments of `fit_rule`, such as `max_gap`, except `strata`: strata find their own rates.
 
@@ -105,6 +118,9 @@ def tune(
     >>> len(tuned.grid), round(tuned.score, 2)
     (25, 0.84)
     """
+    paid = None if costs is None else checked_costs(costs)
+    if scorer is None:
+        scorer = expected_accuracy if paid is None else partial(_negative_cost, paid)
     other_scores, other_groups, other_labels, other_weights = split_validation(validation)
     if options.get("strata") is not None:
         raise InputError(
@@ -121,7 +137,16 @@ def tune(
 
     grid = list(product(ramp_widths, target_rates))
     rules = [
-        fit_rule(scores, groups, labels, ramp_width=width, target_rate=target, sample_weight=weights, **options)
+        fit_rule(
+            scores,
+            groups,
+            labels,
+            ramp_width=width,
+            target_rate=target,
+            costs=paid if target == "accuracy" else None,
+            sample_weight=weights,
+            **options,
+        )
         for width, target in grid
     ]
     found = [

@@ -127,6 +127,8 @@ class FitRecord:
         Version of fairramp.
     date : str or None
         As passed by the caller.
+    costs : tuple of two floats, or None
+        Cost of a false positive and of a false negative, if they were given.
     asked : Asked or None
         The gap requested for the population, if `confidence` was given; the rule's `max_gap` is then the smaller
         gap that was used on the fit rows.
@@ -145,7 +147,7 @@ class FitRecord:
 
     rates: Mapping[str, Rates]
     strata: tuple[Count, ...] | None
-    target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|base_rate)$")]
+    target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|balanced_accuracy|base_rate)$")]
     ramp_width: Nonnegative
     weighted: bool
     cross_fitted: bool
@@ -154,6 +156,7 @@ class FitRecord:
     fingerprint: str
     version: str
     date: str | None
+    costs: tuple[Nonnegative, Nonnegative] | None = None
     asked: Asked | None = None
     borrowed: tuple[Share, ...] | None = None
 

@@ -239,10 +239,11 @@ def frontier_chart(
     at: int = 0,
     theme: Theme = PRINTED,
     title: str = "",
+    measure: str = "accuracy",
 ) -> alt.LayerChart:
     """Accuracy against gap with a confidence band, the classifier alone, the rule and the slider's position.
 
-    `drawn` holds the positions that belong to the curve.
+    `drawn` holds the positions that belong to the curve; `measure` is what is drawn if it is not the accuracy.
     """
     curve = [
         {"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
@@ -258,12 +259,19 @@ def frontier_chart(
     x = x_axis("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
     y = partial(
         alt.Y,
-        axis=alt.Axis(title=None, format=".1%", tickCount=5),
-        scale=alt.Scale(domain=[max(min(shown) - pad, 0), min(max(shown) + pad, 1)], zero=False, nice=False),
+        axis=alt.Axis(title=None, format="~g" if measure == "cost" else ".1%", tickCount=5),
+        scale=alt.Scale(
+            domain=[
+                max(min(shown) - pad, 0),
+                min(max(shown) + pad, max(shown) + pad if measure == "cost" else 1),
+            ],
+            zero=False,
+            nice=False,
+        ),
     )
     hover = [
         alt.Tooltip("x:Q", title="gap in points", format=".4f"),
-        alt.Tooltip("a:Q", title="accuracy", format=".6f"),
+        alt.Tooltip("a:Q", title=measure.replace("_", " "), format=".6f"),
     ]
     base = alt.Chart().encode(x=x, y=y("a:Q"))
     pointed = base.encode(tooltip=hover)
@@ -344,10 +352,11 @@ def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:
     return [
         frontier_chart(
             frontier.gaps,
-            frontier.accuracies,
+            frontier.values,
             list(zip(frontier.lower, frontier.upper, strict=True)),
-            (frontier.own_gap, frontier.own_accuracy),
-            title=f"Accuracy against gap, {where}",
+            (frontier.own_gap, frontier.own_value),
+            title=f"{frontier.measure.replace('_', ' ').capitalize()} against gap, {where}",
+            measure=frontier.measure,
         )
     ]
 

@@ -52,6 +52,7 @@ _SETTINGS = (
     "ramp_width",
     "ramp",
     "target_rate",
+    "costs",
     "unseen_group",
     "criterion",
     "small_groups",
@@ -75,8 +76,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         that the model was not trained on.
     max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
         As in `fit_rule`.
-    target_rate : "accuracy", "optimal", "base_rate" or a number in [0, 1], default "accuracy"
+    target_rate : str or float, default "accuracy"
         As in `fit_rule`. The default uses the labels, because `fit` always has them.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative, for the target "accuracy"; as in `fit_rule`.
     cutoff : float, default 0.5
         Cutoff of the classifier's own decisions, as a probability. For a `decision_function`, it becomes
         logit(cutoff), so 0.5 means 0.
@@ -152,6 +155,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         ramp_width: float = 0.01,
         ramp: str = "centered",
         target_rate: str | float = "accuracy",
+        costs: tuple[float, float] | None = None,
         cutoff: float = 0.5,
         solver: Any = "exact",
         criterion: str = "parity",
@@ -170,6 +174,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.ramp_width = ramp_width
         self.ramp = ramp
         self.target_rate = target_rate
+        self.costs = costs
         self.cutoff = cutoff
         self.solver = solver
         self.criterion = criterion

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from fairramp.cli.options import (
     OUTPUT,
     ConfidenceLimit,
+    Costs,
     Cutoff,
     Data,
     Date,
@@ -47,6 +48,7 @@ def fit(
     weight: Weight = None,
     strata: Strata = None,
     target_rate: TargetRate = DEFAULTS["target_rate"],
+    costs: Costs = None,
     ramp_width: RampWidth = None,
     ramp: Ramp = DEFAULTS["ramp"],
     unseen_group: UnseenGroup = DEFAULTS["unseen_group"],
@@ -98,6 +100,7 @@ def fit(
                 ramp_width=library.width_of(ramp_width, scale),
                 ramp=ramp,
                 target_rate=target_rate,
+                costs=library.costs_of(costs),
                 cutoff=cutoff,
                 scale=scale or "probability",
                 unseen_group=unseen_group,

@@ -8,10 +8,12 @@ from fairramp.cli.options import (
     LABEL,
     OUTPUT,
     Confidence,
+    Costs,
     Cutoff,
     Data,
     Decimal,
     Delimiter,
+    FrontierTarget,
     Json,
     NeededGroup,
     NeededScore,
@@ -52,6 +54,8 @@ def frontier(
     ] = None,
     weight: Weight = None,
     positive: Positive = None,
+    target_rate: FrontierTarget = "accuracy",
+    costs: Costs = None,
     ramp_width: RampWidth = None,
     cutoff: Cutoff = None,
     scale: Scale = None,
@@ -104,9 +108,12 @@ def frontier(
         cutoff=cutoff,
         scale=scale or "probability",
         sample_weight=weights,
+        target_rate=target_rate,
+        costs=library.costs_of(costs),  # type: ignore[arg-type]  # the library checks them
         confidence=confidence,
     )
-    table = curve.table()
+    table, best = curve.table(), f"highest {curve.measure.replace('_', ' ')}"
+    best = "lowest cost" if curve.measure == "cost" else best
     if output is not None and output.lower().endswith(outputs.PICTURES):
         outputs.write_picture(curve.plot(), output)
     elif output is not None:
@@ -115,8 +122,8 @@ def frontier(
     screen.say(f"{curve.own}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
-        "\nEach line uses the selection rates with the highest accuracy on the fit rows, as does fairramp fit "
-        "with --target-rate accuracy.",
+        f"\nEach line uses the selection rates with the {best} on the fit rows, as does fairramp fit with "
+        f"--target-rate {target_rate}{f' --costs {costs}' if costs else ''}.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(
@@ -127,6 +134,8 @@ def frontier(
         in_sample=curve.is_in_sample,
         own_gap=curve.own_gap,
         own_accuracy=curve.own_accuracy,
+        own_value=curve.own_value,
+        measure=curve.measure,
         confidence=curve.confidence,
         points=list(table.rows()),
     )

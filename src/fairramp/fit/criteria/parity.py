@@ -106,11 +106,20 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem
 
     A group whose rate is NaN keeps the classifier's own cutoff.
     """
-    curve = RateCurve(distribution, problem.ramp_width)
-    own = np.isnan(rates)
+    [solution] = place_each(distribution, rates[None], problem)
+    return solution
+
+
+def place_each(distribution: ScoreDistribution, rates: Floats, problem: Problem) -> list[Solution]:
+    """`place_ramps` for several sets of rates, of shape (m, K)."""
+    curve, own = RateCurve(distribution, problem.ramp_width), np.isnan(rates)
     if own.any():
         rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
-    return _place(curve, rates, problem, problem.band.middle(rates), own=own, free=np.zeros_like(own))
+    none = np.zeros(rates.shape[1], dtype=bool)
+    return [
+        _place(curve, wanted, problem, problem.band.middle(wanted), own=keep, free=none)
+        for wanted, keep in zip(rates, own, strict=True)
+    ]
 
 
 def _own_ramp_rates(distribution: ScoreDistribution, problem: Problem) -> Floats:

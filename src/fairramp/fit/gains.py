@@ -1,0 +1,194 @@
+"""Gain curves: the selection rates that agree best with the labels.
+
+Calibrated scores η of a group, sorted downward, are blocks of weight W_b. Selecting from the top up to the rate x
+gains
+
+    g(x) = Σ W_b (a η_b − b (1 − η_b))      a, b ≥ 0: the costs of a false negative and of a false positive
+
+compared to selecting nobody: the expected cost that is avoided. Its slope falls with x, so g is concave and
+piecewise linear, and a group's best rate is where the slope changes its sign. In a band of levels u the best
+rates maximize
+
+    F(u) = Σ_k max {g_k(x) : x in the band at u},
+
+which is concave and piecewise linear in one number: its slope, a sum over the groups that the band stops, is
+searched for its change of sign among the breakpoints. Of several best levels, the one nearest the overall rate
+without a band is taken. Costs a = b give accuracy; a = 1/P and b = 1/N, for P positive and N negative rows,
+balanced accuracy.
+
+Calibration chooses rates only. What ramps with these rates gain on the rows themselves, `RampGains` computes: by
+noise, a looser band can be worse on the rows than a stricter one, which it contains. So the rates of several
+stricter bands are compared, too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairramp.core.cells import strata_slices
+from fairramp.core.curve import RATE_TOLERANCE, Booleans, Floats, Integers, RateCurve, sort_keys
+from fairramp.core.points import Summary
+from fairramp.fit.problem import Band, Problem
+
+#: Number of levels whose slopes are computed at once.
+_TRIED_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What each kind of error costs.
+
+    Attributes
+    ----------
+    false_positive, false_negative : float
+        Not negative; not both 0.
+    """
+
+    false_positive: float = 1.0
+    false_negative: float = 1.0
+
+    def gains(self, weight: Floats, positives: Floats) -> Floats:
+        """What selecting points of this weight, Σ w·y of it positive, gains compared to not selecting them."""
+        return self.false_negative * positives - self.false_positive * (weight - positives)
+
+
+class GainCurves:
+    """g of every group, and the best rates in a band.
+
+    Parameters
+    ----------
+    calibrated : Summary
+        Calibrated scores, as points at η.
+    costs : Costs
+        What each kind of error costs.
+    strata : integers of shape (K,), optional
+        Index of each cell's stratum; each stratum has a level of its own.
+    """
+
+    def __init__(self, calibrated: Summary, costs: Costs, strata: Integers | None = None) -> None:
+        p, sizes = calibrated.points, calibrated.sizes
+        order = np.lexsort((-p.place, p.group))
+        group, weight = p.group[order], p.weight[order]
+        last = np.cumsum(sizes) - 1
+        first = last + 1 - sizes
+        slope = costs.gains(np.ones(len(group)), p.place[order])
+        tolerance = RATE_TOLERANCE * (costs.false_positive + costs.false_negative)
+        # Rate at the end of each block; the blocks of a group add up to 1.
+        ends = np.clip(np.cumsum(weight / calibrated.weights[group]) - group, 0.0, 1.0)
+        ends[last] = 1.0
+        starts = np.concatenate([[0.0], ends[:-1]])
+        starts[first] = 0.0
+        # A group's best rates: from where its gain no longer rises to where it begins to fall.
+        n_up = np.bincount(group[slope > tolerance], minlength=len(sizes))
+        n_flat = np.bincount(group[slope >= -tolerance], minlength=len(sizes))
+        self._best = np.where(n_flat > 0, ends[first + np.maximum(n_flat, 1) - 1], 0.0)
+        self._shares = calibrated.shares
+        #: The cells that share a level, and the slope of their F.
+        self._parts = []
+        for cells in strata_slices(strata, len(sizes)):
+            blocks = slice(first[cells.start], last[cells.stop - 1] + 1)
+            rises = np.arange(blocks.start, blocks.stop) - first[group[blocks]] < n_up[group[blocks]]
+            falls = np.arange(blocks.start, blocks.stop) - first[group[blocks]] >= n_flat[group[blocks]]
+            share = slope[blocks] * self._shares[group[blocks]]
+            edges = np.concatenate([starts[blocks], ends[blocks]])
+            rising, falling = (np.concatenate([share * part, -share * part]) for part in (rises, falls))
+            few = tolerance * float(self._shares[cells].sum())
+            self._parts.append((cells, _Slopes(edges, rising, falling, few)))
+
+    def best_rates(self, band: Band) -> Floats:
+        """The rate of each group at the best level of its stratum."""
+        found = np.empty_like(self._best)
+        for cells, slopes in self._parts:
+            wanted = float(np.average(self._best[cells], weights=self._shares[cells]))
+            low, high = band.edges(slopes.best_level(band, wanted))
+            found[cells] = np.clip(self._best[cells], max(low, 0.0), min(high, 1.0))
+        return found
+
+
+class _Slopes:
+    """The slope of F: the rising groups' slopes at the upper edge, and the falling groups' at the lower edge.
+
+    Parameters
+    ----------
+    edges : floats
+        Rates at which slopes change.
+    rising, falling : floats
+        By how much, for groups whose gain still rises, and for those whose gain falls.
+    tolerance : float
+        Smaller slopes are 0.
+    """
+
+    def __init__(self, edges: Floats, rising: Floats, falling: Floats, tolerance: float) -> None:
+        order = np.argsort(edges, kind="stable")
+        self._edges, self._tolerance = edges[order], tolerance
+        self._rising, self._falling = (np.append(0.0, np.cumsum(steps[order])) for steps in (rising, falling))
+
+    def best_level(self, band: Band, wanted: float) -> float:
+        """The best level; of several, the one nearest `wanted`."""
+        places = np.unique(np.clip(np.concatenate(band.levels(self._edges)), 0.0, 1.0))
+        first = _first_holding(places, lambda levels: self._at(band, levels) <= self._tolerance)
+        last = _first_holding(places, lambda levels: self._at(band, levels) < -self._tolerance)
+        return float(min(max(wanted, places[min(first, len(places) - 1)]), places[min(last, len(places) - 1)]))
+
+    def _at(self, band: Band, levels: Floats) -> Floats:
+        """The slope to the right of each level."""
+        low, high = (np.searchsorted(self._edges, e + RATE_TOLERANCE, side="right") for e in band.edges(levels))
+        slopes: Floats = self._rising[high] + self._falling[low]
+        return slopes
+
+
+def _first_holding(places: Floats, holds: Callable[[Floats], Booleans]) -> int:
+    """Index of the first place at which a condition holds, which then holds at all later ones."""
+    low, high = -1, len(places)  # it holds at high, not at low
+    while high - low > 1:
+        tried = np.unique(np.linspace(low + 1, high - 1, min(_TRIED_AT_ONCE, high - low - 1)).astype(np.intp))
+        n = [*holds(places[tried]), True].index(True)
+        low, high = int([low, *tried][n]), int([*tried, high][n])
+    return high
+
+
+class RampGains:
+    """What ramps with given rates gain on labeled points.
+
+    Parameters
+    ----------
+    scores : Summary
+        The points.
+    gains : floats, one per point
+        The gain of selecting a point.
+    problem : Problem
+        Width and default place of the ramps.
+    """
+
+    def __init__(self, scores: Summary, gains: Floats, problem: Problem) -> None:
+        d = scores.distribution()
+        self._curve, self._problem, self._keys = (
+            RateCurve(d, problem.ramp_width),
+            problem,
+            sort_keys(d.group, d.scores),
+        )
+        values, places = np.zeros(len(d.scores)), np.where(d.is_point, d.scores, 0.0)
+        values[d.is_point] = gains
+        self._gain, self._moment, self._weight = map(d.prefix_sums, (values, values * places, d.weights))
+
+    def at(self, rates: Floats) -> Floats:
+        """The gain of each group, for rates of shape (m, K)."""
+        d, width = self._curve.distribution, self._problem.ramp_width
+        feet = np.clip(self._problem.own_foot, *self._curve.feet(rates))
+        which = np.broadcast_to(np.arange(rates.shape[1]), feet.shape)
+        if width > 0:
+            start = np.searchsorted(self._keys, sort_keys(which, feet), side="right")
+            stop = np.searchsorted(self._keys, sort_keys(which, feet + width))
+            gain, moment = (sums[stop] - sums[start] for sums in (self._gain, self._moment))
+            partly = (moment - feet * gain) / width
+        else:  # ties at the threshold are selected with the probability that gives the rate
+            start = np.searchsorted(self._keys, sort_keys(which, feet))
+            stop = np.searchsorted(self._keys, sort_keys(which, feet), side="right")
+            gain, weight = (sums[stop] - sums[start] for sums in (self._gain, self._weight))
+            wanted = rates * d.totals - (self._weight[d.last] - self._weight[stop])
+            partly = gain * np.clip(
+                np.divide(wanted, weight, out=np.zeros_like(wanted), where=weight > 0), 0.0, 1.0
+            )
+        found: Floats = partly + self._gain[d.last] - self._gain[stop]
+        return found

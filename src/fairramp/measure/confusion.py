@@ -1,0 +1,140 @@
+"""Exact counts of right and wrong decisions of many rules at once, from summaries instead of rows.
+
+The rows with label 1 have a summary of their own. Both summaries are refined until they are exact for all ramps
+(see `core.points`), so each rule needs its ramps' effect on points only:
+
+    Σ w h y from the rows with label 1,      Σ w h (1 − y) from all rows minus that
+
+For the standard errors, rows that share a bin count as if they had its mean probability.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.points import Summary
+from fairramp.core.ramps import Ramps
+from fairramp.data.rows import refined, resolved
+from fairramp.data.sample import Sample
+from fairramp.fit.criteria.parity import place_each
+from fairramp.fit.gains import Costs
+from fairramp.fit.problem import Problem
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """The decisions of one rule, summed over the rows of each label.
+
+    Attributes
+    ----------
+    weight, chance : floats of shape (2,)
+        Σw and Σ w·h of the rows with label 0 and of those with label 1.
+    squares : floats of shape (3, 2)
+        Σw², Σ w²·h and Σ w²·h² of the same rows.
+    rates : floats of shape (K,)
+        Selection rate of each group.
+    """
+
+    weight: Floats
+    chance: Floats
+    squares: Floats
+    rates: Floats
+
+    def accuracy(self) -> tuple[float, float]:
+        """Share of right decisions, and its standard error."""
+        return self._mean(np.array([1.0, 0.0]), np.array([-1.0, 1.0]))
+
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        """Mean cost of a row, and its standard error."""
+        return self._mean(
+            np.array([0.0, costs.false_negative]), np.array([costs.false_positive, -costs.false_negative])
+        )
+
+    def balanced_accuracy(self) -> tuple[float, float]:
+        """Mean of the true negative and the true positive rate, and its standard error."""
+        rates = self.chance / self.weight
+        right = np.array([1 - rates[0], rates[1]])
+        spread = self._spread(np.array([1.0, 0.0]) - right, np.array([-1.0, 1.0]))
+        return float(right.mean()), float(np.sqrt((spread / self.weight**2).sum()) / 2)
+
+    def _mean(self, start: Floats, slope: Floats) -> tuple[float, float]:
+        """Mean over all rows of start + slope·h, with a start and a slope for each label."""
+        total = self.weight.sum()
+        mean = float((start * self.weight + slope * self.chance).sum() / total)
+        return mean, float(np.sqrt(self._spread(start - mean, slope).sum()) / total)
+
+    def _spread(self, start: Floats, slope: Floats) -> Floats:
+        """Σ w² (start + slope·h)² of each label."""
+        one, h, hh = self.squares
+        spread: Floats = np.maximum(start**2 * one + 2 * start * slope * h + slope**2 * hh, 0.0)
+        return spread
+
+
+class LabeledRows:
+    """Rows with outcomes, as points that are exact for the ramps of interest.
+
+    Parameters
+    ----------
+    sample : Sample
+        The rows, with outcomes.
+    cutoff : float
+        Where the classifier itself selects.
+    """
+
+    def __init__(self, sample: Sample, cutoff: float) -> None:
+        assert sample.outcomes is not None
+        self._sample, self._cutoff = sample, cutoff
+        self.rows, summary = sample.rows, sample.rows.summarize()
+        self._edges = np.full((1, len(summary.labels)), cutoff)
+        self.summary = resolved(self.rows, summary, np.empty((0, len(summary.labels))), 0.0, self._edges)
+
+    @cached_property
+    def _positive(self) -> Sample:
+        assert self._sample.outcomes is not None
+        return self._sample.take(self._sample.outcomes > 0)
+
+    def placed(self, rates: Floats, problem: Problem) -> list[Ramps]:
+        """Ramps with the given rates, of shape (m, K)."""
+        while True:
+            found = place_each(self.summary.distribution(), rates, problem)
+            feet = np.array([solution.feet for solution in found])
+            finer = refined(self.rows, self.summary, feet, problem.ramp_width, self._edges)
+            if finer is self.summary:
+                return [solution.as_arrays for solution in found]
+            self.summary = finer
+
+    def confusions(self, ramps: list[Ramps], seats: Integers | None = None) -> list[Confusion]:
+        """The decisions of several rules; `seats` are the ramps of each group, by default the groups' own.
+
+        The last one is that of the classifier's own decisions.
+        """
+        n_groups = len(self.summary.labels)
+        seats = np.arange(n_groups) if seats is None else seats
+        own = Ramps(np.full(int(seats.max()) + 1, self._cutoff), 0.0, np.ones(int(seats.max()) + 1))
+        width = ramps[0].width
+        assert isinstance(width, float)
+        feet = np.array([one.feet[seats] for one in ramps])
+        self.summary = resolved(self.rows, self.summary, feet, width, self._edges)
+        points = [(self.summary, seats)]
+        if len(self._positive):
+            rows = self._positive.rows
+            some = rows.summarize()
+            # Groups without a row of label 1 have no points there.
+            index = {label: i for i, label in enumerate(self.summary.labels)}
+            which = np.array([index[label] for label in some.labels])
+            some = resolved(rows, some, feet[:, which], width, self._edges[:, which])
+            points.append((some, seats[which]))
+        return [self._confusion(one, points) for one in [*ramps, own]]
+
+    def _confusion(self, ramps: Ramps, points: list[tuple[Summary, Integers]]) -> Confusion:
+        sums = np.zeros((2, 5))
+        for i, (summary, seats) in enumerate(points):
+            p, squares = summary.points, summary.points.weight_squares
+            h = ramps.at(p.place, seats[p.group])
+            sums[i] = (p.weight.sum(), p.weight @ h, squares.sum(), squares @ h, squares @ h**2)
+        p, (summary, seats) = points[0][0].points, points[0]
+        sums[0] -= sums[1]
+        rates = summary.total(p.weight * ramps.at(p.place, seats[p.group])) / summary.weights
+        return Confusion(sums[:, 0], sums[:, 1], sums[:, 2:].T, rates)
