@@ -1,0 +1,249 @@
+"""Scores with labels, in bins: all that a label-aware fit needs to know about the outcomes.
+
+For each group and point: rows, Σw, Σw², the place, and Σw·y and Σw²·y. All sources give the same points:
+
+    few distinct scores   up to 4,096 in all rows together: a point is all rows of a group with one score
+    many                  the score range is cut into 4,096 equal bins, and the highest score is a bin of its own:
+                          a point is all rows of a group in one bin, and its place is their weighted mean
+
+4,096 bins are enough to choose rates; rates of ramps are computed elsewhere, from the rows. With more than 1,024
+groups there are fewer bins per group, which limits their total number.
+
+Rows in memory take one pass. A row's label is the last bit of the number of its cell, so each sum is computed for
+both labels at once. A few distinct scores are found by a hash table with one score per slot. Rows whose slot has
+another score are sorted.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from fairramp.core.blocks import map_blocks
+from fairramp.core.curve import Array, Floats, Integers
+from fairramp.core.points import Points, Summary
+from fairramp.core.scales import Scale
+from fairramp.data.groups import distinct
+from fairramp.data.rows import ArrayRows
+
+#: Number of bins, and of distinct scores up to which each is a point of its own.
+MOST_PLACES = 1 << 12
+#: Maximum number of bins of all groups together, and minimum number of bins per group, which takes precedence.
+MOST_CELLS, FEWEST_PLACES = 1 << 22, 1 << 8
+#: A sample of this many rows usually shows that there are more distinct scores.
+LOOKED_AT = 2 * MOST_PLACES
+#: Slots of the hash table of scores: 2 to this power.
+_SLOT_BITS = 16
+#: An odd number whose multiples have well mixed upper bits: 2^64 divided by the golden ratio.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def most_places(n_groups: int) -> int:
+    """Number of bins per group, and of distinct scores that are points of their own."""
+    fitting = 1 << max(MOST_CELLS // n_groups, 1).bit_length() - 1
+    return max(min(MOST_PLACES, fitting), FEWEST_PLACES)
+
+
+@dataclass(frozen=True)
+class LabeledBins:
+    """Scores of each group with their labels, as points.
+
+    Attributes
+    ----------
+    scores : Summary
+        The points, ordered by group and place: exact scores, or bins at the mean score of their rows.
+    positives, square_positives : floats, one per point
+        Σ w·y and Σ w²·y of the rows.
+    """
+
+    scores: Summary
+    positives: Floats
+    square_positives: Floats
+
+    @classmethod
+    def of_arrays(cls, rows: ArrayRows, outcomes: Array) -> Self:
+        """Count rows in memory.
+
+        Parameters
+        ----------
+        rows : ArrayRows
+            The rows; their scores are checked.
+        outcomes : booleans or numbers of shape (n,)
+            The labels, 0 or 1.
+        """
+        labels, n_groups = rows.codes.labels, len(rows.codes.labels)
+        if n_groups * MOST_PLACES > MOST_CELLS:
+            n_groups = int(rows.codes.occurring().sum())
+        most = most_places(n_groups)
+        scores = _few_scores(rows.scores, most)
+        places: _Scores | _Bins = _Bins(rows, most) if scores is None else _Scores(rows, scores)
+        cells, sums = _counted(rows, outcomes, places)
+        group, index = np.divmod(cells, len(places))
+        n, *others = (negative + positive for negative, positive in sums)
+        positives = [positive.astype(np.float64, copy=False) for _, positive in sums]
+        moment = others.pop(0) if places.averaged else None
+        weight, squares = others or [n.astype(np.float64)] * 2
+        found = places.found(index, None if moment is None else moment / weight)
+        points = Points.from_means(group, *found, n, weight, squares)
+        return cls(Summary.of_occurring(labels, points), *(positives[-2:] if others else positives[:1] * 2))
+
+
+class _Bins:
+    """Equal bins of the score range, as places of rows in memory."""
+
+    #: Whether the place of a point is the mean of its rows.
+    averaged = True
+
+    def __init__(self, rows: ArrayRows, n_bins: int) -> None:
+        self._rows, self._grid = rows, BinEdges(rows.scale, n_bins)
+
+    def __len__(self) -> int:
+        return self._grid.n_bins + 1
+
+    def of(self, start: int, stop: int) -> tuple[Integers, Floats | None]:
+        """The bin and the position of each row."""
+        x = self._rows.positions(start, stop)
+        return self._grid.of(x), x
+
+    def found(self, index: Integers, means: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Place, start and end of bins, given the means of their rows."""
+        assert means is not None
+        return means, *self._grid.ends(index)
+
+
+@dataclass(frozen=True)
+class BinEdges:
+    """Equal bins of a scale's range, and a last one for the highest score."""
+
+    scale: Scale
+    n_bins: int
+
+    @property
+    def per_unit(self) -> float:
+        """Bins per unit of the positions; a power of two, so products are exact."""
+        return self.n_bins / (self.scale.highest - self.scale.lowest)
+
+    def of(self, positions: Floats) -> Integers:
+        """The bin of each position."""
+        scaled = positions * self.per_unit
+        if self.scale.lowest < 0:
+            np.floor(scaled, out=scaled)
+            scaled -= self.scale.lowest * self.per_unit
+        return scaled.astype(np.int32)  # equals the floor for numbers of at least 0
+
+    def ends(self, bins: Integers) -> tuple[Floats, Floats]:
+        """Start and end of bins."""
+        lower = self.scale.lowest + bins / self.per_unit
+        return lower, np.where(bins < self.n_bins, lower + 1 / self.per_unit, lower)
+
+
+class _Scores:
+    """Known distinct scores, as places of rows in memory."""
+
+    averaged = False
+
+    def __init__(self, rows: ArrayRows, scores: Floats) -> None:
+        low, high = rows.scale.finite_range
+        if not (low <= scores.min() and scores.max() <= high):
+            rows.positions(0, len(rows.scores))  # raises, naming the row
+        self._rows, self._scores = rows, scores
+        # Two scores can have the same position, such as large logits.
+        self._positions, self._index = np.unique(rows.scale.position(scores) + 0.0, return_inverse=True)
+        self._is_direct = np.array_equal(self._index, np.arange(len(scores)))
+        self._in_slot = np.zeros(1 << _SLOT_BITS, dtype=np.int32)
+        self._in_slot[_slots(scores)] = np.arange(len(scores))
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def of(self, start: int, stop: int) -> tuple[Integers, Floats | None]:
+        """The index of each row's position; sums of positions are not needed."""
+        x = _plain(self._rows.scores[start:stop])
+        index = self._in_slot[_slots(x)]
+        others = np.flatnonzero(self._scores[index] != x)
+        index[others] = np.searchsorted(self._scores, x[others])
+        return index if self._is_direct else self._index[index], None
+
+    def found(self, index: Integers, means: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """Place, start and end of exact points: three times the same."""
+        place = self._positions[index]
+        return place, place, place
+
+
+def _counted(
+    rows: ArrayRows, outcomes: Array, places: _Scores | _Bins
+) -> tuple[Integers, list[tuple[Array, Array]]]:
+    """Nonempty cells (group, place), and their sums for labels 0 and 1.
+
+    The sums are rows, Σw·x for bins and, with weights, Σw and Σw².
+    """
+    n_rows, n_cells = len(rows.scores), len(rows.codes.labels) * len(places)
+    kind = np.int32 if n_cells < 1 << 30 else np.int64
+
+    def cells_of(start: int, stop: int) -> tuple[Array, list[Floats | None]]:
+        index, x = places.of(start, stop)
+        cells: Array = rows.codes.block(start, stop).astype(kind)
+        cells *= kind(len(places))
+        cells += index
+        w = None if rows.weights is None else rows.weights[start:stop]
+        moment = [] if x is None else [x if w is None else w * x]
+        return cells, [None, *moment, *([] if w is None else [w, w * w])]
+
+    def sums(cells: Array, start: int, values: list[Floats | None], size: int) -> list[Array]:
+        cells <<= 1
+        cells += outcomes[start : start + len(cells)].astype(kind)
+        # bincount would convert to this type itself, but hold the interpreter lock meanwhile.
+        cells = cells.astype(np.intp, copy=False)
+        return [np.bincount(cells, v, minlength=2 * size) for v in values]
+
+    def count(start: int, stop: int) -> list[Array]:
+        cells, values = cells_of(start, stop)
+        return sums(cells, start, values, n_cells)
+
+    if 2 * n_cells <= max(n_rows, 1 << 16):
+        # Blocks four times as long as their results keep all results small compared to the rows.
+        blocks = map_blocks(count, n_rows, 8 * n_cells)
+        totals = [sum(parts[1:], start=parts[0]) for parts in zip(*blocks, strict=True)]
+        used = np.flatnonzero(totals[0][::2] + totals[0][1::2])
+        return used, [(total[::2][used], total[1::2][used]) for total in totals]
+    cells, values = cells_of(0, n_rows)
+    used, cells = distinct(cells, n_cells, 2 * n_rows)
+    totals = sums(cells, 0, values, len(used))
+    return used, [(total[::2], total[1::2]) for total in totals]
+
+
+def _few_scores(scores: Array, most: int) -> Floats | None:
+    """The distinct scores in order; None if there are more than `most`."""
+    some = scores[:: max(len(scores) // LOOKED_AT, 1)]
+    found = np.unique(some)
+    if len(found) > most or len(some) == len(scores):
+        return None if len(found) > most else _plain(found)
+    exceeded: list[bool] = []
+
+    def distinct_scores(start: int, stop: int) -> Floats:
+        x = found[:0] if exceeded else _plain(scores[start:stop])
+        slots = _slots(x)
+        seen = np.full(1 << _SLOT_BITS, np.nan)
+        seen[slots] = x
+        alone = seen[~np.isnan(seen)]
+        if len(alone) <= most:
+            alone = np.append(alone, np.unique(x[seen[slots] != x]))
+        if len(alone) > most:
+            exceeded.append(True)
+        return alone
+
+    all_found = np.unique(np.concatenate(map_blocks(distinct_scores, len(scores))))
+    return None if exceeded or len(all_found) > most else all_found
+
+
+def _plain(scores: Array) -> Floats:
+    """Scores in float64, with 0.0 for −0.0."""
+    plain: Floats = np.add(scores, 0.0, dtype=np.float64)
+    return plain
+
+
+def _slots(scores: Floats) -> Any:
+    """The slot of each score in a hash table."""
+    mixed = scores.view(np.uint64) * _MIX
+    mixed >>= np.uint64(64 - _SLOT_BITS)
+    return mixed.view(np.int64)
