@@ -507,7 +507,7 @@ def test_bad_groups_raise_before_training():
         ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),
         ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
         ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has column names"),
-        ({"strata": 0, "target_rate": 0.5}, SEX, "must be 'optimal' or 'accuracy', got 0.5"),
+        ({"strata": 0, "target_rate": 0.5}, SEX, "'accuracy' or 'balanced_accuracy', got 0.5"),
     ]:
         with pytest.raises(InputError, match=sentence):
             optimizer(Untrainable(), **settings).fit(X, Y, sensitive_features=groups)

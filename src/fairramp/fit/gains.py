@@ -21,18 +21,17 @@ noise, a looser band can be worse on the rows than a stricter one, which it cont
 stricter bands are compared, too.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairramp.core.cells import strata_slices
-from fairramp.core.curve import RATE_TOLERANCE, Booleans, Floats, Integers, RateCurve, sort_keys
+from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers, RateCurve, sort_keys
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Band, Problem
 
 #: Number of levels whose slopes are computed at once.
-_TRIED_AT_ONCE = 256
+_TRIED_AT_ONCE = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,7 @@ class GainCurves:
             share = slope[blocks] * self._shares[group[blocks]]
             edges = np.concatenate([starts[blocks], ends[blocks]])
             rising, falling = (np.concatenate([share * part, -share * part]) for part in (rises, falls))
+            falling[len(share) :][ends[blocks] == 1.0] = 0.0  # beyond 1 is no rate: nothing to gain there
             few = tolerance * float(self._shares[cells].sum())
             self._parts.append((cells, _Slopes(edges, rising, falling, few)))
 
@@ -126,26 +126,22 @@ class _Slopes:
 
     def best_level(self, band: Band, wanted: float) -> float:
         """The best level; of several, the one nearest `wanted`."""
-        places = np.unique(np.clip(np.concatenate(band.levels(self._edges)), 0.0, 1.0))
-        first = _first_holding(places, lambda levels: self._at(band, levels) <= self._tolerance)
-        last = _first_holding(places, lambda levels: self._at(band, levels) < -self._tolerance)
-        return float(min(max(wanted, places[min(first, len(places) - 1)]), places[min(last, len(places) - 1)]))
+        places = np.sort(np.clip(np.concatenate(band.levels(self._edges)), 0.0, 1.0))
+        # First some of the places, then those between two of them.
+        for step in (max(len(places) // _TRIED_AT_ONCE, 1), 1):
+            slopes = self._at(band, places[::step])  # they fall
+            first, last = np.searchsorted(-slopes, [-self._tolerance, self._tolerance], side="left").tolist()
+            if step == 1:
+                break
+            places = places[max(first - 1, 0) * step : last * step + 1]
+        ends = places[min(first, len(places) - 1)], places[min(last, len(places) - 1)]
+        return float(min(max(wanted, ends[0]), ends[1]))
 
     def _at(self, band: Band, levels: Floats) -> Floats:
         """The slope to the right of each level."""
         low, high = (np.searchsorted(self._edges, e + RATE_TOLERANCE, side="right") for e in band.edges(levels))
         slopes: Floats = self._rising[high] + self._falling[low]
         return slopes
-
-
-def _first_holding(places: Floats, holds: Callable[[Floats], Booleans]) -> int:
-    """Index of the first place at which a condition holds, which then holds at all later ones."""
-    low, high = -1, len(places)  # it holds at high, not at low
-    while high - low > 1:
-        tried = np.unique(np.linspace(low + 1, high - 1, min(_TRIED_AT_ONCE, high - low - 1)).astype(np.intp))
-        n = [*holds(places[tried]), True].index(True)
-        low, high = int([low, *tried][n]), int([*tried, high][n])
-    return high
 
 
 class RampGains:

@@ -17,9 +17,10 @@ from typing import Self
 import numpy as np
 
 from fairramp.core.cells import strata_slices
-from fairramp.core.curve import Floats, Integers, sort_keys
-from fairramp.core.points import Points, Summary, join_points, run_starts
+from fairramp.core.curve import Floats, Integers
+from fairramp.core.points import Summary, join_points, run_starts
 from fairramp.core.scales import Scale
+from fairramp.data.labeled import LabeledBins
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.gains import Costs, GainCurves, RampGains
@@ -34,7 +35,7 @@ _FOLDS, _MANY_ROWS = 5, 20_000
 
 @dataclass(frozen=True)
 class LabeledScores:
-    """Scores of each group as exact points, with their labels.
+    """Scores of each group with their labels, as exact points or bins; see `data.labeled`.
 
     Attributes
     ----------
@@ -59,16 +60,8 @@ class LabeledScores:
         """Summarize rows with outcomes."""
         if sample.outcomes is None:
             raise InputError("must be numbers, got None", argument="labels")
-        positions, weights, group = sample.positions, sample.weights, sample.cells.block(0, len(sample))
-        points = Points.from_rows(group, positions, weights)
-        index = np.searchsorted(sort_keys(points.group, points.place), sort_keys(group, positions + 0.0))
-        w = 1.0 if weights is None else weights
-        positives, squares = (
-            np.bincount(index, v * sample.outcomes, minlength=len(points)).astype(np.float64) for v in (w, w * w)
-        )
-        return cls(
-            Summary.of_occurring(sample.cells.labels, points), positives, squares, sample.scale, ordered_only
-        )
+        found = LabeledBins.of_arrays(sample.rows, sample.outcomes)
+        return cls(found.scores, found.positives, found.square_positives, sample.scale, ordered_only)
 
     @cached_property
     def levels(self) -> Floats:

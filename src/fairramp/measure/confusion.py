@@ -8,15 +8,15 @@ The rows with label 1 have a summary of their own. Both summaries are refined un
 For the standard errors, rows that share a bin count as if they had its mean probability.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Floats, Integers, RateCurve
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramps
-from fairramp.data.rows import refined, resolved
+from fairramp.data.rows import ArrayRows, refined, resolved
 from fairramp.data.sample import Sample
 from fairramp.fit.criteria.parity import place_each
 from fairramp.fit.gains import Costs
@@ -84,25 +84,29 @@ class LabeledRows:
     """
 
     def __init__(self, sample: Sample, cutoff: float) -> None:
-        assert sample.outcomes is not None
         self._sample, self._cutoff = sample, cutoff
         self.rows, summary = sample.rows, sample.rows.summarize()
         self._edges = np.full((1, len(summary.labels)), cutoff)
         self.summary = resolved(self.rows, summary, np.empty((0, len(summary.labels))), 0.0, self._edges)
 
     @cached_property
-    def _positive(self) -> Sample:
-        assert self._sample.outcomes is not None
-        return self._sample.take(self._sample.outcomes > 0)
+    def _positive(self) -> ArrayRows | None:
+        """The rows with label 1, if there are any."""
+        sample = self._sample
+        assert sample.outcomes is not None
+        which = np.flatnonzero(sample.outcomes)
+        cells, weights = replace(sample.cells, values=sample.cells.values[which]), sample.weights
+        some = None if weights is None else weights[which]
+        return ArrayRows(sample.scores[which], cells, some, sample.scale) if len(which) else None
 
     def placed(self, rates: Floats, problem: Problem) -> list[Ramps]:
         """Ramps with the given rates, of shape (m, K)."""
         while True:
-            found = place_each(self.summary.distribution(), rates, problem)
-            feet = np.array([solution.feet for solution in found])
+            curve = RateCurve(self.summary.distribution(), problem.ramp_width)
+            feet = np.clip(problem.own_foot, *curve.feet(rates))
             finer = refined(self.rows, self.summary, feet, problem.ramp_width, self._edges)
             if finer is self.summary:
-                return [solution.as_arrays for solution in found]
+                return [solution.as_arrays for solution in place_each(curve, rates, problem)]
             self.summary = finer
 
     def confusions(self, ramps: list[Ramps], seats: Integers | None = None) -> list[Confusion]:
@@ -118,8 +122,7 @@ class LabeledRows:
         feet = np.array([one.feet[seats] for one in ramps])
         self.summary = resolved(self.rows, self.summary, feet, width, self._edges)
         points = [(self.summary, seats)]
-        if len(self._positive):
-            rows = self._positive.rows
+        if (rows := self._positive) is not None:
             some = rows.summarize()
             # Groups without a row of label 1 have no points there.
             index = {label: i for i, label in enumerate(self.summary.labels)}
@@ -130,11 +133,11 @@ class LabeledRows:
 
     def _confusion(self, ramps: Ramps, points: list[tuple[Summary, Integers]]) -> Confusion:
         sums = np.zeros((2, 5))
-        for i, (summary, seats) in enumerate(points):
-            p, squares = summary.points, summary.points.weight_squares
-            h = ramps.at(p.place, seats[p.group])
-            sums[i] = (p.weight.sum(), p.weight @ h, squares.sum(), squares @ h, squares @ h**2)
-        p, (summary, seats) = points[0][0].points, points[0]
+        chances = [ramps.at(summary.points.place, seats[summary.points.group]) for summary, seats in points]
+        for i, ((summary, _), h) in enumerate(zip(points, chances, strict=True)):
+            weight, squares = summary.points.weight, summary.points.weight_squares
+            sums[i] = (weight.sum(), weight @ h, squares.sum(), squares @ h, squares @ h**2)
+        everyone = points[0][0]
         sums[0] -= sums[1]
-        rates = summary.total(p.weight * ramps.at(p.place, seats[p.group])) / summary.weights
+        rates = everyone.total(everyone.points.weight * chances[0]) / everyone.weights
         return Confusion(sums[:, 0], sums[:, 1], sums[:, 2:].T, rates)

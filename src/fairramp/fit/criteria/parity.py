@@ -106,15 +106,15 @@ def place_ramps(distribution: ScoreDistribution, rates: Floats, problem: Problem
 
     A group whose rate is NaN keeps the classifier's own cutoff.
     """
-    [solution] = place_each(distribution, rates[None], problem)
+    [solution] = place_each(RateCurve(distribution, problem.ramp_width), rates[None], problem)
     return solution
 
 
-def place_each(distribution: ScoreDistribution, rates: Floats, problem: Problem) -> list[Solution]:
+def place_each(curve: RateCurve, rates: Floats, problem: Problem) -> list[Solution]:
     """`place_ramps` for several sets of rates, of shape (m, K)."""
-    curve, own = RateCurve(distribution, problem.ramp_width), np.isnan(rates)
+    own = np.isnan(rates)
     if own.any():
-        rates = np.where(own, _own_ramp_rates(distribution, problem), rates)
+        rates = np.where(own, _own_ramp_rates(curve.distribution, problem), rates)
     none = np.zeros(rates.shape[1], dtype=bool)
     return [
         _place(curve, wanted, problem, problem.band.middle(wanted), own=keep, free=none)
