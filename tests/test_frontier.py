@@ -43,6 +43,68 @@ def test_in_sample_accuracy_never_falls_with_the_gap_and_every_gap_is_met():
     assert curve.accuracies[-1] >= curve.own_accuracy - 1e-9
 
 
+def measured(chances, labels, weights, kind, costs):
+    """Accuracy, balanced accuracy or cost of decisions, row by row."""
+    if kind == "cost":
+        return np.average(chances * (1 - labels) * costs[0] + (1 - chances) * labels * costs[1], weights=weights)
+    right = np.where(labels == 1, chances, 1 - chances)
+    if kind == "accuracy":
+        return np.average(right, weights=weights)
+    return np.mean([np.average(right[labels == y], weights=weights[labels == y]) for y in (0, 1)])
+
+
+@pytest.mark.parametrize("n", [700, 5_000, 60_000])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("accuracy", {}),
+        ("cost", {"costs": (5.0, 1.0)}),
+        ("cost", {"costs": (0.3, 0.9)}),
+        ("balanced_accuracy", {"target_rate": "balanced_accuracy"}),
+    ],
+)
+def test_the_curve_never_falls_on_the_fit_rows_and_is_exact(kind, options, n):
+    for seed in range(4):
+        scores, groups, labels = labeled(n, seed)
+        if seed == 1:
+            scores = scores.round(2)
+        weights = np.random.default_rng(seed).uniform(0.5, 2, n) if seed > 1 else np.ones(n)
+        own = (scores >= 0.5) * 1.0
+        curve = frontier(
+            scores, groups, labels, sample_weight=weights, ramp_width=[0.01, 0.05][seed % 2], **options
+        )
+        sign = -1 if kind == "cost" else 1
+        assert curve.measure == kind
+        assert np.all(sign * np.diff(curve.values) >= 0)
+        assert np.all(np.array(curve.gaps) <= np.array(curve.max_gaps) + 1e-9)
+        assert curve.own_value == pytest.approx(measured(own, labels, weights, kind, curve.costs), abs=1e-12)
+        # The last rule, row by row.
+        rule = fit_rule(
+            scores,
+            groups,
+            labels,
+            sample_weight=weights,
+            max_gap=curve.max_gaps[0],
+            ramp_width=[0.01, 0.05][seed % 2],
+            **({"target_rate": "accuracy"} | options),
+        )
+        chances = rule.probabilities(scores, groups)
+        assert curve.values[0] == pytest.approx(measured(chances, labels, weights, kind, curve.costs), abs=1e-9)
+        assert curve.accuracies[0] == pytest.approx(
+            measured(chances, labels, weights, "accuracy", None), abs=1e-9
+        )
+
+
+def test_standard_errors_are_those_of_the_rows():
+    scores, groups, labels = labeled(3_000)
+    weights = np.random.default_rng(0).uniform(0.5, 2, 3_000)
+    rule = fit_rule(scores, groups, labels, sample_weight=weights, target_rate="accuracy", ramp_width=0.1)
+    curve = frontier(scores, groups, labels, sample_weight=weights, max_gaps=[0], ramp_width=0.1)
+    right = np.where(labels == 1, h := rule.probabilities(scores, groups), 1 - h)
+    error = np.sqrt((weights**2 * (right - np.average(right, weights=weights)) ** 2).sum()) / weights.sum()
+    assert (curve.upper[0] - curve.lower[0]) / 2 == pytest.approx(1.959964 * error, rel=1e-3)
+
+
 def test_it_reports_which_rows_it_was_measured_on():
     fit, other = labeled(), labeled(seed=1)
     assert frontier(*fit, max_gaps=[0]).is_in_sample
