@@ -1,4 +1,4 @@
-"""Exact counts of right and wrong decisions of many rules at once, from summaries instead of rows.
+"""Exact counts of correct and wrong decisions of many rules at once, from summaries instead of rows.
 
 The rows with label 1 have a summary of their own. Both summaries are refined until they are exact for all ramps
 (see `core.points`), so each rule needs its ramps' effect on points only:
@@ -43,7 +43,7 @@ class Confusion:
     rates: Floats
 
     def accuracy(self) -> tuple[float, float]:
-        """Share of right decisions, and its standard error."""
+        """Share of correct decisions, and its standard error."""
         return self._mean(np.array([1.0, 0.0]), np.array([-1.0, 1.0]))
 
     def cost(self, costs: Costs) -> tuple[float, float]:
