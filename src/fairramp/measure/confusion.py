@@ -94,7 +94,7 @@ class LabeledRows:
         """The rows with label 1, if there are any."""
         sample = self._sample
         assert sample.outcomes is not None
-        which = np.flatnonzero(sample.outcomes)
+        which = np.flatnonzero(sample.outcomes > 0)
         cells, weights = replace(sample.cells, values=sample.cells.values[which]), sample.weights
         some = None if weights is None else weights[which]
         return ArrayRows(sample.scores[which], cells, some, sample.scale) if len(which) else None
@@ -136,7 +136,8 @@ class LabeledRows:
         chances = [ramps.at(summary.points.place, seats[summary.points.group]) for summary, seats in points]
         for i, ((summary, _), h) in enumerate(zip(points, chances, strict=True)):
             weight, squares = summary.points.weight, summary.points.weight_squares
-            sums[i] = (weight.sum(), weight @ h, squares.sum(), squares @ h, squares @ h**2)
+            # Sums, because products of matrices would start threads for a few thousand points.
+            sums[i] = [part.sum() for part in (weight, weight * h, squares, squares * h, squares * h**2)]
         everyone = points[0][0]
         sums[0] -= sums[1]
         rates = everyone.total(everyone.points.weight * chances[0]) / everyone.weights
