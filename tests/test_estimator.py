@@ -964,3 +964,18 @@ EXPECTED_FAILURES = {
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_costs_and_balanced_accuracy_reach_the_rule():
+    rng = np.random.default_rng(0)
+    sex = rng.integers(0, 2, 4_000)
+    x = rng.normal(size=(4_000, 3)) + 0.4 * sex[:, None]
+    y = x.sum(axis=1) + rng.normal(size=4_000) > 1
+    frozen = FrozenEstimator(LogisticRegression().fit(x[:2_000], y[:2_000]))
+    rest, groups = x[2_000:], sex[2_000:]
+    for settings in ({"costs": (5, 1)}, {"target_rate": "balanced_accuracy"}):
+        model = RandomizedThresholdOptimizer(frozen, max_gap=0.02, **settings)
+        model.fit(rest, y[2_000:], sensitive_features=groups)
+        scores = frozen.predict_proba(rest)[:, 1]
+        rule = fit_rule(scores, groups, y[2_000:], max_gap=0.02, **({"target_rate": "accuracy"} | settings))
+        assert model.rule_.thresholds == pytest.approx(rule.thresholds, abs=1e-12)

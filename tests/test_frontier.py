@@ -246,3 +246,24 @@ def test_frontier_on_the_shipped_scores_ends_at_the_classifiers_accuracy():
     curve = frontier(data.score, data.sex, data.label, ramp_width=0)
     assert curve.accuracies[-1] >= curve.own_accuracy
     assert curve.own_gap == pytest.approx(0.1683, abs=1e-4)
+
+
+def test_tune_scores_rules_by_their_costs():
+    fit, other = labeled(), labeled(seed=1)
+    options = {"validation": other, "ramp_widths": [0.01], "target_rates": ["accuracy", 0.1, 0.4]}
+    tuned = tune(*fit, costs=(5, 1), **options)
+    chances = fit_rule(*fit, target_rate="accuracy", costs=(5, 1)).probabilities(*other[:2])
+    paid = measured(chances, other[2], None, "cost", (5, 1))
+    assert tuned.grid["score"][0] == pytest.approx(-paid)
+    assert tuned.score == max(tuned.grid["score"])
+    with pytest.raises(InputError, match="`costs` must be two numbers"):
+        tune(*fit, costs=(5,), **options)
+
+
+def test_frontier_takes_targets_that_use_labels_only():
+    with pytest.raises(
+        InputError, match="`target_rate` must be 'accuracy' or 'balanced_accuracy', got 'optimal'"
+    ):
+        frontier(*labeled(), target_rate="optimal")
+    with pytest.raises(InputError, match="`costs` requires `target_rate='accuracy'`"):
+        frontier(*labeled(), target_rate="balanced_accuracy", costs=(1, 2))

@@ -404,3 +404,34 @@ def test_options_of_a_fit_have_the_defaults_and_the_help_of_its_settings(shell):
         assert taken[name].default in (DEFAULTS[name], None)
         plain = re.sub("`(.+?)`", lambda found: f"--{found[1].replace('_', '-')}", first_sentence(name))
         assert plain.replace('"', "").replace("with labels", "with --label") in told
+
+
+def test_costs_choose_the_rates_and_are_recorded(fitted):
+    columns = ("--score", "p", "--group", "g", "--label", "y", "--max-gap", "0.05")
+    rates = {}
+    for costs in ("1,1", "5,1"):
+        fitted(
+            "fit", "scores.csv", *columns, "--target-rate", "accuracy", "--costs", costs, "-o", f"{costs}.json"
+        )
+        rule = fairramp.Rule.load(fitted.folder / f"{costs}.json")
+        assert rule.record.costs == tuple(map(float, costs.split(",")))
+        rates[costs] = max(rule.record.rates["selection"].after)
+    assert rates["5,1"] < rates["1,1"]
+    rows = ("scores.csv", "--score", "p", "--group", "g", "--label", "y", "--max-gap", "0", "--max-gap", "0.2")
+    found = fitted("frontier", *rows, "--costs", "5,1")
+    assert "Cost against gap" in found.stdout
+    assert "the lowest cost on the fit rows" in " ".join(found.stdout.split())
+    values = [
+        point["cost"]
+        for point in json.loads(fitted("frontier", *rows, "--costs", "5,1", "--json").stdout)["points"]
+    ]
+    assert values == sorted(values, reverse=True)
+    found = fitted("frontier", *rows, "--target-rate", "balanced_accuracy")
+    assert "Balanced accuracy against gap" in found.stdout
+    for wrong in ("5", "5;1", "a,b", "1,2,3", "-1,2"):
+        told = fitted.error(
+            "fit", "scores.csv", *columns, "--target-rate", "accuracy", f"--costs={wrong}", "-o", "x.json"
+        )
+        assert "--costs must be two numbers" in told
+    told = fitted.error("fit", "scores.csv", *columns, "--costs", "5,1", "-o", "x.json")
+    assert "--costs requires --target-rate accuracy" in told
