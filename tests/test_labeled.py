@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairramp import InputError
 from fairramp.core.scales import SCALES
-from fairramp.data import labeled
+from fairramp.data import labeled, places
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.sample import Sample
 
@@ -112,9 +112,9 @@ def small_rows(draw):
 def test_any_rows_in_any_blocks_match_brute_force(rows, most, block, slot_bits):
     sample = sample_of(*rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labeled, "MOST_PLACES", most)
-        patch.setattr(labeled, "FEWEST_PLACES", 2)
-        patch.setattr(labeled, "LOOKED_AT", block)
+        patch.setattr(places, "MOST_PLACES", most)
+        patch.setattr(places, "FEWEST_PLACES", 2)
+        patch.setattr(labeled, "FIRST_LOOK", block)
         patch.setattr(labeled, "_SLOT_BITS", slot_bits)
         patch.setattr(
             labeled, "map_blocks", lambda work, n, size=0: [work(i, min(i + 7, n)) for i in range(0, n, 7)]
@@ -154,7 +154,7 @@ def test_many_groups(n_groups):
 
 
 def test_number_of_bins_decreases_with_the_groups():
-    assert [labeled.most_places(k) for k in (1, 1024, 1025, 4096, 10_000, 10**8)] == [
+    assert [places.most_places(k) for k in (1, 1024, 1025, 4096, 10_000, 10**8)] == [
         4096,
         4096,
         2048,

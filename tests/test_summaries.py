@@ -401,7 +401,7 @@ def test_cutoff_must_be_an_edge():
 
 @pytest.mark.parametrize("target", ["accuracy", "base_rate"])
 def test_targets_that_need_labels_raise(target):
-    with pytest.raises(InputError, match="requires labels, which a summary does not have"):
+    with pytest.raises(InputError, match="requires labels, which this summary does not have; summarize with"):
         fit_summary(summarize([0.2], ["A"]), target_rate=target)
 
 

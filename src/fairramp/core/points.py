@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from itertools import compress
-from typing import Any, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from fairramp.core.ramps import Booleans as Booleans
 
 #: Maximum number of parts of the score range that a fingerprint distinguishes.
 MAX_RESOLUTION = 256
+
+SomePoints = TypeVar("SomePoints", bound="Points")
 
 
 def resolution(n_rows: int, n_groups: int, wanted: int = MAX_RESOLUTION) -> int:
@@ -113,10 +115,41 @@ class Points:
 
     def summed(self, first: Integers, **others: Any) -> Self:
         """One point per run, given the start of each run: sums, and `others` as given."""
-        sums = {
-            name: np.add.reduceat(getattr(self, name), first) for name in ("rows", "weight", "weight_squares")
-        }
+        sums = {name: np.add.reduceat(getattr(self, name), first) for name in self._sums}
         return replace(self.take(first), **(sums | others))
+
+    #: Fields that add up when points are merged.
+    _sums: ClassVar[tuple[str, ...]] = ("rows", "weight", "weight_squares")
+
+
+@dataclass(frozen=True)
+class LabeledPoints(Points):
+    """Points whose rows have labels.
+
+    Attributes
+    ----------
+    positive_rows : integers
+        Number of rows with label 1.
+    positives, square_positives : floats
+        Σw and Σw² of these rows.
+    """
+
+    positive_rows: Integers
+    positives: Floats
+    square_positives: Floats
+
+    _sums = (*Points._sums, "positive_rows", "positives", "square_positives")
+
+    @classmethod
+    def of(cls, points: Points, rows: Integers, weight: Floats, squares: Floats) -> Self:
+        """Points with the sums of their rows of label 1."""
+        own = {f.name: getattr(points, f.name) for f in fields(Points)}
+        return cls(**own, positive_rows=rows, positives=weight, square_positives=squares)
+
+    @property
+    def unlabeled(self) -> Points:
+        """The same points without labels."""
+        return Points(*(getattr(self, f.name) for f in fields(Points)))
 
 
 def run_starts(*columns: Array) -> Integers:
@@ -126,12 +159,13 @@ def run_starts(*columns: Array) -> Integers:
     return np.flatnonzero(new)
 
 
-def concatenated(parts: Sequence[Points]) -> Points:
-    """Concatenate several lists of points."""
-    return Points(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Points)))
+def concatenated(parts: Sequence[SomePoints]) -> SomePoints:
+    """Concatenate several lists of points, all with labels or all without."""
+    kind = type(parts[0])
+    return kind(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(kind)))
 
 
-def join_points(parts: Sequence[Points]) -> Points:
+def join_points(parts: Sequence[SomePoints]) -> SomePoints:
     """Merge several lists of points; points of one group that represent the same scores become one."""
     p = concatenated(parts)
     p = p.take(np.lexsort((p.upper, p.lower, p.group)))

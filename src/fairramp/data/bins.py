@@ -1,48 +1,45 @@
 """GroupScores: a portable summary of rows.
 
 For each group and bin of the score range (see `grid`): rows n, Σw, Σw², the mean score Σw·x / Σw, and whether all
-rows have that score. Sums add up, so summaries of days, chunks or sites merge into the summary of all rows. A
-finer summary is coarsened first: two adjacent bins make one of the coarser grid.
+rows have that score; with labels, also n, Σw and Σw² of the rows with label 1. Sums add up, so summaries of days,
+chunks or sites merge into the summary of all rows. A finer summary is coarsened first: two adjacent bins make one
+of the coarser grid.
 
 As a JSON file it is a `fairramp.data.documents.Document` with these fields:
 
     {"format": "fairramp.summary", "version": 2,
-     "scale": …, "resolution": …, "cutoff": …, "weighted": …, "stratified": …,
+     "scale": …, "resolution": …, "cutoff": …, "weighted": …, "labeled": …, "stratified": …,
      "columns": {"score": …, "groups": …, "strata": …},
      "groups": [{"label": …, "bin": […], "rows": […], "mean": […], "one_score": […],
-                 "weight": […], "weight_squares": […]}, …],
+                 "weight": […], "weight_squares": […],
+                 "positive_rows": […], "positive_weight": […], "positive_weight_squares": […]}, …],
      "sha256": "…"}
 
 A group's lists have one entry per nonempty bin. Bins are numbered from the lowest score; a bin that the cutoff
 splits counts as two. "one_score" lists the bins with several rows that all have the mean as their score. Without
-weights, "weight" and "weight_squares" are omitted. The file is text, so people can see what it discloses before
-they share it.
+weights, the lists whose names contain "weight" are omitted; without labels, those whose names start with
+"positive" are. The file is text, so people can see what it discloses before they share it.
 """
 
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta, convert
 
-from fairramp.core.curve import Floats
-from fairramp.core.labels import Label, canonical_label, label_key, label_parts, refuse_mixed
-from fairramp.core.points import Points, Summary, concatenated
+from fairramp.core.labels import Label, canonical_label, label_parts, refuse_mixed
+from fairramp.core.points import LabeledPoints, Points, Summary, concatenated
 from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
 from fairramp.data import documents
+from fairramp.data.bin_laws import GROUP_LAWS, LABEL_LAWS, LABEL_WEIGHT_LAWS, LAWS, MOST_ROWS, check, floats
 from fairramp.data.columns import Columns
 from fairramp.data.files import write_text
 from fairramp.data.grid import Grid, checked_resolution
 from fairramp.data.sample import LARGEST_WEIGHT
 from fairramp.errors import InputError, SummaryFormatError, shown
-
-#: More rows are probably a mistake, and their integer sums could overflow.
-_MOST_ROWS = 1 << 62
 
 
 class GroupBins(documents.Shape, frozen=True):
@@ -50,11 +47,14 @@ class GroupBins(documents.Shape, frozen=True):
 
     label: documents.PlainLabel
     bin: tuple[documents.Count, ...]
-    rows: tuple[Annotated[int, Meta(ge=0, le=_MOST_ROWS)], ...]
+    rows: tuple[Annotated[int, Meta(ge=0, le=MOST_ROWS)], ...]
     mean: tuple[documents.Finite, ...]
     one_score: tuple[documents.Count, ...]
     weight: tuple[documents.Finite, ...] | None = None
     weight_squares: tuple[documents.Finite, ...] | None = None
+    positive_rows: tuple[documents.Count, ...] | None = None
+    positive_weight: tuple[documents.Finite, ...] | None = None
+    positive_weight_squares: tuple[documents.Finite, ...] | None = None
 
 
 class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
@@ -71,6 +71,7 @@ class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
     resolution: int
     cutoff: documents.Finite
     weighted: bool
+    labeled: bool
     stratified: bool
     columns: documents.ColumnNames
     groups: tuple[GroupBins, ...]
@@ -81,15 +82,16 @@ class GroupScores:
     """The binned scores of each group: small, mergeable, and enough to fit a rule.
 
     Made by `summarize` and `summarize_frame`. It contains no rows but is not anonymous: a bin with one row
-    reveals that row's score and weight, a bin of equal scores reveals the score, and counts in a small group may
-    reveal who is in it. See `smallest_count`, and `coarsened` for wider bins.
+    reveals that row's score, weight and label, a bin of equal scores reveals the score, a bin of equal labels
+    reveals the label, and counts in a small group may reveal who is in it. See `smallest_count`, and `coarsened`
+    for wider bins.
 
     Attributes
     ----------
     grid : Grid
         The bins: scale, resolution and cutoff.
     summary : Summary
-        Their contents.
+        Their contents; its points are `LabeledPoints` if rows have labels.
     weighted : bool
         Whether rows have weights.
     stratified : bool
@@ -144,6 +146,11 @@ class GroupScores:
         return self.grid.cutoff
 
     @property
+    def labeled(self) -> bool:
+        """Whether rows have labels, the true outcomes."""
+        return isinstance(self.summary.points, LabeledPoints)
+
+    @property
     def smallest_count(self) -> int:
         """Number of rows in the smallest nonempty bin, for disclosure reviews."""
         return int(self.summary.points.rows.min())
@@ -157,7 +164,7 @@ class GroupScores:
         Parameters
         ----------
         other : GroupScores
-            Must have the same scale, cutoff and group columns. Its groups may differ.
+            Must have the same scale, cutoff and group columns, and labels if this one has. Its groups may differ.
 
         Examples
         --------
@@ -202,6 +209,11 @@ class GroupScores:
                     mine=a,
                     theirs=b,
                 )
+        if self.labeled != other.labeled:
+            raise InputError(
+                "Only one of the two summaries has labels",
+                remedy="to merge them, summarize both with labels or both without",
+            )
         refuse_mixed((*self.labels, *other.labels))
         return Columns(mine.score if mine.score == theirs.score else None, groups, strata)
 
@@ -240,7 +252,7 @@ class GroupScores:
         return hash((self.grid, self.labels, self.rows))
 
     def table(self) -> Table:
-        """Return one row per group: rows, mean score, nonempty bins.
+        """Return one row per group: rows, mean score, nonempty bins and, with labels, the share of label 1.
 
         Examples
         --------
@@ -253,24 +265,29 @@ class GroupScores:
         """
         p = self.summary.points
         share = p.weight / self.summary.weights[p.group]
+        columns = {
+            "group": name_column(self.labels),
+            "n": self.rows,
+            "mean_score": self.summary.total(share * p.place) * SCALES[self.scale].shown_per_unit,
+            "bins_used": self.summary.sizes,
+        }
+        if isinstance(p, LabeledPoints):
+            columns["positive_share"] = self.summary.total(p.positives) / self.summary.weights
         return Table(
-            {
-                "group": name_column(self.labels),
-                "n": self.rows,
-                "mean_score": self.summary.total(share * p.place) * SCALES[self.scale].shown_per_unit,
-                "bins_used": self.summary.sizes,
-            },
+            columns,
             headings={
                 "group": " / ".join(self.columns.groups or ["group"]),
                 "mean_score": "mean score",
                 "bins_used": "bins used",
+                "positive_share": "label 1",
             },
         )
 
     def __repr__(self) -> str:
         n = len(self.labels)
         return (
-            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows, {n:,} group{'s' if n > 1 else ''}, "
+            f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows"
+            f"{' with labels' if self.labeled else ''}, {n:,} group{'s' if n > 1 else ''}, "
             f"{self.resolution:,} bins, scale {self.scale!r}\n\n{self.table()}"
         )
 
@@ -320,6 +337,7 @@ def to_text(scores: GroupScores) -> str:
             resolution=scores.resolution,
             cutoff=scores.cutoff,
             weighted=scores.weighted,
+            labeled=scores.labeled,
             stratified=scores.stratified,
             columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
             groups=_bins_of(scores.grid, scores.summary, scores.weighted),
@@ -337,9 +355,9 @@ def _scores(document: SummaryFile) -> GroupScores:
     """Build the summary of a file, after checking it."""
     grid = Grid.checked(document.scale, document.resolution, document.cutoff)
     columns = convert(document.columns, Columns, from_attributes=True)
-    _check(_LAWS, document)
+    check(LAWS, document)
     labels = tuple(canonical_label(entry.label) for entry in document.groups)
-    parts = [_points(entry, i, grid, document.weighted) for i, entry in enumerate(document.groups)]
+    parts = [_points(entry, i, grid, document) for i, entry in enumerate(document.groups)]
     return GroupScores(
         grid, Summary(labels, concatenated(parts)), document.weighted, document.stratified, columns
     )
@@ -359,6 +377,10 @@ def _bins_of(grid: Grid, summary: Summary, weighted: bool) -> tuple[GroupBins, .
     lists: dict[str, Any] = {"bin": bins, "rows": p.rows, "mean": p.place}
     if weighted:
         lists |= {"weight": p.weight, "weight_squares": p.weight_squares}
+    if isinstance(p, LabeledPoints):
+        lists["positive_rows"] = p.positive_rows
+        if weighted:
+            lists |= {"positive_weight": p.positives, "positive_weight_squares": p.square_positives}
     labels: tuple[Any, ...] = summary.labels
     return tuple(
         GroupBins(
@@ -370,80 +392,22 @@ def _bins_of(grid: Grid, summary: Summary, weighted: bool) -> tuple[GroupBins, .
     )
 
 
-def _points(entry: GroupBins, group: int, grid: Grid, weighted: bool) -> Points:
-    _check(
-        _GROUP_LAWS,
+def _points(entry: GroupBins, group: int, grid: Grid, document: SummaryFile) -> Points:
+    by_label = LABEL_LAWS | (LABEL_WEIGHT_LAWS if document.weighted else {})
+    check(
+        GROUP_LAWS | (by_label if document.labeled else {}),
         entry,
         grid,
-        weighted,
+        document,
         label=shown(entry.label),
         edges=len(grid.edges),
         largest=LARGEST_WEIGHT,
     )
     index, rows = np.array(entry.bin, dtype=np.intp), np.array(entry.rows, dtype=np.intp)
     one_score = (rows == 1) | np.isin(index, entry.one_score)
-    weights = _floats(entry.weight or entry.rows), _floats(entry.weight_squares or entry.rows)
-    return grid.filled(np.full(len(index), group), index, _floats(entry.mean), one_score, rows, *weights)
-
-
-def _check(laws: dict[str, Callable[..., Any]], *things: Any, **values: Any) -> None:
-    for rule, holds in laws.items():
-        if not holds(*things):
-            raise InputError(rule, **values)
-
-
-def _floats(values: Sequence[float]) -> Floats:
-    return np.array(values, dtype=np.float64)
-
-
-def _rising(values: Sequence[Any]) -> bool:
-    return all(a < b for a, b in pairwise(values))
-
-
-def _in_their_bins(entry: GroupBins, grid: Grid) -> bool:
-    mean = _floats(entry.mean)
-    inside = np.clip(mean, grid.scale.lowest, grid.scale.highest)
-    return np.array_equal(inside, mean) and np.array_equal(grid.bins(inside), entry.bin)
-
-
-#: Requirements on a file; each may rely on those before it.
-_LAWS: dict[str, Callable[[SummaryFile], Any]] = {
-    "A summary needs at least one group": lambda document: document.groups,
-    "The groups of a stratified summary must be pairs (stratum, group)": lambda document: (
-        not document.stratified or all(isinstance(e.label, tuple) and len(e.label) == 2 for e in document.groups)
-    ),
-    "The groups of a summary must be distinct and in order": lambda document: _rising(
-        [label_key(entry.label) for entry in document.groups]
-    ),
-}
-#: Requirements on a group's lists.
-_GROUP_LAWS: dict[str, Callable[[Any, Grid, bool], Any]] = {
-    "Group {label} has no rows": lambda e, grid, weighted: e.bin,
-    '"bin" of group {label} must be increasing and below {edges}': lambda e, grid, weighted: (
-        _rising(e.bin) and e.bin[-1] < len(grid.edges)
-    ),
-    '"rows" of group {label} must be positive integers': lambda e, grid, weighted: (
-        min(e.rows, default=0) > 0 and sum(e.rows) < _MOST_ROWS
-    ),
-    '"weight" and "weight_squares" of group {label} must be null if and only if rows are unweighted': (
-        lambda e, grid, weighted: {weighted} == {e.weight is not None, e.weight_squares is not None}
-    ),
-    "The lists of group {label} have different lengths": lambda e, grid, weighted: (
-        len({len(v) for v in (e.bin, e.rows, e.mean, e.weight, e.weight_squares) if v is not None}) == 1
-    ),
-    "The weights of group {label} must be positive and below {largest:g}": lambda e, grid, weighted: (
-        not weighted
-        or (
-            (min(e.weight) > 0 and min(e.weight_squares) >= 0)
-            and all(w < LARGEST_WEIGHT * n for w, n in zip(e.weight, e.rows, strict=True))
-        )
-    ),
-    '"weight_squares" of group {label} must be at most the squares of "weight"': lambda e, grid, weighted: (
-        not weighted or (_floats(e.weight_squares) <= _floats(e.weight) ** 2 * (1 + 1e-9)).all()
-    ),
-    '"one_score" of group {label} must be increasing and list bins with several rows': lambda e, grid, weighted: (
-        _rising(e.one_score)
-        and {bin_ for bin_, n in zip(e.bin, e.rows, strict=True) if n > 1}.issuperset(e.one_score)
-    ),
-    "A mean of group {label} is outside its bin": lambda e, grid, weighted: _in_their_bins(e, grid),
-}
+    weights = floats(entry.weight or entry.rows), floats(entry.weight_squares or entry.rows)
+    points = grid.filled(np.full(len(index), group), index, floats(entry.mean), one_score, rows, *weights)
+    if entry.positive_rows is None:
+        return points
+    positives = entry.positive_weight or entry.positive_rows, entry.positive_weight_squares or entry.positive_rows
+    return LabeledPoints.of(points, np.array(entry.positive_rows, dtype=np.intp), *map(floats, positives))

@@ -15,33 +15,25 @@ another score are sorted.
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Floats, Integers
-from fairramp.core.points import Points, Summary
-from fairramp.core.scales import Scale
+from fairramp.core.points import LabeledPoints, Points, Summary, join_points
 from fairramp.data.groups import distinct
+from fairramp.data.places import FIRST_LOOK, MOST_PLACES, BinEdges, most_places
 from fairramp.data.rows import ArrayRows
 
-#: Number of bins, and of distinct scores up to which each is a point of its own.
-MOST_PLACES = 1 << 12
-#: Maximum number of bins of all groups together, and minimum number of bins per group, which takes precedence.
-MOST_CELLS, FEWEST_PLACES = 1 << 22, 1 << 8
-#: A sample of this many rows usually shows that there are more distinct scores.
-LOOKED_AT = 2 * MOST_PLACES
+if TYPE_CHECKING:
+    from fairramp.data.bins import GroupScores
+    from fairramp.data.lazy_rows import LazyRows
+
 #: Slots of the hash table of scores: 2 to this power.
 _SLOT_BITS = 16
 #: An odd number whose multiples have well mixed upper bits: 2^64 divided by the golden ratio.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-def most_places(n_groups: int) -> int:
-    """Number of bins per group, and of distinct scores that are points of their own."""
-    fitting = 1 << max(MOST_CELLS // n_groups, 1).bit_length() - 1
-    return max(min(MOST_PLACES, fitting), FEWEST_PLACES)
 
 
 @dataclass(frozen=True)
@@ -71,10 +63,10 @@ class LabeledBins:
         outcomes : booleans or numbers of shape (n,)
             The labels, 0 or 1.
         """
-        labels, n_groups = rows.codes.labels, len(rows.codes.labels)
-        if n_groups * MOST_PLACES > MOST_CELLS:
-            n_groups = int(rows.codes.occurring().sum())
-        most = most_places(n_groups)
+        labels = rows.codes.labels
+        most = most_places(len(labels))
+        if most < MOST_PLACES:  # labels that do not occur do not count
+            most = most_places(int(rows.codes.occurring().sum()))
         scores = _few_scores(rows.scores, most)
         places: _Scores | _Bins = _Bins(rows, most) if scores is None else _Scores(rows, scores)
         cells, sums = _counted(rows, outcomes, places)
@@ -86,6 +78,33 @@ class LabeledBins:
         found = places.found(index, None if moment is None else moment / weight)
         points = Points.from_means(group, *found, n, weight, squares)
         return cls(Summary.of_occurring(labels, points), *(positives[-2:] if others else positives[:1] * 2))
+
+    @classmethod
+    def of_lazy(cls, rows: "LazyRows") -> Self:
+        """Use the sums of a first pass over a lazy table, made with labels."""
+        first, scale = rows.first_pass, rows.scale
+        sums, edges = first.sums, BinEdges(scale, most_places(len(rows.profile.labels)))
+        if first.bins is None:
+            place = lower = upper = scale.position(sums["low"]) + 0.0
+            if len(np.unique(sums["low"])) > edges.n_bins:
+                lower, upper = edges.ends(edges.of(place))
+        else:
+            lower, upper = edges.ends(first.bins.astype(np.intp) - int(scale.lowest * edges.per_unit))
+            place = (first.bins + sums["d"] / sums["sum_w"]) / edges.per_unit
+        points = Points.from_means(first.group, place, lower, upper, first.rows, sums["sum_w"], sums["w2"])
+        labeled = join_points([first.labeled(points)])
+        return cls._of(Summary.of_occurring(rows.profile.labels, labeled))
+
+    @classmethod
+    def of_group_scores(cls, scores: "GroupScores") -> Self:
+        """Use the bins of a summary with labels as they are."""
+        return cls._of(scores.summary)
+
+    @classmethod
+    def _of(cls, summary: Summary) -> Self:
+        points = summary.points
+        assert isinstance(points, LabeledPoints), "there are no labels"
+        return cls(Summary(summary.labels, points.unlabeled), points.positives, points.square_positives)
 
 
 class _Bins:
@@ -109,32 +128,6 @@ class _Bins:
         """Place, start and end of bins, given the means of their rows."""
         assert means is not None
         return means, *self._grid.ends(index)
-
-
-@dataclass(frozen=True)
-class BinEdges:
-    """Equal bins of a scale's range, and a last one for the highest score."""
-
-    scale: Scale
-    n_bins: int
-
-    @property
-    def per_unit(self) -> float:
-        """Bins per unit of the positions; a power of two, so products are exact."""
-        return self.n_bins / (self.scale.highest - self.scale.lowest)
-
-    def of(self, positions: Floats) -> Integers:
-        """The bin of each position."""
-        scaled = positions * self.per_unit
-        if self.scale.lowest < 0:
-            np.floor(scaled, out=scaled)
-            scaled -= self.scale.lowest * self.per_unit
-        return scaled.astype(np.int32)  # equals the floor for numbers of at least 0
-
-    def ends(self, bins: Integers) -> tuple[Floats, Floats]:
-        """Start and end of bins."""
-        lower = self.scale.lowest + bins / self.per_unit
-        return lower, np.where(bins < self.n_bins, lower + 1 / self.per_unit, lower)
 
 
 class _Scores:
@@ -214,7 +207,7 @@ def _counted(
 
 def _few_scores(scores: Array, most: int) -> Floats | None:
     """The distinct scores in order; None if there are more than `most`."""
-    some = scores[:: max(len(scores) // LOOKED_AT, 1)]
+    some = scores[:: max(len(scores) // FIRST_LOOK, 1)]
     found = np.unique(some)
     if len(found) > most or len(some) == len(scores):
         return None if len(found) > most else _plain(found)
@@ -225,7 +218,7 @@ def _few_scores(scores: Array, most: int) -> Floats | None:
         slots = _slots(x)
         seen = np.full(1 << _SLOT_BITS, np.nan)
         seen[slots] = x
-        alone = seen[~np.isnan(seen)]
+        alone: Floats = seen[~np.isnan(seen)]
         if len(alone) <= most:
             alone = np.append(alone, np.unique(x[seen[slots] != x]))
         if len(alone) > most:

@@ -1,6 +1,6 @@
 """Rows of a lazy table: the engine computes what a fit needs.
 
-    summarize   one pass per group and bin: rows, Σw, Σw², mean
+    summarize   one pass per group and bin: rows, Σw, Σw², mean and, if requested, Σw·y and Σw²·y of the labels
     refine      a pass over the rows of a few selected bins: single scores, or finer bins
 
 Only these sums are loaded into Python. Where a score is its own position, a bin of the first pass is identified
@@ -8,9 +8,14 @@ by its edges, which are multiples of a power of two and exact. All other bins ar
 highest score, as found by the engine: a bin with one score is exact at once, and no edge is computed both by an
 engine and by NumPy, whose exponentials of logits can differ in the last digit.
 
-Columns have the short names of `LazyTable`: x for the score, g0, g1, … for the group, w for the weight.
+With labels, the bins of the first pass are those of `places`, so that `labeled` can use its sums. If there are
+few distinct scores, each is a bin.
+
+Columns have the short names of `LazyTable`: x for the score, g0, g1, … for the group, w for the weight, y for the
+label.
 """
 
+from functools import cached_property
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -18,11 +23,12 @@ import narwhals as nw
 import numpy as np
 
 from fairramp.core.curve import Booleans, Floats, Integers, sort_keys
-from fairramp.core.points import MAX_RESOLUTION, Points, Summary, join_points, resolution
+from fairramp.core.points import MAX_RESOLUTION, LabeledPoints, Points, Summary, join_points, resolution
 from fairramp.core.scales import Scale
 from fairramp.data.engines import engine_of
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
+from fairramp.data.places import FIRST_LOOK, most_places
 from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
 from fairramp.data.sample import scaling
 from fairramp.errors import FairrampError
@@ -46,14 +52,17 @@ class LazyRows(Rows):
         Profile of the same rows.
     scale : Scale
         Scale of the scores.
+    labeled : bool, default False
+        Whether sums of the labels are needed; then the table must have labels.
     """
 
-    def __init__(self, table: LazyTable, profile: Profile, scale: Scale) -> None:
-        self.table, self.profile, self.scale = table, profile, scale
+    def __init__(self, table: LazyTable, profile: Profile, scale: Scale, *, labeled: bool = False) -> None:
+        self.table, self.profile, self.scale, self._labeled = table, profile, scale, labeled
         self._code = {key: code for code, key in enumerate(profile.keys)}
         n_rows, n_groups = int(profile.rows.sum()), len(profile.labels)
         wanted = min(max(2 * isqrt(n_rows), MAX_RESOLUTION), MAX_BINS, max(MAX_CELLS // n_groups, MAX_RESOLUTION))
-        self._per_unit = resolution(n_rows, n_groups, wanted) / (scale.highest - scale.lowest)
+        n_bins = most_places(n_groups) if labeled else resolution(n_rows, n_groups, wanted)
+        self._per_unit = n_bins / (scale.highest - scale.lowest)
 
         x, p, w = nw.col("x"), nw.col("p"), nw.col("w")
         position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
@@ -66,10 +75,24 @@ class LazyRows(Rows):
 
     def summarize(self) -> Summary:
         """First pass: all rows in bins, or one by one if there are few."""
-        labels = self.profile.labels
-        if int(self.profile.rows.sum()) <= SORTED_ROWS:
+        labels, first = self.profile.labels, self.first_pass
+        found, bin_ = first.sums, first.bins
+        if bin_ is None:
+            return Summary(labels, self._points(first.group, found, np.zeros(len(first.group))))
+        mean = (bin_ + found["d"] / found["sum_w"]) / self._per_unit
+        summary = Summary(labels, self._points(first.group, found, mean, bin_))
+        # The fingerprint counts parts of the range; bins that straddle two because of engine rounding are opened.
+        parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
+        while (split := _straddling(summary.points, parts)).any():
+            summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
+        return summary
+
+    @cached_property
+    def first_pass(self) -> "FirstPass":
+        """Sums over all rows, per group and bin or, if there are few, per group and score."""
+        if int(self.profile.rows.sum()) <= SORTED_ROWS or self._has_few_scores:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
-            return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
+            return FirstPass(self._codes(found), found, None)
         own = self.scale.score_range == (self.scale.lowest, self.scale.highest)  # a score is its own position
         # Distances from the start of the bin are exact; sums of full scores would lose digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
@@ -78,13 +101,15 @@ class LazyRows(Rows):
         if own:  # the highest score has a bin of its own
             upper = np.nextafter((bin_ + 1) / self._per_unit, -np.inf)
             found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
-        mean = (bin_ + found["d"] / found["sum_w"]) / self._per_unit
-        summary = Summary(labels, self._points(self._codes(found), found, mean, bin_))
-        # The fingerprint counts parts of the range; bins that straddle two because of engine rounding are opened.
-        parts = resolution(int(summary.rows.sum()), len(labels)) / (self.scale.highest - self.scale.lowest)
-        while (split := _straddling(summary.points, parts)).any():
-            summary = summary.replace(split, self.refine(summary, split, np.zeros_like(split)))
-        return summary
+        return FirstPass(self._codes(found), found, bin_)
+
+    @property
+    def _has_few_scores(self) -> bool:
+        """Whether each distinct score is a bin; for labels only, and counted only if a few rows allow it."""
+        most, x = most_places(len(self.profile.labels)), self._rows.select(x=nw.col("x") + 0.0)  # −0.0 is 0.0
+        looks = (x.head(FIRST_LOOK), x) if self._labeled else ()
+        counts = (self.table.fetch(rows.select(nw.col("x").n_unique().alias("n")))["n"] for rows in looks)
+        return self._labeled and all(int(n[0]) <= most for n in counts)
 
     def binned(self, grid: Grid) -> Summary:
         """One pass: all rows in the bins of a grid that will not be refined."""
@@ -101,10 +126,9 @@ class LazyRows(Rows):
         low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
         means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
-        sums = found["n"].astype(np.intp), found["sum_w"], found["w2"]
-        return Summary(
-            self.profile.labels, grid.joined(grid.filled(self._codes(found), bins, means, low == high, *sums))
-        )
+        first = FirstPass(self._codes(found), found, bins)
+        points = grid.filled(first.group, bins, means, low == high, first.rows, found["sum_w"], found["w2"])
+        return Summary(self.profile.labels, grid.joined(first.labeled(points) if self._labeled else points))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for selected bins of a summary of these rows, finer bins for crowded ones."""
@@ -164,16 +188,25 @@ class LazyRows(Rows):
         return rows.join(other.with_columns(typed), on=on, how="inner")
 
     def _sums(self, rows: Any, *by: str, ends: bool = True) -> dict[str, Any]:
-        """Rows, Σw, Σw², Σw·d and, if requested, the lowest and highest score of each class of rows."""
-        x, w, d = nw.col("x"), nw.col("w"), nw.col("d")
+        """Rows, Σw, Σw², Σw·d and, if requested, the lowest and highest score of each class of rows.
+
+        With labels, also the number of rows, Σw and Σw² of those with label 1: y, wy and w2y.
+        """
+        x, w, d, y = nw.col("x"), nw.col("w"), nw.col("d"), nw.col("y")
         sums = [nw.len().alias("n"), d.sum()]
         if self.table.weighted:
             rows = rows.with_columns(d=d * w, w2=w * w)
             sums += [w.sum().alias("sum_w"), nw.col("w2").sum()]
+        if self._labeled:
+            sums.append(y.sum())
+            if self.table.weighted:
+                rows = rows.with_columns(wy=w * y, w2y=nw.col("w2") * y)
+                sums += [nw.col("wy").sum(), nw.col("w2y").sum()]
         if ends:  # names that differ from those of keys
             sums += [x.min().alias("low"), x.max().alias("high")]
         found = self.table.fetch(rows.group_by(*by).agg(*sums))
-        return {"sum_w": found["n"], "w2": found["n"]} | found
+        copies = {"wy": found["y"], "w2y": found["y"]} if self._labeled else {}
+        return {"sum_w": found["n"], "w2": found["n"]} | copies | found
 
     def _codes(self, found: dict[str, Any]) -> Integers:
         keys = zip(*(found[key] for key in self.table.keys), strict=True)
@@ -201,6 +234,33 @@ class LazyRows(Rows):
                 points.take(~exact), *(v[~exact] for v in (bin_, found["low"], found["high"]))
             )
         return join_points([points])
+
+
+class FirstPass(NamedTuple):
+    """Sums over all rows, by group and bin.
+
+    Attributes
+    ----------
+    group : integers
+        Index of the group.
+    sums : dict of floats
+        The sums; see `LazyRows._sums`.
+    bins : floats, or None
+        Index of the bin, 0 at position 0; None if each score is a bin.
+    """
+
+    group: Integers
+    sums: dict[str, Any]
+    bins: Floats | None
+
+    @property
+    def rows(self) -> Integers:
+        """Number of rows."""
+        return self.sums["n"].astype(np.intp)  # type: ignore[no-any-return]
+
+    def labeled(self, points: Points) -> LabeledPoints:
+        """Points made of these sums, with the sums of their labels."""
+        return LabeledPoints.of(points, self.sums["y"].astype(np.intp), self.sums["wy"], self.sums["w2y"])
 
 
 class _Bins(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Array
-from fairramp.core.points import Points, Summary, concatenated
+from fairramp.core.curve import Array, Floats
+from fairramp.core.points import LabeledPoints, Points, Summary, concatenated
 from fairramp.data.bins import GroupScores
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
@@ -30,6 +30,7 @@ def summarize(
     scores: Any,
     groups: Any,
     *,
+    labels: Any = None,
     sample_weight: Any = None,
     strata: Any = None,
     scale: str = "probability",
@@ -44,6 +45,8 @@ def summarize(
     ----------
     scores, groups, sample_weight, scale
         As in `fit_rule`. Weights of summaries to be merged must use the same unit.
+    labels : 0 or 1 of shape (n,), optional
+        True outcomes, for the targets "accuracy" and "base_rate".
     strata : labels of shape (n,), or several columns, optional
         For rules that equalize within strata; as in `fit_rule`.
     cutoff : float, optional
@@ -68,14 +71,15 @@ def summarize(
     """
     grid = Grid.checked(scale, resolution, cutoff)
     return _summarized(
-        Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight), grid
+        Sample.of_arrays(scores, groups, labels, scale=grid.scale, strata=strata, sample_weight=sample_weight),
+        grid,
     )
 
 
 def _summarized(sample: Sample, grid: Grid) -> GroupScores:
     if sample.weights is not None:
         check_weights(float(np.ldexp(sample.weights.max(), -sample.shift)))
-    summary = Summary.of_occurring(sample.cells.labels, _binned(sample.rows, grid))
+    summary = Summary.of_occurring(sample.cells.labels, _binned(sample.rows, grid, sample.outcomes))
     sample.warn_saturated()
     return GroupScores(grid, summary, sample.weights is not None, sample.stratified, sample.columns)
 
@@ -93,8 +97,8 @@ def check_weights(largest: float) -> None:
         )
 
 
-def _binned(rows: ArrayRows, grid: Grid) -> Points:
-    """All rows in bins, with their means."""
+def _binned(rows: ArrayRows, grid: Grid, outcomes: Floats | None) -> Points:
+    """All rows in bins, with their means and, with outcomes, the sums of their labels."""
     n_bins = len(grid.edges)
     n_cells = len(rows.codes.labels) * n_bins
 
@@ -118,7 +122,13 @@ def _binned(rows: ArrayRows, grid: Grid) -> Points:
         mixed[cells[some[cells] != x]] = True
         group, bin_ = np.divmod(used, n_bins)
         means = np.where(mixed, grid.edges[bin_] + moment / weight, some)
-        return grid.filled(group, bin_, means, ~mixed, n, weight, squares)
+        points = grid.filled(group, bin_, means, ~mixed, n, weight, squares)
+        if outcomes is None:
+            return points
+        y = outcomes[start:stop]
+        positive = np.bincount(cells, y).astype(np.float64, copy=False)
+        sums = [positive] * 2 if w is None else [np.bincount(cells, v * y) for v in (w, w * w)]
+        return LabeledPoints.of(points, positive.astype(np.intp), *sums)
 
     # Blocks much longer than their results keep all results small compared to the rows.
     return grid.joined(concatenated(map_blocks(count, len(rows.scores), 16 * n_cells)))
@@ -129,6 +139,7 @@ def summarize_frame(
     *,
     score: str,
     group: str | Sequence[str],
+    label: str | None = None,
     weight: str | None = None,
     strata: str | Sequence[str] | None = None,
     scale: str = "probability",
@@ -138,14 +149,14 @@ def summarize_frame(
     """Summarize the columns of a table; see `summarize`.
 
     For a lazy table, the engine computes the sums in two passes, the first of which checks the columns; no row is
-    loaded into Python.
+    loaded into Python, with labels or without.
 
     Parameters
     ----------
     frame : table
         As in `fit_frame`.
-    score, group, weight, strata : str, or list of str for `group` and `strata`
-        Column names; the summary stores them.
+    score, group, label, weight, strata : str, or list of str for `group` and `strata`
+        Column names; the summary stores those of scores, groups and strata.
     scale, cutoff, resolution
         As in `summarize`.
 
@@ -165,13 +176,14 @@ def summarize_frame(
     grid = Grid.checked(scale, resolution, cutoff)
     table, _ = open_table(frame)
     columns = Columns().given(score, group, strata)
-    check_columns(table, [*columns.all, *([] if weight is None else [column_name("weight", weight)])])
+    more = [column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None]
+    check_columns(table, [*columns.all, *more])
     if not is_lazy(table):
-        return _summarized(sample_of_table(table, columns, grid.scale, weight=weight), grid)
-    rows = LazyTable(table, columns, weight=weight)
+        return _summarized(sample_of_table(table, columns, grid.scale, weight=weight, label=label), grid)
+    rows = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(rows, grid.scale)
     if weight is not None:
         check_weights(profile.largest_weight)
-    summary = LazyRows(rows, profile, grid.scale).binned(grid)
+    summary = LazyRows(rows, profile, grid.scale, labeled=label is not None).binned(grid)
     warn_saturated(profile.saturated)
     return GroupScores(grid, summary, weight is not None, columns.strata is not None, columns)

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from fairramp.data.columns import Columns, column_name
 from fairramp.data.engines import is_lazy
+from fairramp.data.labeled import LabeledBins
 from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
@@ -20,6 +21,7 @@ from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
+from fairramp.fit.targets import by_labels
 from fairramp.rule.rule import Rule
 
 
@@ -37,8 +39,8 @@ def fit_frame(
     """Fit a rule to the columns of a table, including tables larger than memory.
 
     The rule is the same as that of `fit_rule` for the same rows. From a lazy table, only sums per group and score
-    bin and the few scores near the ramps' ends are loaded into Python, in three or four passes; only the targets
-    "accuracy" and "base_rate" load whole columns. The rule stores the names of the columns.
+    bin and the few scores near the ramps' ends are loaded into Python, in three or four passes, with labels or
+    without. The rule stores the names of the columns.
 
     Parameters
     ----------
@@ -83,16 +85,18 @@ def fit_frame(
     )
     if is_lazy(table) and asked.sgd is not None:
         raise InputError("{solver:sgd} requires rows in memory", remedy="collect the table first")
-    if is_lazy(table) and not asked.needs_labels:
-        lazy = LazyTable(table, columns, weight=weight, label=label)
-        profile = Profile.of(lazy, asked.meaning)
-        rule = fit_rows(
-            LazyRows(lazy, profile, asked.meaning),
-            asked,
-            columns,
-            stratified=columns.strata is not None,
-            weighted=weight is not None,
-        )
-        warn_saturated(profile.saturated)
-        return rule
-    return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)
+    if not is_lazy(table):
+        return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)
+    lazy = LazyTable(table, columns, weight=weight, label=label)
+    profile = Profile.of(lazy, asked.meaning)
+    rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)
+    rule = fit_rows(
+        rows,
+        asked,
+        columns,
+        stratified=columns.strata is not None,
+        weighted=weight is not None,
+        **by_labels(asked, lambda: LabeledBins.of_lazy(rows)),
+    )
+    warn_saturated(profile.saturated)
+    return rule

@@ -21,11 +21,13 @@ from fairramp.core.curve import Floats
 from fairramp.core.points import Points, Summary
 from fairramp.core.ramps import Ramp, Ramps, chances
 from fairramp.data.bins import GroupScores
+from fairramp.data.labeled import LabeledBins
 from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
+from fairramp.fit.targets import by_labels
 from fairramp.rule.rule import Rule
 
 
@@ -38,8 +40,8 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     certificate includes. Up to that error, the rule is the same as that of `fit_rule`. A ``ramp_width`` well
     above the width of the bins keeps the error small; with a width of 0, all rows of a bin that contains a
     threshold are uncertain. A summary with strata gives a rule that equalizes within strata. The targets
-    "accuracy" and "base_rate" need labels, which a summary does not have. The cutoff defaults to that of the
-    summary, and must be an edge of its bins.
+    "accuracy" and "base_rate" require a summary with labels. The cutoff defaults to that of the summary, and must
+    be an edge of its bins.
 
     Parameters
     ----------
@@ -72,10 +74,10 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
     asked = Settings.of(fit_summary, settings, fixed=own)
     asked.check_rows(
-        labeled=False,
+        labeled=summary.labeled,
         stratified=summary.stratified,
         weighted=summary.weighted,
-        needed="labels, which a summary does not have; use 'optimal' or a number, or fit the rows",
+        needed="labels, which this summary does not have; summarize with labels, or use 'optimal' or a number",
     )
     if not summary.grid.has_edge(asked.problem.cutoff):
         raise InputError(
@@ -92,6 +94,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
         stratified=summary.stratified,
         weighted=summary.weighted,
         errors=lambda ramps: rate_errors(summary.summary, ramps),
+        **by_labels(asked, lambda: LabeledBins.of_group_scores(summary)),
     )
 
 

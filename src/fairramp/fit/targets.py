@@ -1,0 +1,27 @@
+"""Targets that depend on labels, from bins instead of rows."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+from fairramp.data.labeled import LabeledBins
+from fairramp.fit.outcomes import LabeledScores
+from fairramp.fit.problem import Fixed, Level
+from fairramp.fit.settings import Settings
+
+
+class ByLabels(TypedDict, total=False):
+    """What a fit needs to know about the labels, as keywords of `fit_rows`."""
+
+    level: Level
+    labeled: LabeledScores
+
+
+def by_labels(settings: Settings, bins: Callable[[], LabeledBins]) -> ByLabels:
+    """What the target of the settings needs; `bins` are read only if it depends on labels."""
+    if settings.target_rate == "accuracy":
+        found = bins()
+        return {"labeled": LabeledScores(found.scores, found.positives, found.square_positives, settings.meaning)}
+    if settings.target_rate == "base_rate":
+        found = bins()
+        return {"level": Fixed(float(found.positives.sum() / found.scores.points.weight.sum()))}
+    return {}
