@@ -21,6 +21,7 @@ from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
+from fairramp.data.labeled import LabeledBins
 from fairramp.data.rows import ArrayRows, Rows, refined, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
@@ -34,6 +35,7 @@ from fairramp.fit.population import kept_in_population
 from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
 from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
+from fairramp.fit.targets import by_labels
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
@@ -118,21 +120,18 @@ def fit_rule(
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
     """Fit a rule to rows in memory; with `ordered_only`, only the order of the scores is meaningful."""
-    level, labeled = settings.level, None
-    if settings.by_labels:
-        labeled = LabeledScores.of(sample, ordered_only=ordered_only)
-    if settings.target_rate == "base_rate":
-        # Avoid overflow of huge weights.
-        shares = None if sample.weights is None else sample.weights / sample.weights.max()
-        level = Fixed(float(np.average(sample.outcomes, weights=shares)))  # type: ignore[arg-type]
+
+    def bins() -> LabeledBins:
+        assert sample.outcomes is not None
+        return LabeledBins.of_arrays(sample.rows, sample.outcomes)
+
     rule = fit_rows(
         sample.rows,
         settings,
         sample.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
-        level=level,
-        labeled=labeled,
+        **by_labels(settings, bins, ordered_only=ordered_only),
     )
     sample.warn_saturated()
     return rule

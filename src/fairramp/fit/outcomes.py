@@ -56,12 +56,16 @@ class LabeledScores:
     ordered_only: bool = False
 
     @classmethod
-    def of(cls, sample: Sample, *, ordered_only: bool = False) -> Self:
+    def of_bins(cls, bins: LabeledBins, scale: Scale, *, ordered_only: bool = False) -> Self:
+        """The same numbers, with their scale."""
+        return cls(bins.scores, bins.positives, bins.square_positives, scale, ordered_only)
+
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
         """Summarize rows with outcomes."""
         if sample.outcomes is None:
             raise InputError("must be numbers, got None", argument="labels")
-        found = LabeledBins.of_arrays(sample.rows, sample.outcomes)
-        return cls(found.scores, found.positives, found.square_positives, sample.scale, ordered_only)
+        return cls.of_bins(LabeledBins.of_arrays(sample.rows, sample.outcomes), sample.scale)
 
     @cached_property
     def levels(self) -> Floats:

@@ -16,11 +16,13 @@ class ByLabels(TypedDict, total=False):
     labeled: LabeledScores
 
 
-def by_labels(settings: Settings, bins: Callable[[], LabeledBins]) -> ByLabels:
-    """What the target of the settings needs; `bins` are read only if it depends on labels."""
-    if settings.target_rate == "accuracy":
-        found = bins()
-        return {"labeled": LabeledScores(found.scores, found.positives, found.square_positives, settings.meaning)}
+def by_labels(settings: Settings, bins: Callable[[], LabeledBins], *, ordered_only: bool = False) -> ByLabels:
+    """What the target of the settings needs; `bins` are read only if it depends on labels.
+
+    With `ordered_only`, only the order of the scores is meaningful.
+    """
+    if settings.by_labels:
+        return {"labeled": LabeledScores.of_bins(bins(), settings.meaning, ordered_only=ordered_only)}
     if settings.target_rate == "base_rate":
         found = bins()
         return {"level": Fixed(float(found.positives.sum() / found.scores.points.weight.sum()))}

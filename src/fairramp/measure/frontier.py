@@ -192,20 +192,20 @@ def frontier(
     own_rates = fit.summary.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
     gaps = _checked_gaps(max_gaps, own_rates)
     ramps = fit.placed(labeled.best_rates_each(gaps, problem, measure), problem)
-    found = fit.confusions(ramps)
-    cost = [one.cost(measure)[0] for one in found]
-    # A looser limit includes every rule of a stricter one.
-    kept: list[int] = []
-    for i in range(len(gaps)):
-        kept.append(i if not kept or cost[i] <= cost[kept[-1]] else kept[-1])
-    if measured is not fit:
-        found = measured.confusions(ramps, seats)
-    each, own = [found[i] for i in kept], found[-1]
     kind = target_rate if asked.costs is None else "cost"
 
     def value(one: Confusion) -> tuple[float, float]:
         return one.cost(measure) if kind == "cost" else getattr(one, kind)()
 
+    found = fit.confusions(ramps)
+    loss = [value(one)[0] if kind == "cost" else -value(one)[0] for one in found]
+    # A looser limit includes every rule of a stricter one.
+    kept: list[int] = []
+    for i in range(len(gaps)):
+        kept.append(i if not kept or loss[i] <= loss[kept[-1]] else kept[-1])
+    if measured is not fit:
+        found = measured.confusions(ramps, seats)
+    each, own = [found[i] for i in kept], found[-1]
     values, errors = np.array([value(one) for one in each]).T
     off, rates = normal_quantile(confidence) * errors, np.array([one.rates for one in each])
     lowest, highest = rates.min(axis=1), rates.max(axis=1)
