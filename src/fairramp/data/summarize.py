@@ -34,6 +34,7 @@ def summarize(
     strata: Any = None,
     scale: str = "probability",
     cutoff: float | None = None,
+    higher_is_better: bool = True,
     resolution: int = 4096,
 ) -> GroupScores:
     """Summarize rows for a later fit that does not need them.
@@ -42,7 +43,7 @@ def summarize(
 
     Parameters
     ----------
-    scores, groups, sample_weight, scale
+    scores, groups, sample_weight, scale, higher_is_better
         As in `fit_rule`. Weights of summaries to be merged must use the same unit.
     strata : labels of shape (n,), or several columns, optional
         For rules that equalize within strata; as in `fit_rule`.
@@ -66,7 +67,7 @@ def summarize(
     >>> max(rule.record.rates["selection"].error) < 1e-4
     True
     """
-    grid = Grid.checked(scale, resolution, cutoff)
+    grid = Grid.checked(scale, resolution, cutoff, higher_is_better)
     return _summarized(
         Sample.of_arrays(scores, groups, scale=grid.scale, strata=strata, sample_weight=sample_weight), grid
     )
@@ -133,6 +134,7 @@ def summarize_frame(
     strata: str | Sequence[str] | None = None,
     scale: str = "probability",
     cutoff: float | None = None,
+    higher_is_better: bool = True,
     resolution: int = 4096,
 ) -> GroupScores:
     """Summarize the columns of a table; see `summarize`.
@@ -146,7 +148,7 @@ def summarize_frame(
         As in `fit_frame`.
     score, group, weight, strata : str, or list of str for `group` and `strata`
         Column names; the summary stores them.
-    scale, cutoff, resolution
+    scale, cutoff, higher_is_better, resolution
         As in `summarize`.
 
     Returns
@@ -162,7 +164,7 @@ def summarize_frame(
     >>> summary.rows, summary.columns.groups
     ((8094, 16327), ('sex',))
     """
-    grid = Grid.checked(scale, resolution, cutoff)
+    grid = Grid.checked(scale, resolution, cutoff, higher_is_better)
     table, _ = open_table(frame)
     columns = Columns().given(score, group, strata)
     check_columns(table, [*columns.all, *([] if weight is None else [column_name("weight", weight)])])

@@ -240,6 +240,7 @@ def _fit(
         ramps=ramps,
         ramp=settings.ramp,
         scale=settings.scale,
+        higher_is_better=settings.higher_is_better,
         cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
         criterion=settings.criterion,
         stratified=stratified,
@@ -332,7 +333,7 @@ def _borrow(
     where the real rows reach the band.
     """
     seen = looked_into(rows, summary)
-    borrowed = borrow(seen, rate)
+    borrowed = borrow(seen, rate, settings.meaning.lowest)
     more = RowsAndPseudoRows(rows, seen, borrowed)
     _, solution, _ = _solve(more, more.summarize(), criterion, problem, settings, rates, pool=False)
     feet, edges = solution.feet, np.full((1, len(seen.labels)), problem.cutoff)
@@ -372,7 +373,7 @@ def _descend(
         rates=summary.distribution().rates(feet, problem.ramp_width),
         multiplier_feet=np.stack([feet, feet]),
     )
-    trace = problem.cutoff + found.trace / per_unit
+    trace = settings.meaning.turned(problem.cutoff + found.trace / per_unit)
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 

@@ -124,6 +124,7 @@ def frontier(
     ramp_width: float = 0.01,
     cutoff: float | None = None,
     scale: str = "probability",
+    higher_is_better: bool = True,
     sample_weight: Any = None,
     confidence: float = 0.95,
 ) -> Frontier:
@@ -137,7 +138,7 @@ def frontier(
         Rows to measure on; by default, the fit rows. `Frontier.is_in_sample` records which were used.
     max_gaps : sequence of float, optional
         Maximum gaps; by default, 21 values from 0 to the classifier's own gap on the fit rows.
-    ramp_width, cutoff, scale, sample_weight
+    ramp_width, cutoff, scale, higher_is_better, sample_weight
         As in `fit_rule`.
     confidence : float, default 0.95
         Confidence level of the limits.
@@ -151,7 +152,7 @@ def frontier(
     (True, [0.838, 0.852])
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width)
+    asked = Settings(scale=scale, higher_is_better=higher_is_better, cutoff=cutoff, ramp_width=ramp_width)
     meaning, problem = asked.meaning, asked.problem
     rows = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
     fit = measured = LabeledScores.of(rows)
