@@ -71,7 +71,7 @@ class LazyRows(Rows):
         if int(self.profile.rows.sum()) <= SORTED_ROWS:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return Summary(labels, self._points(self._codes(found), found, np.zeros(len(found["n"]))))
-        own = self.scale.score_range == self.scale.shown_range  # a score is its own position, perhaps negated
+        own = self.scale.name in ("probability", "signed")  # a score is its own position, perhaps negated
         # Distances from the start of the bin are exact; sums of full scores would lose digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
         found = self._sums(rows, *self.table.keys, "bin", ends=not own)

@@ -27,6 +27,7 @@ from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.guess import look_ahead
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
@@ -86,8 +87,8 @@ def fit_rule(
     Warns
     -----
     FairrampWarning
-        If there is only one group, a group has fewer than 30 rows, the best rate is 0 or 1, or logits are so
-        large that their probabilities are tied at 1.
+        If there is only one group, a group has fewer than 30 rows, the best rate is 0 or 1, logits are so large
+        that their probabilities are tied at 1, or scores are worse, on average, where the label is 1.
 
     Examples
     --------
@@ -110,10 +111,12 @@ def fit_rule(
     asked.check_rows(
         labeled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
     )
-    return fit_sample(
-        Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
-        asked,
+    sample = Sample.of_arrays(
+        scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
     )
+    rule = fit_sample(sample, asked)
+    warn_direction(sample)
+    return rule
 
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:

@@ -17,6 +17,7 @@ from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
@@ -95,4 +96,7 @@ def fit_frame(
         )
         warn_saturated(profile.saturated)
         return rule
-    return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)
+    sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
+    rule = fit_sample(sample, asked)
+    warn_direction(sample)
+    return rule

@@ -29,6 +29,7 @@ from fairramp.core.table import Table, notebook_html, one_line
 from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
 from fairramp.measure.comparison import comparison
@@ -364,6 +365,7 @@ def audit(
     sums, names = Sums.of(sample)
     of = None if strata is None else stratum_index(names)
     own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
+    warn_direction(sample, fitted=rule is not None)
     more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)

@@ -23,6 +23,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
 from fairramp.fit.criteria.parity import PARITY, place_ramps
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.problem import Gap
 from fairramp.fit.settings import Settings
@@ -156,6 +157,7 @@ def frontier(
     meaning, problem = asked.meaning, asked.problem
     rows = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
     fit = measured = LabeledScores.of(rows)
+    warn_direction(rows)
     if validation is not None:
         *arrays, weights = split_validation(validation)
         measured = LabeledScores.of(

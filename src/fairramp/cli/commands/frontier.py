@@ -13,6 +13,7 @@ from fairramp.cli.options import (
     Decimal,
     Delimiter,
     Json,
+    LowerIsBetter,
     NeededGroup,
     NeededScore,
     Positive,
@@ -55,6 +56,7 @@ def frontier(
     ramp_width: RampWidth = None,
     cutoff: Cutoff = None,
     scale: Scale = None,
+    lower_is_better: LowerIsBetter = False,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -82,7 +84,7 @@ def frontier(
                 screen,
                 file,
                 columns,
-                lambda job: texts.warn_direction(screen, job, scale),
+                lambda job: texts.warn_direction(job, None, scale, lower_is_better=lower_is_better),
                 scale=scale,
                 decimal=decimal,
                 delimiter=delimiter,
@@ -94,18 +96,20 @@ def frontier(
             if file is not None
         )
     ]
-    curve = trace(
-        scores,
-        groups,
-        labels,
-        validation=tuple(others[0]) if others else None,
-        max_gaps=max_gap,
-        ramp_width=library.width_of(ramp_width, scale),
-        cutoff=cutoff,
-        scale=scale or "probability",
-        sample_weight=weights,
-        confidence=confidence,
-    )
+    with texts.direction_told():
+        curve = trace(
+            scores,
+            groups,
+            labels,
+            validation=tuple(others[0]) if others else None,
+            max_gaps=max_gap,
+            ramp_width=library.width_of(ramp_width, scale),
+            cutoff=cutoff,
+            scale=scale or "probability",
+            higher_is_better=not lower_is_better,
+            sample_weight=weights,
+            confidence=confidence,
+        )
     table = curve.table()
     if output is not None and output.lower().endswith(outputs.PICTURES):
         outputs.write_picture(curve.plot(), output)
