@@ -63,14 +63,20 @@ def rules():
     yield rule(
         (("f", 1), ("f", None), ("m", 1)), (0.2, 0.5, 0.7), columns=Columns(groups=("sex", "unit")), width=0.05
     )
+    risk, lower = (-0.5, -0.3217), {"higher_is_better": False}
+    yield rule(two, risk, **lower)
+    yield rule(two, risk, width=0, ties=[0.25, 0.75], unseen_group="original", cutoff=0.6, **lower)
+    yield rule(two, risk, scale="percent", unseen_group="pooled", pooled=Ramp.centered(-0.4, 0.3), **lower)
+    yield rule(two, (-0.5, -0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02, **lower)
     cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
     yield rule(cells, (0.2, 0.4, 0.6, 0.8), stratified=True, target_rate=None, unseen_group="original")
 
 
 def scores_for(one, ramp, rng):
     """Scores at the ends of a ramp, next to them, inside, far away, and invalid ones."""
-    edges = np.array([ramp.foot, one.threshold_of(ramp), ramp.foot + ramp.width])
-    inside = ramp.foot + ramp.width * rng.random(4)
+    turned = one.meaning.turned
+    edges = np.array([turned(ramp.foot), one.threshold_of(ramp), turned(ramp.foot + ramp.width)])
+    inside = turned(ramp.foot + ramp.width * rng.random(4))
     x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
     if one.scale == "logit":
         x = x[(x > 0) & (x < 1)]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from fairramp import Ramp, Rule
 from fairramp.core.labels import label_key, label_parts
-from fairramp.core.scales import SCALES
+from fairramp.core.scales import SCALES, scale_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 WHOLES = st.integers(-(2**63), 2**63 - 1)
@@ -21,8 +21,8 @@ def columns(draw, most=3):
 
 @st.composite
 def rules(draw, scales=tuple(SCALES), **settings):
-    """Hand-written rules: all scales, ramps and steps, policies, several columns, strata."""
-    scale = SCALES[draw(st.sampled_from(scales))]
+    """Hand-written rules: all scales and directions, ramps and steps, policies, several columns, strata."""
+    scale = scale_of(draw(st.sampled_from(scales)), draw(st.booleans()))
     stratified = draw(st.booleans())
     groups = draw(columns())
     labels = st.tuples(draw(columns(2)), groups) if stratified else groups
@@ -47,6 +47,7 @@ def rules(draw, scales=tuple(SCALES), **settings):
         unseen_group=policy,
         pooled=draw(ramp) if policy == "pooled" else None,
         stratified=stratified,
+        higher_is_better=scale.higher_is_better,
         **settings,
     )
 

@@ -191,6 +191,7 @@ def test_calibration_error_is_the_mean_distance_from_the_true_rate(true, rows, s
     assert found[0] == pytest.approx(np.abs(true(x) - x).mean(), abs=slack)
 
 
+@pytest.mark.filterwarnings("ignore:Scores are lower")
 def test_calibration_error_of_equal_scores_by_hand():
     # A: 0.2 with 3 of 4 positive, 0.55 away in every fold. B: 0.9 with 1 of 4 positive, 0.65 away.
     scores, groups = np.repeat([0.2, 0.9], 40), np.repeat(["A", "B"], 40)

@@ -19,7 +19,7 @@ SCORES, GROUPS = [i / 200 for i in range(200)], ["A", "B", "B", "B"] * 50
 FUNCTIONS = {
     "fit_rule": ((SCORES, GROUPS), {}, ()),
     "fit_frame": ((pandas.DataFrame({"p": SCORES, "unit": GROUPS}),), {"score": "p", "group": "unit"}, ()),
-    "fit_summary": ((fairramp.summarize(SCORES, GROUPS),), {}, ("scale", "solver")),
+    "fit_summary": ((fairramp.summarize(SCORES, GROUPS),), {}, ("scale", "higher_is_better", "solver")),
 }
 each_function = pytest.mark.parametrize("name", FUNCTIONS)
 

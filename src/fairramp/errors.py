@@ -24,7 +24,7 @@ class _Nothing:
 
 def _in_python(name: str, value: str) -> str:
     """An argument as written in Python."""
-    return f"`{name}={value!r}`" if value else f"`{name}`"
+    return f"`{name}={value if value in ('True', 'False') else repr(value)}`" if value else f"`{name}`"
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ def refuse(reasons: Mapping[str, object], /, **parts: Any) -> None:
         refuse_if(holds, rule, **parts)
 
 
-def warn(rule: str, **parts: Any) -> None:
+def warn(rule: str, *, category: type[FairrampWarning] = FairrampWarning, **parts: Any) -> None:
     """Warn at the user's line that called the library; takes the parts of `FairrampWarning`."""
-    warnings.warn(FairrampWarning(rule, **parts), stacklevel=_outside())
+    warnings.warn(category(rule, **parts), stacklevel=_outside())
 
 
 def _outside() -> int:

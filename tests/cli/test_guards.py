@@ -180,20 +180,71 @@ def test_csv_from_parquet_follows_the_options(shell):
 # Meaning of the numbers ---------------------------------------------------------------------------
 
 
-def test_scores_that_contradict_the_labels_warn(shell):
+def test_scores_that_contradict_the_labels_warn_once(shell):
     shell.write("s.csv", rows())
     flipped = [line.split(",") for line in rows().splitlines()[1:]]
     lines = [f"{id},{1 - float(p):.4f},{g},{y}" for id, p, g, y in flipped]
     shell.write("risk.csv", "id,p,g,y\n" + "\n".join(lines) + "\n")
-    for command in (("audit",), ("fit", "-o", "r.json", "--replace"), ("frontier", "--max-gap", "0.1")):
-        columns = (*COLUMNS, "--label", "y", *command[1:])
-        warned = shell(command[0], "risk.csv", *columns).stderr
-        assert "pass 1 - score" in warned
-        assert warned.endswith("is the bad outcome (a default), pass --positive 0.\n")
-        assert "warning" not in shell(command[0], "risk.csv", *columns, "--positive", "0").stderr
-        assert "warning" not in shell(command[0], "s.csv", *columns).stderr
-    assert "If a high score is bad" in shell("fit", "--help").stdout
-    assert "Higher scores mean yes" in shell("fit", "s.csv", *COLUMNS, "-o", "s.json").stdout
+    commands = (
+        ("audit",),
+        ("fit", "-o", "r.json", "--replace"),
+        ("fit", "-o", "r.json", "--replace", "--target-rate", "accuracy"),
+        ("frontier", "--max-gap", "0.1"),
+    )
+    for command, *options in commands:
+        columns = (*COLUMNS, "--label", "y", *options)
+        warned = shell(command, "risk.csv", *columns).stderr
+        assert warned.startswith(
+            "warning: Scores are lower for the favorable outcome (label 1): their mean is 0."
+        )
+        assert "If lower scores are better (a risk), pass --lower-is-better. If" in warned
+        assert warned.endswith("is the unfavorable outcome (a default), pass --positive 0.\n")
+        assert warned.count("warning") == 1
+        warned = shell(command, "s.csv", *columns, "--lower-is-better").stderr
+        assert "If higher scores are better, remove --lower-is-better." in warned
+        for quiet in ("risk.csv", "--positive", "0"), ("risk.csv", "--lower-is-better"), ("s.csv",):
+            assert "warning" not in shell(command, *quiet, *columns).stderr
+    assert "pass --lower-is-better" in shell("fit", "--help").stdout
+    assert "fit again with --lower-is-better" in " ".join(
+        shell("fit", "s.csv", *COLUMNS, "-o", "s.json").stdout.split()
+    )
+
+
+def test_rules_of_risks_keep_their_direction(shell):
+    """Every command gives the same numbers for a rule of risks as for the rule of 1 - risk."""
+    lines = [line.split(",") for line in rows(4000).splitlines()[1:]]
+    exact = [(id, round(float(p) * 1024) / 1024, g, y) for id, p, g, y in lines]
+    shell.write("s.csv", "id,p,g,y\n" + "".join(f"{id},{p!r},{g},{y}\n" for id, p, g, y in exact))
+    shell.write("risk.csv", "id,p,g,y\n" + "".join(f"{id},{1 - p!r},{g},{y}\n" for id, p, g, y in exact))
+    shell("keygen", "key.txt")
+    columns, draws = (*COLUMNS, "--label", "y"), ("--id", "id", "--key-file", "key.txt", "-q")
+    found = {}
+    for data, direction in (("s.csv", ()), ("risk.csv", ("--lower-is-better",))):
+        fitted = shell("fit", data, *columns, *direction, "-o", "r.json", "--replace", "--json")
+        shell("apply", "r.json", data, "-o", "out.csv", *draws)
+        found[data] = [
+            json.loads(fitted.stdout)["accuracy_before"],
+            json.loads(fitted.stdout)["gap_after"],
+            json.loads(shell("audit", data, *columns, *direction, "--json").stdout)["before"],
+            json.loads(shell("audit", data, *columns, "--rule", "r.json", "--json").stdout)["after"]["rate"],
+            json.loads(shell("frontier", data, *columns, *direction, "--json").stdout)["points"],
+            json.loads(shell("check", "r.json", data, "--json").stdout)["gap"],
+            [line.rsplit(",", 1)[-1] for line in shell.read("out.csv").splitlines()],
+        ]
+    for mine, theirs in zip(found["s.csv"], found["risk.csv"], strict=True):
+        assert json.loads(json.dumps(mine), parse_float=lambda t: round(float(t), 9)) == json.loads(
+            json.dumps(theirs), parse_float=lambda t: round(float(t), 9)
+        )
+    assert "yes at 0.5 or below" in " ".join(shell("show", "r.json").stdout.split())
+    shown = shell("audit", "risk.csv", *COLUMNS, "--lower-is-better").stdout
+    assert "(yes at 0.5 or below)" in " ".join(shown.split())
+    assert (
+        "Higher scores are better for this rule"
+        not in shell("audit", "risk.csv", *COLUMNS, "--rule", "r.json", "--lower-is-better").stderr
+    )
+    shell("fit", "s.csv", *COLUMNS, "-o", "up.json", "-q")
+    refused = shell.error("audit", "s.csv", *COLUMNS, "--rule", "up.json", "--lower-is-better")
+    assert refused.startswith("Higher scores are better for this rule; leave out --lower-is-better")
 
 
 def test_gate_claims_no_more_than_the_data_show(inside):

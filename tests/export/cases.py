@@ -48,6 +48,18 @@ OWN_WIDTHS = [
     {"ramp_width": ALL_STEPS, "unseen_group": "pooled"},
     {"ramp_width": ALL_STEPS, "scale": "logit", "unseen_group": "pooled"},
 ]
+#: Settings of rules for which lower scores are better, for every engine.
+REVERSED = [
+    {"higher_is_better": False, **settings}
+    for settings in (
+        {},
+        {"scale": "percent", "unseen_group": "original"},
+        {"scale": "signed", "unseen_group": "pooled"},
+        {"ramp_width": SOME_STEPS, "unseen_group": "original", "dtype": "float32"},
+        {"ramp_width": SOME_STEPS, "scale": "logit", "unseen_group": "original"},
+        {"ramp_width": ALL_STEPS, "scale": "logit", "unseen_group": "pooled"},
+    )
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +109,7 @@ def case(
     dtype="float64",
     ramp="centered",
     missing_seen=False,
+    higher_is_better=True,
 ):
     """Fit a rule to the Adult scores and return it with 100,000 rows; `missing_seen` makes None a known group.
 
@@ -119,6 +132,7 @@ def case(
         ramp=ramp,
         max_gap=0.02,
         scale=scale,
+        higher_is_better=higher_is_better,
         unseen_group=unseen_group,
     )
     if isinstance(ramp_width, tuple):
@@ -171,7 +185,8 @@ def _ends(rule):
     """Scores at the foot, the threshold and the head of each group's ramp."""
     found = {}
     for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        ends = (ramp.foot, rule.threshold_of(ramp), ramp.foot + ramp.width)
+        turned = rule.meaning.turned
+        ends = (turned(ramp.foot), rule.threshold_of(ramp), turned(ramp.foot + ramp.width))
         found[label] = [_score_at(p, rule.scale) for p in ends]
     return found
 

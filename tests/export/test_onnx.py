@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from cases import KEY, OWN_WIDTHS, case
+from cases import KEY, OWN_WIDTHS, REVERSED, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -64,6 +64,7 @@ def texts(values):
         {"missing_seen": True},
         {"missing_seen": True, "labels": "whole", "unseen_group": "pooled"},
         *OWN_WIDTHS,
+        *REVERSED,
     ],
     ids=str,
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import KEY, OWN_WIDTHS, case
+from cases import KEY, OWN_WIDTHS, REVERSED, case
 from databases import ALL, DRAWING, POSTGRES, SPARK, arrow, database
 
 from engines import columns_of, table
@@ -84,6 +84,7 @@ SETTINGS = [
     {"unseen_group": "original", "labels": "whole"},
     {"missing_seen": True, "unseen_group": "pooled"},
     *OWN_WIDTHS,
+    *REVERSED,
 ]
 
 

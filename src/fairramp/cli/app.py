@@ -67,7 +67,11 @@ def spelled(name: str, value: str = "") -> str:
 
     >>> spelled("labels"), spelled("target_rate", "accuracy"), spelled("solver", "sgd")
     ('--label', '--target-rate accuracy', "`solver='sgd'`")
+    >>> spelled("higher_is_better", "False")
+    '--lower-is-better'
     """
+    if name == "higher_is_better":  # a flag for the opposite
+        return "--lower-is-better"
     option = _RENAMED.get(name, name)
     parameters = [p for command in _COMMANDS for p in inspect.signature(command).parameters.values()]
     if option in {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}:

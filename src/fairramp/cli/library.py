@@ -435,7 +435,7 @@ def accuracy(job: Job, rule: Rule) -> tuple[float, float]:
     """Compute the accuracy before and after the rule, in expectation, within DuckDB."""
     apply_to(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
-    own = f"CAST(score >= {rule.cutoff!r} AS DOUBLE)"
+    own = f"CAST(score {'>=' if rule.higher_is_better else '<='} {rule.cutoff!r} AS DOUBLE)"
     right = (
         f"sum({weight} * ({h} * label + (1 - {h}) * (1 - label))) / sum({weight})" for h in (own, "probability")
     )

@@ -15,12 +15,14 @@ Data = Annotated[
 ]
 RuleFile = Annotated[str, Parameter(help="Rule file written by fairramp fit.")]
 Names = Annotated[list[str] | None, Parameter(consume_multiple=False, negative="")]
-_SCORE = "Column with the classifier's scores; higher scores mean yes"
+_SCORE = "Column with the classifier's scores"
 _GROUP = "Column with the group; repeat the option to compare combinations of columns"
 _AS_IN_RULE = " (by default, as in the rule)."
 Score = Annotated[str | None, Parameter(help=_SCORE + _AS_IN_RULE)]
 Group = Annotated[Names, Parameter(help=_GROUP + _AS_IN_RULE)]
-NeededScore = Annotated[str, Parameter(help=f"{_SCORE}.")]
+NeededScore = Annotated[
+    str, Parameter(help=f"{_SCORE}; higher scores mean yes, unless --lower-is-better is given.")
+]
 NeededGroup = Annotated[list[str], Parameter(consume_multiple=False, negative="", help=f"{_GROUP}.")]
 LABEL = "Column with the true outcomes (0 or 1, yes or no); yes must be the favorable outcome."
 Label = Annotated[str | None, Parameter(help=LABEL)]
@@ -55,6 +57,15 @@ Scale = Annotated[str | None, _setting("scale", " The default is probability.")]
 AuditScale = Annotated[str | None, _setting("scale", " With --rule, the rule's scale is used.")]
 RuleScale = Annotated[
     str | None, Parameter(help="Not needed: the rule stores the scale of its scores and rejects any other.")
+]
+LowerIsBetter = Annotated[
+    bool,
+    Parameter(
+        help="Low scores lead to the favorable decision, as for risks: the classifier says yes at the cutoff or "
+        "below.",
+        negative="",
+        show_default=False,
+    ),
 ]
 Cutoff = Annotated[float | None, _setting("cutoff")]
 RampWidth = Annotated[

@@ -1,14 +1,19 @@
 """What commands print about rows, rules and audits."""
 
+import contextlib
 import shlex
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from fairramp.cli.render import Screen, count, spoken
 from fairramp.cli.scan import Job
 from fairramp.core.labels import label_key, label_of, show_label
+from fairramp.core.scales import scale_of
 from fairramp.core.table import with_rows
 from fairramp.core.words import exact_points, wrapped
 from fairramp.data.columns import Columns
+from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import Certificate
@@ -78,28 +83,39 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
 # Warnings about rows -----------------------------------------------------------------------------
 
 
-def turned(scale: str | None) -> str:
-    """The expression to pass instead of scores for which high is bad."""
-    return {"percent": "100 - score", "signed": "-score", "logit": "-score"}.get(scale or "", "1 - score")
-
-
-def warn_direction(screen: Screen, job: Job, scale: str | None) -> None:
-    """Warn if scores are lower where the label is yes."""
+def warn_direction(job: Job, rule: Rule | None, scale: str | None, *, lower_is_better: bool) -> None:
+    """Warn if scores are worse where the label is yes; like the library, but names the label to pass instead."""
     if "--label" not in job.numbers:
         return
-    label = job.numbers["--label"]
-    means = (f"avg({job.score.expression}) FILTER (({label.expression}) = {y})" for y in (1, 0))
-    ((yes, no),) = job.source.ask(", ".join(means))
-    if yes is not None and no is not None and yes < no:
-        good = job.source.ask(
-            f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = 0 LIMIT 2"
-        )
-        instead = shlex.quote(good[0][0]) if len(good) == 1 else "the good one"
-        screen.warn(
-            f"scores are lower where the label is yes: their mean is {yes:.4g} there and {no:.4g} elsewhere, but "
-            f"higher scores must mean yes. If a high score is bad (a risk), pass {turned(scale)}. If the "
-            f"label that counts as yes is the bad outcome (a default), pass --positive {instead}."
-        )
+    label, x = job.numbers["--label"], f"({job.score.expression})"
+    w = f"({job.numbers['--weight'].expression})" if "--weight" in job.numbers else "1e0"
+    sums = ", ".join(
+        f"sum({w} * {term}) FILTER (({label.expression}) = {y})"
+        for y in (1, 0)
+        for term in ("1", w, x, f"{x} * {x}")
+    )
+    (found,) = job.source.ask(sums)
+    if None in found:
+        return
+    others = job.source.ask(
+        f"DISTINCT trim(CAST({label.column} AS VARCHAR))", f"WHERE ({label.expression}) = 0 LIMIT 2"
+    )
+    warn_means(
+        Moments.of(*found[:4]),
+        Moments.of(*found[4:]),
+        rule.meaning if rule else scale_of(scale or "probability", not lower_is_better),
+        fitted=rule is not None,
+        swap="pass --positive {other}",
+        other=shlex.quote(others[0][0]) if len(others) == 1 else "the good one",
+    )
+
+
+@contextlib.contextmanager
+def direction_told() -> Iterator[None]:
+    """Keep the library from repeating `warn_direction`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DirectionWarning)
+        yield
 
 
 def _listed(groups: list[tuple[Any, int]]) -> str:

@@ -215,7 +215,7 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         if self.flip:
             raise InputError(
                 "`flip=True` is not supported: a higher score never lowers the probability of being selected",
-                remedy="pass flip=False (and 1 − score if low scores are better), or keep using "
+                remedy="pass flip=False (for scores where lower is better, use fairramp.fit_rule), or keep using "
                 "`fairlearn.postprocessing.ThresholdOptimizer`",
             )
         check_option("predict_method", self.predict_method, ("auto", *_METHODS))

@@ -58,6 +58,13 @@ def checked_whole(name: str, value: Any, lowest: int = 1) -> int:
     return int(value)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError("must be True or False", argument=name, got=value)
+    return bool(value)
+
+
 def is_real(value: Any) -> bool:
     """Whether a value is a real number; a boolean is not."""
     return type(value) is float or (  # fast path: a rule may have ten thousand ramps

@@ -131,3 +131,21 @@ def split_validation(validation: Any) -> tuple[Any, Any, Any, Any]:
         )
     scores, groups, labels, *weights = validation
     return scores, groups, labels, weights[0] if weights else None
+
+
+def checked_out(out: Any, column: Array, codes: Array) -> Floats:
+    """Check that probabilities can be written to an array while rows are still being read."""
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != column.shape:
+        raise InputError(
+            "must be a NumPy array of dtype float64 and shape {shape}, got {came}",
+            argument="out",
+            shape=column.shape,
+            came=f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out),
+        )
+    if not out.flags.writeable:
+        raise InputError("must be writable, got a read-only array", argument="out")
+    if np.shares_memory(out, column) or np.shares_memory(out, codes):
+        raise InputError(
+            "must not share memory with {scores} or {groups}, which are read at the same time", argument="out"
+        )
+    return out

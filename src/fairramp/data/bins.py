@@ -13,12 +13,14 @@ As a JSON file it is a `fairramp.data.documents.Document` with these fields:
      "groups": [{"label": …, "bin": […], "rows": […], "mean": […], "one_score": […],
                  "weight": […], "weight_squares": […],
                  "positive_rows": […], "positive_weight": […], "positive_weight_squares": […]}, …],
+     "higher_is_better": false, if lower scores are better; otherwise omitted,
      "sha256": "…"}
 
-A group's lists have one entry per nonempty bin. Bins are numbered from the lowest score; a bin that the cutoff
-splits counts as two. "one_score" lists the bins with several rows that all have the mean as their score. Without
-weights, the lists whose names contain "weight" are omitted; without labels, those whose names start with
-"positive" are. The file is text, so people can see what it discloses before they share it.
+A group's lists have one entry per nonempty bin. Bins are numbered from the worst score; a bin that the cutoff
+splits counts as two. Means are positions (see `core.scales`). "one_score" lists the bins with several rows that
+all have the mean as their score. Without weights, the lists whose names contain "weight" are omitted; without
+labels, those whose names start with "positive" are. The file is text, so people can see what it discloses before
+they share it.
 """
 
 import os
@@ -31,7 +33,6 @@ from msgspec import Meta, convert
 
 from fairramp.core.labels import Label, canonical_label, label_parts, refuse_mixed
 from fairramp.core.points import LabeledPoints, Points, Summary, concatenated
-from fairramp.core.scales import SCALES
 from fairramp.core.table import Table, name_column
 from fairramp.data import documents
 from fairramp.data.bin_laws import GROUP_LAWS, LABEL_LAWS, LABEL_WEIGHT_LAWS, LAWS, MOST_ROWS, check, floats
@@ -75,6 +76,7 @@ class SummaryFile(documents.Document, frozen=True, tag="fairramp.summary"):
     stratified: bool
     columns: documents.ColumnNames
     groups: tuple[GroupBins, ...]
+    higher_is_better: bool = True
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -136,6 +138,11 @@ class GroupScores:
         return self.grid.scale.name
 
     @property
+    def higher_is_better(self) -> bool:
+        """Whether high scores lead to the favorable decision."""
+        return self.grid.scale.higher_is_better
+
+    @property
     def resolution(self) -> int:
         """Number of equal bins of the score range."""
         return self.grid.resolution
@@ -164,7 +171,8 @@ class GroupScores:
         Parameters
         ----------
         other : GroupScores
-            Must have the same scale, cutoff and group columns, and labels if this one has. Its groups may differ.
+            Must have the same scale, direction, cutoff and group columns, and labels if this one has. Its groups
+            may differ.
 
         Examples
         --------
@@ -196,6 +204,7 @@ class GroupScores:
         groups, strata = mine.groups or theirs.groups, mine.strata or theirs.strata
         for what, a, b in (
             ("scales", self.scale, other.scale),
+            ("directions", _direction(self), _direction(other)),
             ("cutoffs", self.cutoff, other.cutoff),
             ("kinds of groups", _kind(self), _kind(other)),
             ("group columns", list(mine.groups or groups or ()), list(theirs.groups or groups or ())),
@@ -268,7 +277,7 @@ class GroupScores:
         columns = {
             "group": name_column(self.labels),
             "n": self.rows,
-            "mean_score": self.summary.total(share * p.place) * SCALES[self.scale].shown_per_unit,
+            "mean_score": self.grid.scale.shown(self.summary.total(share * p.place)),
             "bins_used": self.summary.sizes,
         }
         if isinstance(p, LabeledPoints):
@@ -285,10 +294,11 @@ class GroupScores:
 
     def __repr__(self) -> str:
         n = len(self.labels)
+        direction = "" if self.higher_is_better else ", lower is better"
         return (
             f"{sum(self.rows):,} {'weighted ' if self.weighted else ''}rows"
             f"{' with labels' if self.labeled else ''}, {n:,} group{'s' if n > 1 else ''}, "
-            f"{self.resolution:,} bins, scale {self.scale!r}\n\n{self.table()}"
+            f"{self.resolution:,} bins, scale {self.scale!r}{direction}\n\n{self.table()}"
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -341,6 +351,7 @@ def to_text(scores: GroupScores) -> str:
             stratified=scores.stratified,
             columns=convert(scores.columns, documents.ColumnNames, from_attributes=True),
             groups=_bins_of(scores.grid, scores.summary, scores.weighted),
+            higher_is_better=scores.higher_is_better,
         ),
         indent=-1,
     )
@@ -353,7 +364,7 @@ def from_text(text: str) -> GroupScores:
 
 def _scores(document: SummaryFile) -> GroupScores:
     """Build the summary of a file, after checking it."""
-    grid = Grid.checked(document.scale, document.resolution, document.cutoff)
+    grid = Grid.checked(document.scale, document.resolution, document.cutoff, document.higher_is_better)
     columns = convert(document.columns, Columns, from_attributes=True)
     check(LAWS, document)
     labels = tuple(canonical_label(entry.label) for entry in document.groups)
@@ -361,6 +372,10 @@ def _scores(document: SummaryFile) -> GroupScores:
     return GroupScores(
         grid, Summary(labels, concatenated(parts)), document.weighted, document.stratified, columns
     )
+
+
+def _direction(scores: GroupScores) -> str:
+    return "higher is better" if scores.higher_is_better else "lower is better"
 
 
 def _kind(scores: GroupScores) -> str:

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.checks import check_option
 from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.points import Points, run_starts
-from fairramp.core.scales import SCALES, Scale
+from fairramp.core.scales import Scale, scale_of
 from fairramp.errors import InputError
 
 #: Maximum number of bins; with more it would not be a summary.
@@ -39,9 +38,9 @@ class Grid:
     cutoff: float
 
     @classmethod
-    def checked(cls, scale: Any, resolution: Any, cutoff: Any) -> "Grid":
+    def checked(cls, scale: Any, resolution: Any, cutoff: Any, higher_is_better: Any = True) -> "Grid":
         """A grid from user input."""
-        meaning = SCALES[check_option("scale", scale, SCALES)]
+        meaning = scale_of(scale, higher_is_better)
         return cls(meaning, checked_resolution(resolution), meaning.checked_cutoff(cutoff))
 
     @property

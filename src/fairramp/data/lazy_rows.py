@@ -65,7 +65,8 @@ class LazyRows(Rows):
         self._per_unit = n_bins / (scale.highest - scale.lowest)
 
         x, p, w = nw.col("x"), nw.col("p"), nw.col("w")
-        position = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
+        position: Any = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
+        position = scale.turned(position)
         rows = table.rows.filter(w > 0) if profile.has_zeros else table.rows
         self._rows = rows.with_columns(p=position).with_columns(bin=(p * self._per_unit).floor())
         if table.weighted:
@@ -93,14 +94,15 @@ class LazyRows(Rows):
         if int(self.profile.rows.sum()) <= SORTED_ROWS or self._has_few_scores:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return FirstPass(self._codes(found), found, None)
-        own = self.scale.score_range == (self.scale.lowest, self.scale.highest)  # a score is its own position
+        own = self.scale.name in ("probability", "signed")  # a score is its own position, perhaps negated
         # Distances from the start of the bin are exact; sums of full scores would lose digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
         found = self._sums(rows, *self.table.keys, "bin", ends=not own)
         bin_ = found["bin"]
         if own:  # the highest score has a bin of its own
             upper = np.nextafter((bin_ + 1) / self._per_unit, -np.inf)
-            found |= {"low": bin_ / self._per_unit, "high": np.minimum(upper, self.scale.highest)}
+            ends = bin_ / self._per_unit, np.minimum(upper, self.scale.highest)
+            found |= dict(zip(("low", "high"), self._in_order(*map(self.scale.turned, ends)), strict=True))
         return FirstPass(self._codes(found), found, bin_)
 
     @property
@@ -121,9 +123,10 @@ class LazyRows(Rows):
             cut = float(np.floor(grid.cut * grid.per_unit))
             above = nw.when(bin_ > cut).then(bin_).otherwise(nw.lit(cut)) + 1.0
             below = nw.when(bin_ < cut).then(bin_).otherwise(nw.lit(cut))
-            rows = rows.with_columns(bin=nw.when(x >= grid.cutoff).then(above).otherwise(below))
+            selects = x >= grid.cutoff if self.scale.higher_is_better else x <= grid.cutoff
+            rows = rows.with_columns(bin=nw.when(selects).then(above).otherwise(below))
         found = self._sums(rows, *self.table.keys, "bin", "equal")
-        low, high = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        low, high = self._ends(found)
         means = np.where(low == high, low, (found["equal"] + found["d"] / found["sum_w"]) / grid.per_unit)
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
         first = FirstPass(self._codes(found), found, bins)
@@ -208,6 +211,14 @@ class LazyRows(Rows):
         copies = {"wy": found["y"], "w2y": found["y"]} if self._labeled else {}
         return {"sum_w": found["n"], "w2": found["n"]} | copies | found
 
+    def _in_order(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The ends of ranges after changing between scores and positions, which may have opposite directions."""
+        return (low, high) if self.scale.higher_is_better else (high, low)
+
+    def _ends(self, found: dict[str, Any]) -> tuple[Floats, Floats]:
+        """The lowest and highest position, from the lowest and highest score."""
+        return self._in_order(*(self.scale.position(found[name]) + 0.0 for name in ("low", "high")))
+
     def _codes(self, found: dict[str, Any]) -> Integers:
         keys = zip(*(found[key] for key in self.table.keys), strict=True)
         try:
@@ -217,7 +228,7 @@ class LazyRows(Rows):
 
     def _points(self, group: Integers, found: dict[str, Any], mean: Floats, bin_: Floats | None = None) -> Points:
         """Sums as points, exact if they have one score; remembers where the rows of the others are."""
-        lower, top = (self.scale.position(found[name]) + 0.0 for name in ("low", "high"))
+        lower, top = self._ends(found)
         exact = lower == top
         points = Points(
             group=group,

@@ -195,7 +195,8 @@ class ArrayRows(Rows):
             cells, positions = cell_of_row[start:stop], self.positions(start, stop)
             if self.scale.lowest < 0:
                 scaled = positions * self._bins_per_unit
-                np.add(np.floor(scaled, out=scaled), self._bins // 2, out=cells, casting="unsafe")
+                first_bin = self.scale.lowest * self._bins_per_unit
+                np.subtract(np.floor(scaled, out=scaled), first_bin, out=cells, casting="unsafe")
             else:  # truncation, which equals the floor for numbers of at least 0
                 np.multiply(positions, self._bins_per_unit, out=cells, casting="unsafe")
             first = self.codes.block(start, stop).astype(cells.dtype)

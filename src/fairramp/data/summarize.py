@@ -35,6 +35,7 @@ def summarize(
     strata: Any = None,
     scale: str = "probability",
     cutoff: float | None = None,
+    higher_is_better: bool = True,
     resolution: int = 4096,
 ) -> GroupScores:
     """Summarize rows for a later fit that does not need them.
@@ -43,7 +44,7 @@ def summarize(
 
     Parameters
     ----------
-    scores, groups, sample_weight, scale
+    scores, groups, sample_weight, scale, higher_is_better
         As in `fit_rule`. Weights of summaries to be merged must use the same unit.
     labels : 0 or 1 of shape (n,), optional
         True outcomes, for the targets "accuracy" and "base_rate".
@@ -69,7 +70,7 @@ def summarize(
     >>> max(rule.record.rates["selection"].error) < 1e-4
     True
     """
-    grid = Grid.checked(scale, resolution, cutoff)
+    grid = Grid.checked(scale, resolution, cutoff, higher_is_better)
     return _summarized(
         Sample.of_arrays(scores, groups, labels, scale=grid.scale, strata=strata, sample_weight=sample_weight),
         grid,
@@ -144,6 +145,7 @@ def summarize_frame(
     strata: str | Sequence[str] | None = None,
     scale: str = "probability",
     cutoff: float | None = None,
+    higher_is_better: bool = True,
     resolution: int = 4096,
 ) -> GroupScores:
     """Summarize the columns of a table; see `summarize`.
@@ -157,7 +159,7 @@ def summarize_frame(
         As in `fit_frame`.
     score, group, label, weight, strata : str, or list of str for `group` and `strata`
         Column names; the summary stores those of scores, groups and strata.
-    scale, cutoff, resolution
+    scale, cutoff, higher_is_better, resolution
         As in `summarize`.
 
     Returns
@@ -173,7 +175,7 @@ def summarize_frame(
     >>> summary.rows, summary.columns.groups
     ((8094, 16327), ('sex',))
     """
-    grid = Grid.checked(scale, resolution, cutoff)
+    grid = Grid.checked(scale, resolution, cutoff, higher_is_better)
     table, _ = open_table(frame)
     columns = Columns().given(score, group, strata)
     more = [column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None]

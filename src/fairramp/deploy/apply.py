@@ -5,7 +5,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, prefixed
 from fairramp.data.engines import engine_of, is_lazy
 from fairramp.data.groups import Codes
@@ -45,7 +44,7 @@ def apply(
     if engine is not None:
         if id is not None:
             _check_id_type(table.collect_schema()[id])
-        profile = Profile.of(LazyTable(table, columns), SCALES[rule.scale])
+        profile = Profile.of(LazyTable(table, columns), rule.meaning)
         rule.ramps_of(Codes(np.arange(len(profile.labels)), 0, profile.labels))  # raises on unseen groups
     step = memory.apply if engine is None else STEPS[engine.name]
     return give(nw.from_native(step(rule, table, columns, key, new)))

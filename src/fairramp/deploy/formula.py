@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from fairramp.core.labels import Label, label_parts
 from fairramp.core.ramps import Ramp
-from fairramp.core.scales import SCALES
 from fairramp.data.columns import Columns
 from fairramp.deploy.dialects import Dialect, identifier, literal, without_nan
 from fairramp.deploy.plan import Numbers
@@ -74,7 +73,7 @@ class Formula(NamedTuple):
 
     def guarded(self, body: str, also: str = "") -> str:
         """The body if the score is valid, NULL otherwise."""
-        low, high = SCALES[self.rule.scale].finite_range
+        low, high = self.rule.meaning.finite_range
         valid = f"{self.score} >= {self._number(low)}\n  AND {self.score} <= {self._number(high)}"
         return f"CASE WHEN {also}{valid} THEN\n  {body}\nEND"
 
@@ -147,7 +146,11 @@ class Formula(NamedTuple):
 
     def _own_score(self) -> str:
         """What cutoffs and steps are compared with: the position, or the logit, because positions tie at 1."""
-        return self.score if self.rule.scale == "logit" else self._position()
+        return self._turned(self.score) if self.rule.scale == "logit" else self._position()
+
+    def _turned(self, number: str) -> str:
+        """A number with higher ones better, from one in the direction of the scores."""
+        return number if self.rule.higher_is_better else f"(-{number})"
 
     def _position(self) -> str:
         score, number = self.score, self._number
@@ -159,7 +162,7 @@ class Formula(NamedTuple):
             cases = f"WHEN {score} > {far} THEN {less} WHEN {score} < {less} THEN {far}"
             exponent = f"CASE {cases} ELSE {exponent} END"
         logit = f"({number(1.0)} / ({number(1.0)} + exp({exponent})))"
-        return {"percent": f"({share})", "logit": logit}.get(self.rule.scale, score)
+        return self._turned({"percent": f"({share})", "logit": logit}.get(self.rule.scale, score))
 
 
 def formula_of(

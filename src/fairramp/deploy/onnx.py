@@ -229,7 +229,7 @@ def _finished(model: "ModelProto", part: RuleNodes, score: str, path: Any) -> "M
     onnx = load_onnx()
     rule = part.rule
     said = {
-        "score": f"{score}, on the scale {rule.scale}",
+        "score": f"{score}, on the scale {rule.scale}{'' if rule.higher_is_better else ', lower is better'}",
         "group": [column.name for column in part.columns],
         **({"u": f"{part.u}: fairramp.draws(ids, key), float64"} if part.u else {}),
     }

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairramp.core.checks import library
-from fairramp.core.scales import ROUNDING, SCALES
+from fairramp.core.scales import ROUNDING
 from fairramp.data.columns import Columns, prefixed
 from fairramp.deploy.plan import Plan, label_type
 from fairramp.errors import InputError, installing
@@ -50,12 +50,12 @@ _VALID = """
     valid = Where(in_range, score, nan)
 """
 _POSITION = {
-    "percent": "x = Div(valid, hundred)",
+    "percent": "forward = Div(valid, hundred)",
     "logit": """
     negative = Neg(valid)
     power = Exp(negative)
     more = Add(one, power)
-    x = Div(one, more)
+    forward = Div(one, more)
 """,
 }
 #: Without Clip, whose result for NaN depends on the runtime.
@@ -209,7 +209,7 @@ class RuleNodes:
         return self.node("LabelEncoder", labels, default_int64=len(places), **attributes)
 
     def _chance(self, score: str, code: str) -> str:
-        plan, scale = Plan.of(self.rule), SCALES[self.rule.scale]
+        plan, scale = Plan.of(self.rule), self.rule.meaning
         low, high = scale.finite_range
         slack = ROUNDING * scale.shown_per_unit
         constants = {
@@ -217,11 +217,13 @@ class RuleNodes:
             **{"zero": 0.0, "one": 1.0, "nan": np.nan, "hundred": 100.0},
             **dict(zip(("feet", "widths", "lows", "highs", "ties"), plan.numbers, strict=True)),
         }
+        turn = "Identity" if scale.higher_is_better else "Neg"
         lines = [
             _PUT_BACK if self.rounded and scale.name != "logit" else "",
             _VALID,
-            _POSITION.get(scale.name, "x = Identity(valid)"),
-            f"compared = Identity({'valid' if plan.on_logits else 'x'})",
+            _POSITION.get(scale.name, "forward = Identity(valid)"),
+            f"x = {turn}(forward)",
+            f"compared = {f'{turn}(valid)' if plan.on_logits else 'Identity(x)'}",
             _SLOPE if plan.slopes else "slope = Identity(nan)",
             _STEP if plan.steps else "chance = Identity(slope)",
         ]

@@ -6,8 +6,9 @@ Groups are coded 0 … K−1 in the order of the rule; every other group is K. E
     low, high, tie      P = 1 above high, `tie` from low to high, 0 below low       steps: the width is 0
 
 where x is the position of a score (`fairramp.core.scales`). For steps of logits it is the logit itself, so that a
-tie does not depend on the last digit of an exponential. The numbers of code K follow from the policy
-`unseen_group`; for "error" they are NaN, for which every comparison is false.
+tie does not depend on the last digit of an exponential; negated, like positions, if lower scores are better. The
+numbers of code K follow from the policy `unseen_group`; for "error" they are NaN, for which every comparison is
+false.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from fairramp.core.labels import Label, label_key
 from fairramp.core.ramps import Array, Floats, Ramp
-from fairramp.core.scales import SCALES, logits_at
+from fairramp.core.scales import logits_at
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
@@ -38,10 +39,12 @@ class Numbers(NamedTuple):
         foot, width = ramp.foot, ramp.width
         if width > 0 or rule.scale != "logit":
             return cls(foot, width, foot, foot, ramp.tie)
-        if not 0 <= foot <= 1:  # all logits, including the extreme ones, are on one side
-            end = SCALES["logit"].finite_range[foot > 1]
-            return cls(foot, width, end, end, float(foot < 0))
-        return cls(foot, width, *logits_at(foot), ramp.tie)
+        scale = rule.meaning
+        if not scale.lowest <= foot <= scale.highest:  # all logits, including the extreme ones, are on one side
+            end = scale.finite_range[foot > scale.highest]
+            return cls(foot, width, end, end, float(foot < scale.lowest))
+        low, high = map(scale.turned, logits_at(scale.turned(foot)))
+        return cls(foot, width, *((low, high) if scale.higher_is_better else (high, low)), ramp.tie)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from typing import Any
 from fairramp._version import __version__
 from fairramp.core.checks import check_option, library
 from fairramp.core.labels import label_parts
-from fairramp.core.scales import SCALES
 from fairramp.data.columns import check_new, column_name, prefixed
 from fairramp.deploy.dialects import (
     ALSO_CALLED,
@@ -298,13 +297,14 @@ class _Order:
     def header(self, new: Sequence[str]) -> str:
         """Comments that identify the rule and describe its inputs."""
         rule, columns = self.rule, self.columns
-        low, high = SCALES[rule.scale].score_range
+        low, high = rule.meaning.score_range
         span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
+        span += "" if rule.higher_is_better else "; lower is better"
         blank, strata = columns.blank(rule.groups), columns.strata or ()
         policies = {
             "error": "NULL",
             "pooled": "the pooled threshold",
-            "original": f"yes at a score of {rule.cutoff!r} or above",
+            "original": f"yes at a score of {rule.cutoff!r} or {rule.meaning.side}",
         }
         lines = [
             f"A fairramp rule in the SQL of {self.dialect.title}, written by fairramp {__version__}",

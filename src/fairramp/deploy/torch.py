@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from fairramp._version import __version__
-from fairramp.core.scales import SCALES
 from fairramp.data.files import write_bytes
 from fairramp.deploy.plan import Plan, codes_of
 from fairramp.errors import InputError, installing
@@ -53,8 +52,9 @@ class RampModule(torch.nn.Module):
         super().__init__()
         plan = Plan.of(rule)
         self.rule = rule
-        self.low, self.high = SCALES[rule.scale].finite_range
-        self.per_unit = SCALES[rule.scale].shown_per_unit
+        self.low, self.high = rule.meaning.finite_range
+        self.per_unit = rule.meaning.shown_per_unit
+        self.higher_is_better = rule.higher_is_better
         self.n_groups = len(rule.groups)
         self.slopes, self.steps, self.on_logits = plan.slopes, plan.steps, plan.on_logits
         self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
@@ -75,6 +75,8 @@ class RampModule(torch.nn.Module):
         zero, one = torch.zeros_like(score), torch.ones_like(score)
         score = torch.where((score >= self.low) & (score <= self.high), score, nan)
         x = 1.0 / (1.0 + torch.exp(-score)) if self.on_logits else score / self.per_unit
+        if not self.higher_is_better:
+            x, score = -x, -score
         known = (groups >= 0) & (groups < self.n_groups)
         code = torch.where(known, groups, torch.full_like(groups, self.n_groups))
         numbers = torch.view_copy(self.bits, dtype=torch.float64)  # TorchScript has no `view` with another dtype
@@ -171,6 +173,7 @@ def save(rule: Rule, path: str | os.PathLike[str], *, decisions: bool = False) -
         "rule": rule.fingerprint,
         "version": __version__,
         "scale": rule.scale,
+        "higher_is_better": rule.higher_is_better,
         "inputs": list(inputs),
         "undecided": "probability NaN, decision -1",
     }

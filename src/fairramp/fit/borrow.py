@@ -50,7 +50,8 @@ def can_borrow(sample: Sample) -> bool:
     """Whether these rows allow borrowing: several groups, no weights, and scores that differ within a group."""
     if sample.weights is not None or sample.stratified or len(sample.cells.labels) == 1:
         return False
-    group, positions = sample.cells.block(0, len(sample)), np.clip(sample.positions, NEAREST, 1 - NEAREST)
+    positions = np.clip(sample.positions - sample.scale.lowest, NEAREST, 1 - NEAREST)
+    group = sample.cells.block(0, len(sample))
     order = np.lexsort((positions, group))
     return bool(((np.diff(group[order]) == 0) & (np.diff(positions[order]) > 1e-6)).any())
 
@@ -79,9 +80,12 @@ class Borrowed:
         return tuple((1.0 - self.kept).tolist())
 
 
-def borrow(summary: Summary, rate: float) -> Borrowed:
-    """Pseudo-rows for the groups of unweighted, resolved rows, given the selection rate of a fit."""
-    scores = _pseudo_scores(summary)
+def borrow(summary: Summary, rate: float, lowest: float = 0.0) -> Borrowed:
+    """Pseudo-rows for the groups of unweighted, resolved rows, given the selection rate of a fit.
+
+    `lowest` is the lowest position; the others are at most 1 higher.
+    """
+    scores = _pseudo_scores(summary, lowest) + lowest
     b = _how_many(summary, scores, rate)
     kept = summary.rows / (summary.rows + b)
     group = np.repeat(np.arange(len(scores)), QUANTILES)
@@ -89,11 +93,11 @@ def borrow(summary: Summary, rate: float) -> Borrowed:
     return Borrowed(b, replace(points, rows=np.zeros_like(points.rows)), kept)
 
 
-def _pseudo_scores(summary: Summary) -> Floats:
-    """Scores of the pseudo-rows, of shape (K, M)."""
+def _pseudo_scores(summary: Summary, lowest: float) -> Floats:
+    """Scores of the pseudo-rows as probabilities, of shape (K, M)."""
     p, n = summary.points, summary.rows.astype(np.float64)
     n_groups = len(n)
-    z = finite_logit(p.place)
+    z = finite_logit(p.place - lowest)
     means = summary.total(p.rows * z) / n
     residuals = z - means[p.group]
     variance = float((p.rows * residuals**2).sum()) / max(float(n.sum()) - n_groups, 1.0)

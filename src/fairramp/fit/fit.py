@@ -28,6 +28,7 @@ from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.criteria.parity import PARITY, place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.guess import look_ahead
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
@@ -88,8 +89,8 @@ def fit_rule(
     Warns
     -----
     FairrampWarning
-        If there is only one group, a group has fewer than 30 rows, the best rate is 0 or 1, or logits are so
-        large that their probabilities are tied at 1.
+        If there is only one group, a group has fewer than 30 rows, the best rate is 0 or 1, logits are so large
+        that their probabilities are tied at 1, or scores are worse, on average, where the label is 1.
 
     Examples
     --------
@@ -112,10 +113,12 @@ def fit_rule(
     asked.check_rows(
         labeled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
     )
-    return fit_sample(
-        Sample.of_arrays(scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight),
-        asked,
+    sample = Sample.of_arrays(
+        scores, groups, labels, scale=asked.meaning, strata=strata, sample_weight=sample_weight
     )
+    rule = fit_sample(sample, asked)
+    warn_direction(sample)
+    return rule
 
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
@@ -242,6 +245,7 @@ def _fit(
         ramps=ramps,
         ramp=settings.ramp,
         scale=settings.scale,
+        higher_is_better=settings.higher_is_better,
         cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
         criterion=settings.criterion,
         stratified=stratified,
@@ -335,7 +339,7 @@ def _borrow(
     where the real rows reach the band.
     """
     seen = looked_into(rows, summary)
-    borrowed = borrow(seen, rate)
+    borrowed = borrow(seen, rate, settings.meaning.lowest)
     more = RowsAndPseudoRows(rows, seen, borrowed)
     _, solution, _ = _solve(more, more.summarize(), criterion, problem, settings, rates, pool=False)
     feet, edges = solution.feet, np.full((1, len(seen.labels)), problem.cutoff)
@@ -375,7 +379,7 @@ def _descend(
         rates=summary.distribution().rates(feet, problem.ramp_width),
         multiplier_feet=np.stack([feet, feet]),
     )
-    trace = problem.cutoff + found.trace / per_unit
+    trace = settings.meaning.turned(problem.cutoff + found.trace / per_unit)
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 

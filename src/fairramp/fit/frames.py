@@ -18,6 +18,7 @@ from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
@@ -86,7 +87,10 @@ def fit_frame(
     if is_lazy(table) and asked.sgd is not None:
         raise InputError("{solver:sgd} requires rows in memory", remedy="collect the table first")
     if not is_lazy(table):
-        return fit_sample(sample_of_table(table, columns, asked.meaning, weight=weight, label=label), asked)
+        sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
+        rule = fit_sample(sample, asked)
+        warn_direction(sample)
+        return rule
     lazy = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(lazy, asked.meaning)
     rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)

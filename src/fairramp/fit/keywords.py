@@ -40,10 +40,14 @@ class Asked:
         their ratio matters. They do not depend on `cutoff`.
     cutoff : float, optional
         Score at or above which the classifier itself says yes; by default 0.5 for probabilities, 50 for
-        percentages, and 0 for signed scores and logits.
+        percentages, and 0 for signed scores and logits. If lower scores are better, at or below.
     scale : {"probability", "percent", "signed", "logit"}, default "probability"
         Scale of the scores: "probability" (0 to 1), "percent" (0 to 100), "signed" (-1 to 1) or "logit" (any
         number). Never guessed.
+    higher_is_better : bool, default True
+        Whether high scores lead to the favorable decision; False for risks, where low scores do.
+        With False, the classifier itself says yes at the cutoff or below, so there is no need to pass 1 - score.
+        Label 1 is the favorable outcome in either case.
     unseen_group : {"error", "pooled", "original"}, default "error"
         For groups not in the fit rows: raise an error ("error"), use a common threshold ("pooled"), or keep the
         classifier's own decisions ("original"). At the common threshold, the selection rate of all fit rows
@@ -78,6 +82,7 @@ class Asked:
     costs: tuple[float, float] | None = None
     cutoff: float | None = None
     scale: str = "probability"
+    higher_is_better: bool = True
     unseen_group: str = "error"
     criterion: str = "parity"
     small_groups: str = "alone"

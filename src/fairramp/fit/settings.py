@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from fairramp.core.checks import check_number, check_option, checked_width, meant
 from fairramp.core.ramps import OFFSETS
-from fairramp.core.scales import SCALES, Scale
+from fairramp.core.scales import Scale, scale_of
 from fairramp.errors import InputError
 from fairramp.fit.keywords import Asked
 from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
@@ -34,6 +34,7 @@ class Keywords(TypedDict, total=False):
     costs: tuple[float, float] | None
     cutoff: float | None
     scale: str
+    higher_is_better: bool
     unseen_group: str
     criterion: str
     small_groups: str
@@ -52,6 +53,7 @@ class Settings(Asked):
             check_option(name, getattr(self, name), allowed, _ALSO.get(name))
         check_option("small_groups", self.small_groups, SMALL_GROUPS)
         checked = {
+            "higher_is_better": self.meaning.higher_is_better,
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
             "target_rate": _checked_target(self.target_rate),
             "costs": None if self.costs is None else checked_costs(self.costs),
@@ -177,8 +179,8 @@ class Settings(Asked):
 
     @property
     def meaning(self) -> Scale:
-        """The scale of the scores."""
-        return SCALES[self.scale]
+        """The scale of the scores, with its direction."""
+        return scale_of(self.scale, self.higher_is_better)
 
     @property
     def sgd(self) -> SGD | None:

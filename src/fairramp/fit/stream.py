@@ -35,7 +35,7 @@ class StreamingFit:
     ----------
     target_rate : float
         Target selection rate of every group, in [0, 1].
-    max_gap, ramp_width, ramp, cutoff, scale
+    max_gap, ramp_width, ramp, cutoff, scale, higher_is_better
         As in `fit_rule`; the ramp width must be positive.
     unseen_group : {"error", "original"}, default "error"
         What the rule does with a group that has not appeared.
@@ -64,6 +64,7 @@ class StreamingFit:
         ramp: str = "centered",
         cutoff: float | None = None,
         scale: str = "probability",
+        higher_is_better: bool = True,
         unseen_group: str = "error",
         learning_rate: float | None = None,
         iterate: str = "last",
@@ -87,6 +88,7 @@ class StreamingFit:
             target_rate=target_rate,
             cutoff=cutoff,
             scale=scale,
+            higher_is_better=higher_is_better,
             unseen_group=unseen_group,
             solver="sgd",
         )
@@ -142,6 +144,7 @@ class StreamingFit:
             ramp=rule.ramp,
             cutoff=rule.cutoff,
             scale=rule.scale,
+            higher_is_better=rule.higher_is_better,
             unseen_group="error" if rule.pooled else rule.unseen_group,
             learning_rate=learning_rate,
             iterate=iterate,
@@ -152,10 +155,11 @@ class StreamingFit:
                     "has no record of its fit: pass {steps}, the number of rows it counts as", argument="rule"
                 )
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
-        average = np.array(rule.thresholds)
-        last = average if record is None or record.trace is None else np.array(record.trace[-1])
+        turned = rule.meaning.turned
+        average = turned(np.array(rule.thresholds))
+        last = average if record is None or record.trace is None else turned(np.array(record.trace[-1]))
         stream._names = rule.columns.groups
-        stream._pooled = rule.pooled and stream._ramp(rule.threshold_of(rule.pooled))
+        stream._pooled = rule.pooled and stream._ramp(turned(rule.threshold_of(rule.pooled)))
         stream._n_columns = len(stream._names) if stream._names else None
         stream._add_groups(rule.groups)
         stream._descent.resume(stream._signed(last), stream._signed(average), checked_whole("steps", steps))
@@ -238,6 +242,7 @@ class StreamingFit:
             ramps=tuple(self._ramp(thresholds[key]) for key in sorted(thresholds)),
             ramp=settings.ramp,
             scale=settings.scale,
+            higher_is_better=settings.higher_is_better,
             cutoff=settings.cutoff,  # type: ignore[arg-type]  # checked settings have one
             max_gap=settings.max_gap,
             target_rate=settings.target_rate,  # type: ignore[arg-type]  # a number, for a stream

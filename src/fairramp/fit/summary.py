@@ -31,7 +31,7 @@ from fairramp.fit.targets import by_labels
 from fairramp.rule.rule import Rule
 
 
-@taking_settings("scale", "solver")
+@taking_settings("scale", "higher_is_better", "solver")
 def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     """Fit a rule to a summary, without the rows.
 
@@ -71,7 +71,11 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             kind=type(summary).__name__,
         )
     cutoff = settings.get("cutoff")
-    own = {"scale": summary.scale, "cutoff": summary.cutoff if cutoff is None else cutoff}
+    own = {
+        "scale": summary.scale,
+        "higher_is_better": summary.higher_is_better,
+        "cutoff": summary.cutoff if cutoff is None else cutoff,
+    }
     asked = Settings.of(fit_summary, settings, fixed=own)
     asked.check_rows(
         labeled=summary.labeled,

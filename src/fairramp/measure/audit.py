@@ -29,6 +29,7 @@ from fairramp.core.table import Table, notebook_html, one_line
 from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
 from fairramp.measure.comparison import comparison
@@ -86,7 +87,7 @@ class Audit(Drawn):
     rows : tuple of int
         Number of rows in each group.
     before : Selection
-        The classifier's own decisions, score ≥ cutoff.
+        The classifier's own decisions.
     after : Selection or None
         The rule's decisions; None without a rule.
     changed_to_yes, changed_to_no : tuple of float, or None
@@ -104,7 +105,9 @@ class Audit(Drawn):
         Whether rows had weights. If so, intervals use effective rows (the number of unweighted rows that would be
         equally precise) and are less accurate.
     cutoff : float
-        The classifier's own decision is yes at this score or above.
+        The classifier's own decision is yes at this score or above; at this score or below, if lower is better.
+    higher_is_better : bool
+        Whether high scores are better.
     of_decisions : bool
         Whether the scores were 0/1 decisions and no rule was given.
 
@@ -130,6 +133,7 @@ class Audit(Drawn):
     within_strata: bool = False
     weighted: bool = False
     cutoff: float = 0.5
+    higher_is_better: bool = True
     of_decisions: bool = False
 
     def sentences(self) -> list[str]:
@@ -145,7 +149,8 @@ class Audit(Drawn):
         strata = stratum_index(self.groups) if self.within_strata else None
         what = "Selection rate"
         first = what if self.after is None else f"{what} before"
-        before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or above)"
+        side = "above" if self.higher_is_better else "below"
+        before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or {side})"
         found = [comparison(self.before.rate, names, strata, self.rows, before)]
         if self.after is not None:
             found.append(comparison(self.after.rate, names, strata, self.rows, f"{what} after"))
@@ -288,6 +293,7 @@ def audit(
     confidence: float = 0.95,
     cutoff: float | None = None,
     scale: str | None = None,
+    higher_is_better: bool | None = None,
 ) -> Audit:
     """Measure selection rates and their gap, before and after a rule; with labels, also accuracy and error rates.
 
@@ -307,9 +313,9 @@ def audit(
         Row weights.
     confidence : float, default 0.95
         Confidence level of all intervals.
-    cutoff, scale : optional
-        The score at or above which the classifier says yes, and the scale of the scores. By default, those of the
-        rule; without a rule, the defaults of `fit_rule`.
+    cutoff, scale, higher_is_better : optional
+        The score at which the classifier says yes, the scale of the scores, and whether high scores are better,
+        as in `fit_rule`. By default, those of the rule; without a rule, the defaults of `fit_rule`.
 
     Examples
     --------
@@ -327,7 +333,7 @@ def audit(
             remedy="to audit other 0/1 decisions, pass them as {scores}",
             kind=type(rule).__name__,
         )
-    for name, given in (("scale", scale), ("cutoff", cutoff)):
+    for name, given in (("scale", scale), ("cutoff", cutoff), ("higher_is_better", higher_is_better)):
         own = getattr(rule, name, None)
         if None not in (given, own) and given != own:
             raise InputError(
@@ -340,8 +346,12 @@ def audit(
     if rule:
         # A rule fitted without strata can still be audited within strata.
         rule.check_strata(strata if rule.stratified else None)
-        scale, cutoff = rule.scale, rule.cutoff
-    asked = Settings(scale="probability" if scale is None else scale, cutoff=cutoff)
+        scale, cutoff, higher_is_better = rule.scale, rule.cutoff, rule.higher_is_better
+    asked = Settings(
+        scale="probability" if scale is None else scale,
+        cutoff=cutoff,
+        higher_is_better=True if higher_is_better is None else higher_is_better,
+    )
     sample = Sample.of_arrays(
         scores,
         groups,
@@ -355,6 +365,7 @@ def audit(
     sums, names = Sums.of(sample)
     of = None if strata is None else stratum_index(names)
     own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
+    warn_direction(sample, fitted=rule is not None)
     more: dict[str, Any] = {}
     if rule is not None:
         h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
@@ -375,6 +386,7 @@ def audit(
         weighted=sample.weights is not None,
         of_decisions=rule is None and bool((own == sample.scores).all()),
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
+        higher_is_better=asked.higher_is_better,
         **more,
     )
 

@@ -25,6 +25,7 @@ from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
+from fairramp.fit.direction import warn_direction
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
 from fairramp.measure.confusion import Confusion, LabeledRows
@@ -137,6 +138,7 @@ def frontier(
     ramp_width: float = 0.01,
     cutoff: float | None = None,
     scale: str = "probability",
+    higher_is_better: bool = True,
     sample_weight: Any = None,
     target_rate: str = "accuracy",
     costs: tuple[float, float] | None = None,
@@ -154,7 +156,7 @@ def frontier(
         Rows to measure on; by default, the fit rows. `Frontier.is_in_sample` records which were used.
     max_gaps : sequence of float, optional
         Maximum gaps; by default, 21 values from 0 to the classifier's own gap on the fit rows.
-    ramp_width, cutoff, scale, sample_weight
+    ramp_width, cutoff, scale, higher_is_better, sample_weight
         As in `fit_rule`.
     target_rate : {"accuracy", "balanced_accuracy"}, default "accuracy"
         What each rule is chosen by.
@@ -172,7 +174,14 @@ def frontier(
     (True, [0.838, 0.852])
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
-    asked = Settings(scale=scale, cutoff=cutoff, ramp_width=ramp_width, target_rate=target_rate, costs=costs)
+    asked = Settings(
+        scale=scale,
+        higher_is_better=higher_is_better,
+        cutoff=cutoff,
+        ramp_width=ramp_width,
+        target_rate=target_rate,
+        costs=costs,
+    )
     if not asked.by_labels:
         raise InputError("must be 'accuracy' or 'balanced_accuracy'", argument="target_rate", got=target_rate)
     meaning, problem = asked.meaning, asked.problem
@@ -180,6 +189,7 @@ def frontier(
     labeled = LabeledScores.of(sample)
     measure = labeled.checked_costs(target_rate, asked.costs)
     fit = measured = LabeledRows(sample, problem.cutoff)
+    warn_direction(sample)
     if validation is not None:
         *arrays, weights = split_validation(validation)
         measured = LabeledRows(

@@ -6,6 +6,7 @@
      "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
      "columns": {"score": …, "groups": …, "strata": …},
      "record": null or the fields of `FitRecord`,
+     "higher_is_better": false, if lower scores are better; otherwise omitted,
      "sha256": "…"}
 
 A rule survives any number of round trips unchanged, byte for byte. `scripts/make_rule_schema.py` makes its JSON
@@ -41,7 +42,10 @@ OPTIONS: dict[str, Collection[str]] = {
 }
 
 _Rule = TypeVar("_Rule")
-_SETTINGS = ("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group")
+_SETTINGS = (
+    *("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group"),
+    "higher_is_better",
+)
 _Width = Annotated[
     float,
     Meta(
@@ -95,6 +99,7 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     pooled: RampEntry | None
     columns: ColumnNames
     record: _Record | None  # type: ignore[valid-type]
+    higher_is_better: bool = True
 
 
 def _document(rule: Any) -> RuleFile:

@@ -1,6 +1,7 @@
 """Rule: one ramp per group, which is all that is needed to decide.
 
-For a score x (a probability, a signed score, or the probability of a logit or percentage) of group k,
+For a score x (a probability, a signed score, or the probability of a logit or percentage; negated if lower scores
+are better) of group k,
 
     P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0
 
@@ -22,14 +23,15 @@ from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
-from fairramp.core.scales import SCALES
+from fairramp.core.scales import Scale, scale_of
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import exact_points, percent, wrapped
+from fairramp.data.arrays import checked_out
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
@@ -48,13 +50,15 @@ class Rule(Stored, Verbs):
     groups : tuple
         Labels of the fitted groups; (stratum, group) if rates are equal within strata.
     ramps : tuple of Ramp
-        One for each group.
+        One for each group. If lower scores are better, ramps are on the negated scores, where higher is better.
     ramp : {"centered", "paper"}
         Where on the ramp the threshold is.
     scale : {"probability", "percent", "signed", "logit"}
         Scale of the scores.
     cutoff : float
         Score at which the classifier itself selects.
+    higher_is_better : bool
+        Whether high scores lead to the favorable decision, or low ones, as for risks.
     criterion : {"parity"}
         Which rate is made equal.
     stratified : bool
@@ -77,6 +81,12 @@ class Rule(Stored, Verbs):
     >>> rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
     >>> Rule.from_json(rule.to_json()) == rule
     True
+
+    For a risk, on negated scores:
+
+    >>> risk = Rule(("A",), (Ramp.centered(-0.3, 0.1),), higher_is_better=False)
+    >>> risk.thresholds, risk.probabilities([0.2, 0.3, 0.4], ["A"] * 3)
+    ((0.3,), array([1. , 0.5, 0. ]))
     """
 
     groups: tuple[Label, ...]
@@ -92,6 +102,7 @@ class Rule(Stored, Verbs):
     pooled: Ramp | None = None
     columns: Columns = field(default_factory=Columns)
     record: FitRecord | None = None
+    higher_is_better: bool = True
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
@@ -109,7 +120,8 @@ class Rule(Stored, Verbs):
         checked = {
             "groups": groups,
             "ramps": ramps,
-            "cutoff": SCALES[self.scale].checked_cutoff(self.cutoff),
+            "cutoff": self.meaning.checked_cutoff(self.cutoff),
+            "higher_is_better": self.meaning.higher_is_better,
             "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
             "target_rate": self.target_rate
             if self.stratified
@@ -154,6 +166,11 @@ class Rule(Stored, Verbs):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    @property
+    def meaning(self) -> Scale:
+        """The scale of the scores, with its direction."""
+        return scale_of(self.scale, self.higher_is_better)
+
     def threshold_of(self, ramp: Ramp) -> float:
         """Return the threshold of a ramp of this rule: its middle or, as in the paper, its foot.
 
@@ -164,7 +181,7 @@ class Rule(Stored, Verbs):
         >>> rule.threshold_of(rule.ramps[0])
         0.5
         """
-        return ramp.foot + OFFSETS[self.ramp] * ramp.width
+        return self.meaning.turned(ramp.foot + OFFSETS[self.ramp] * ramp.width)
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -256,7 +273,7 @@ class Rule(Stored, Verbs):
             scores,
             groups,
             labels,
-            scale=SCALES[self.scale],
+            scale=self.meaning,
             strata=strata,
             sample_weight=sample_weight,
             columns=self.columns,
@@ -308,9 +325,9 @@ class Rule(Stored, Verbs):
         """Probabilities of checked scores and encoded cells; see `probabilities`."""
         ramps, original = self.ramps_of(codes)
         feet, width, ties = Ramps.of(ramps)
-        rows = ArrayRows(column, codes, None, SCALES[self.scale])
+        rows, turned = ArrayRows(column, codes, None, self.meaning), self.meaning.turned
         logit, own_cutoff = self.scale == "logit", self.own_cutoff
-        found = np.empty(len(column)) if out is None else _checked_out(out, column, codes)
+        found = np.empty(len(column)) if out is None else checked_out(out, column, codes.values)
 
         def work(start: int, stop: int) -> None:
             x, chance = rows.positions(start, stop), found[start:stop]
@@ -322,7 +339,7 @@ class Rule(Stored, Verbs):
                 chances(x, chance, widths, codes.mix(ties, start, stop), out=chance)
             if original is not None:
                 own = np.flatnonzero(original[codes.block(start, stop)])
-                scores_ = column[start:stop].astype(np.float64) if logit else x
+                scores_ = turned(column[start:stop].astype(np.float64)) if logit else x
                 chance[own] = scores_[own] >= own_cutoff
 
         map_blocks(work, len(column))
@@ -367,8 +384,13 @@ class Rule(Stored, Verbs):
 
     @property
     def own_cutoff(self) -> float:
-        """What own decisions are compared with: the cutoff's position, or its logit, since positions tie at 1."""
-        return self.cutoff if self.scale == "logit" else SCALES[self.scale].position_of(self.cutoff)
+        """What own decisions are compared with: the cutoff's position, or its logit, since positions tie at 1.
+
+        Negated, like positions, if lower scores are better.
+        """
+        return (
+            self.meaning.turned(self.cutoff) if self.scale == "logit" else self.meaning.position_of(self.cutoff)
+        )
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decisions, if any."""
@@ -393,8 +415,9 @@ class Rule(Stored, Verbs):
     def table(self) -> Table:
         """One row per group: number of fit rows, threshold, ramp, and selection rate before and after.
 
-        If scores are percentages, so are thresholds and ramps. If small groups borrowed from others, the column
-        `borrowed` has the share of each group's weight that was borrowed.
+        If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the probability
+        of selection is 0 and ends where it is 1. If small groups borrowed from others, the column `borrowed` has
+        the share of each group's weight that was borrowed.
 
         Examples
         --------
@@ -409,15 +432,15 @@ class Rule(Stored, Verbs):
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
             "group": " / ".join(self.columns.groups or ["group"]),
         }
-        per_unit, (feet, width, ties) = SCALES[self.scale].shown_per_unit, Ramps.of(self.ramps)
+        meaning, (feet, width, ties) = self.meaning, Ramps.of(self.ramps)
         rates, hard = self.record and self.record.rates["selection"], np.array([not r.width for r in self.ramps])
         columns = {
             "n": rates and rates.rows,
-            "threshold": np.array(self.thresholds) * per_unit,
+            "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
-            "ramp_from": None if self.is_hard else feet * per_unit,
-            "ramp_to": None if self.is_hard else (feet + width) * per_unit,
+            "ramp_from": None if self.is_hard else meaning.shown(feet),
+            "ramp_to": None if self.is_hard else meaning.shown(feet + width),
             "rate_before": rates and rates.before,
             "rate_after": rates and rates.after,
             "rate_error": rates.error if rates and not rates.is_exact else None,
@@ -452,10 +475,10 @@ class Rule(Stored, Verbs):
     @property
     def notes(self) -> list[str]:
         """Sentences that explain the thresholds in the table."""
-        threshold = self.threshold_of(self.pooled or self.ramps[0]) * SCALES[self.scale].shown_per_unit
+        threshold = self.threshold_of(self.pooled or self.ramps[0]) * self.meaning.shown_per_unit
         unseen = [f"Groups not in the fit rows: threshold {threshold:.4f}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
-        return [*asked, *unseen, *_SCALE_NOTES.get(self.scale, [])]
+        return [*asked, *unseen, *self.meaning.notes]
 
     def _parts(self) -> list[Table | str]:
         """The parts of its text: heading, table and notes."""
@@ -467,28 +490,3 @@ class Rule(Stored, Verbs):
 
     def _repr_html_(self) -> str:
         return notebook_html(*self._parts())
-
-
-#: The unit of the thresholds, by scale.
-_SCALE_NOTES = {
-    "logit": ["Thresholds and ramps are probabilities, 1/(1 + exp(-logit))."],
-    "percent": ["Thresholds and ramps are percentages, like the scores."],
-}
-
-
-def _checked_out(out: Any, column: npt.NDArray[Any], codes: Codes) -> npt.NDArray[np.float64]:
-    """Check that probabilities can be written to an array while rows are still being read."""
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != column.shape:
-        raise InputError(
-            "must be a NumPy array of dtype float64 and shape {shape}, got {came}",
-            argument="out",
-            shape=column.shape,
-            came=f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else shown(out),
-        )
-    if not out.flags.writeable:
-        raise InputError("must be writable, got a read-only array", argument="out")
-    if np.shares_memory(out, column) or np.shares_memory(out, codes.values):
-        raise InputError(
-            "must not share memory with {scores} or {groups}, which are read at the same time", argument="out"
-        )
-    return out

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from fairramp.core.labels import show_label
-from fairramp.core.scales import SCALES
 from fairramp.measure.audit import Audit
 from fairramp.measure.frontier import Frontier
 from fairramp.rule.rule import Rule
@@ -49,12 +48,15 @@ def ramps_chart(
     scale: str,
     histograms: Sequence[tuple[Sequence[float], int]] = (),
     title: str = "",
+    *,
+    higher_is_better: bool = True,
 ) -> alt.LayerChart:
     """Score distribution of each group, with the selected part filled and the probability of selection as a line.
 
     `histograms` holds, for each group, its shares in equal bins of the range and its number of rows.
     """
     n, theme, (low, high) = len(groups), groups.theme, score_range
+    worst, best = (low, high) if higher_is_better else (high, low)
     x = partial(x_axis, title=_SCORES.get(scale, "score"), domain=score_range, form="~g")
     y = y_axis(n)
     layers = [alt.Chart().transform_calculate(y="datum.g + 0.96").mark_rule(color=theme.line).encode(y=y)]
@@ -76,19 +78,19 @@ def ramps_chart(
                 ],
             )
         )
-        chance = "clamp((datum.end - (feet[at][datum.g] + tops[at][datum.g]) / 2) / (datum.end - datum.x), 0, 1)"
+        middle = "clamp((feet[at][datum.g] + tops[at][datum.g]) / 2, datum.x, datum.end)"
+        start, stop = (middle, "datum.end") if higher_is_better else ("datum.x", middle)
         layers += [
             base.mark_rect(opacity=0.28).encode(x=x("x")),
-            base.transform_calculate(c=chance)
-            .transform_filter("datum.c > 0")
-            .transform_calculate(start="datum.end - datum.c * (datum.end - datum.x)")
+            base.transform_calculate(start=start, stop=stop)
+            .transform_filter("datum.stop > datum.start")
             .mark_rect()
-            .encode(x=x("start")),
+            .encode(x=x("start"), x2="stop"),
         ]
     corners = inline([{"g": g, "k": k} for g in range(n) for k in range(4)])
     place = (
-        f"clamp(datum.k == 0 ? {low} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? tops[at][datum.g] : "
-        f"{high}, {low}, {high})"
+        f"clamp(datum.k == 0 ? {worst} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? tops[at][datum.g] : "
+        f"{best}, {low}, {high})"
     )
     layers += [
         alt.Chart(inline([{"x": cutoff}])).mark_rule(color=theme.muted, strokeDash=[3, 3]).encode(x=x("x")),
@@ -97,12 +99,15 @@ def ramps_chart(
         .mark_line(strokeWidth=1.75, color=theme.ink, strokeJoin="round")
         .encode(x=x("x"), y=y, detail="g:N", order="k:Q"),
     ]
-    turn = low + 0.2 * (high - low)
+    turn = worst + 0.2 * (best - worst)
     # The threshold as a number on the side of the ramp that has room, with a halo because bars may be behind it.
     halo: Look = {"stroke": theme.paper, "strokeWidth": 4, "strokeJoin": "round", "opacity": 0.75}
+    left, right = "datum.x < ", "datum.x >= "
+    if not higher_is_better:
+        left, right = "datum.x <= ", "datum.x > "
     sides: dict[str, Look] = {
-        f"datum.x < {turn}": {"align": "left", "dx": 8},
-        f"datum.x >= {turn}": {"align": "right", "dx": -8},
+        f"{left}{turn}": {"align": "left", "dx": 8},
+        f"{right}{turn}": {"align": "right", "dx": -8},
     }
     for where, side in sides.items():
         figure = (
@@ -309,20 +314,21 @@ def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
 
 def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     """The ramps and, if the rule has a record of its fit, selection rates before and after."""
-    record, scale = rule.record, SCALES[rule.scale]
+    record, scale = rule.record, rule.meaning
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
     rates = [record.rates["selection"].before[i] for i in seats] if record else []
     groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified)
-    shown = scale.shown_per_unit
+    shown = scale.shown
     ramps = ramps_chart(
         groups,
-        table([[ramp.foot * shown for ramp in rule.ramps]], seats),
-        table([[(ramp.foot + ramp.width) * shown for ramp in rule.ramps]], seats),
-        table([[threshold * shown for threshold in rule.thresholds]], seats),
-        scale.position_of(rule.cutoff) * shown,
-        (scale.lowest * shown, scale.highest * shown),
+        table([[shown(ramp.foot) for ramp in rule.ramps]], seats),
+        table([[shown(ramp.foot + ramp.width) for ramp in rule.ramps]], seats),
+        table([[threshold * scale.shown_per_unit for threshold in rule.thresholds]], seats),
+        shown(scale.position_of(rule.cutoff)),
+        scale.shown_range,
         rule.scale,
         title="Probability of being selected, by score",
+        higher_is_better=rule.higher_is_better,
     )
     if record is None:
         return [ramps]

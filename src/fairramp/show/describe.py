@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from fairramp.core.checks import check_number
-from fairramp.core.scales import SCALES
 from fairramp.core.table import one_line, with_rows
 from fairramp.core.words import exact_points, percentage, plain
 from fairramp.errors import FairrampError
@@ -43,7 +42,7 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     >>> dict(facts(rule))["score"]
     'column name unknown, a probability from 0 to 1; the classifier says yes at 0.5 or above'
     """
-    record, unit, columns = rule.record, SCALES[rule.scale].shown_per_unit, rule.columns
+    record, unit, columns = rule.record, rule.meaning.shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
     goal = (
         f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
@@ -56,9 +55,10 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
     ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
+    direction = "" if rule.higher_is_better else "lower is better; "
     found = {
-        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; the classifier says yes "
-        f"at {rule.cutoff:g} or above",
+        "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; {direction}the "
+        f"classifier says yes at {rule.cutoff:g} or {rule.meaning.side}",
         "groups": f"{_columns(columns.groups)}; a group not in the fit rows {unseen}",
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
@@ -118,7 +118,7 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
     >>> found["unseen_group"], found["ramp_width"], found["certificate"]
     ('error', 0.1, None)
     """
-    unit, record = SCALES[rule.scale].shown_per_unit, rule.record
+    unit, record = rule.meaning.shown_per_unit, rule.record
     names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
     pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
     widths = {ramp.width * unit for ramp in rule.ramps}
@@ -138,6 +138,7 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
+            "higher_is_better": rule.higher_is_better,
             "unseen_group": rule.unseen_group,
             "pooled": pooled,
             **{name: record and getattr(record, name) for name in names},

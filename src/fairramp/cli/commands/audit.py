@@ -15,6 +15,7 @@ from fairramp.cli.options import (
     Group,
     Json,
     Label,
+    LowerIsBetter,
     Positive,
     Quiet,
     Score,
@@ -49,6 +50,7 @@ def audit(
     every: All = False,
     cutoff: Cutoff = None,
     scale: AuditScale = None,
+    lower_is_better: LowerIsBetter = False,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -63,6 +65,7 @@ def audit(
     """
     from fairramp.cli import library, texts
     from fairramp.core.checks import check_number
+    from fairramp.errors import refuse_if
     from fairramp.measure.audit import audit as measure
     from fairramp.measure.gate import Gates
 
@@ -72,13 +75,17 @@ def audit(
     for name, limit in gates.items():
         check_number(name, limit, 0.0, 1.0)
     known = library.load_rule(rule) if rule is not None else None
+    refuse_if(
+        lower_is_better and known and known.higher_is_better,
+        "Higher scores are better for this rule; leave out --lower-is-better, or fit again with it",
+    )
     columns = library.columns_of(known, score, group, strata)
     _, arrays = library.read(
         screen,
         data,
         columns,
         lambda job: texts.warn_groups(screen, job, known, compared=True),
-        lambda job: texts.warn_direction(screen, job, known.scale if known else scale),
+        lambda job: texts.warn_direction(job, known, scale, lower_is_better=lower_is_better),
         scale=scale,
         decimal=decimal,
         delimiter=delimiter,
@@ -87,7 +94,15 @@ def audit(
         positive=positive,
         weight=weight,
     )
-    found = measure(**arrays, rule=known, confidence=confidence, cutoff=cutoff, scale=None if known else scale)
+    with texts.direction_told():
+        found = measure(
+            **arrays,
+            rule=known,
+            confidence=confidence,
+            cutoff=cutoff,
+            scale=None if known else scale,
+            higher_is_better=None if known else not lower_is_better,
+        )
     texts.show_audit(screen, found, columns, data, every=every)
     judged = Gates(found, **gates) if gates else None
     for sentence, code in zip(judged.sentences(), judged.exit_codes, strict=True) if judged else ():

@@ -17,6 +17,7 @@ from fairramp.cli.options import (
     FitConfidence,
     Json,
     Label,
+    LowerIsBetter,
     MaxGap,
     NeededGroup,
     NeededScore,
@@ -55,6 +56,7 @@ def fit(
     small_groups: SmallGroups = DEFAULTS["small_groups"],
     cutoff: Cutoff = DEFAULTS["cutoff"],
     scale: Scale = None,
+    lower_is_better: LowerIsBetter = False,
     confidence: FitConfidence = DEFAULTS["confidence"],
     confidence_limit: ConfidenceLimit = DEFAULTS["confidence_limit"],
     replace: Annotated[
@@ -68,7 +70,7 @@ def fit(
 ) -> None:
     """Learn one threshold per group that makes the groups' selection rates nearly equal; needs no labels.
 
-    Higher scores must mean yes, the favorable decision. If a high score is bad (a risk), pass 1 - score instead.
+    Higher scores mean yes, the favorable decision. If a high score is bad (a risk), pass --lower-is-better.
 
     For example:
 
@@ -92,8 +94,8 @@ def fit(
         positive=positive,
         weight=weight,
     ) as job:
-        texts.warn_direction(screen, job, scale)
-        with screen.progress(job.source.connection, "Fitting"):
+        texts.warn_direction(job, None, scale, lower_is_better=lower_is_better)
+        with screen.progress(job.source.connection, "Fitting"), texts.direction_told():
             found = library.fit(
                 job,
                 max_gap=max_gap,
@@ -103,6 +105,7 @@ def fit(
                 costs=library.costs_of(costs),
                 cutoff=cutoff,
                 scale=scale or "probability",
+                higher_is_better=not lower_is_better,
                 unseen_group=unseen_group,
                 confidence=confidence,
                 confidence_limit=confidence_limit,
@@ -126,10 +129,8 @@ def fit(
     screen.say(record.gaps, f"{accuracy}\n")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
-    screen.say(
-        *(f"\n{note}" for note in found.notes),
-        f"\nHigher scores mean yes; if a high score is bad (a risk), pass {texts.turned(scale)} instead.\n",
-    )
+    direction = "Higher scores mean yes; if a high score is bad (a risk), fit again with --lower-is-better."
+    screen.say(*(f"\n{note}" for note in (*found.notes, *([] if lower_is_better else [direction]))), "")
     texts.show_certificate(screen, found, certificate)
     screen.say(f"\nSaved to {spoken(output)}. Next (replace ID with the name of your id column):")
     decide = ["apply", saved, "DATA" if data == STDIN else data]

@@ -15,6 +15,7 @@ from fairramp.cli.options import (
     Delimiter,
     FrontierTarget,
     Json,
+    LowerIsBetter,
     NeededGroup,
     NeededScore,
     Positive,
@@ -59,6 +60,7 @@ def frontier(
     ramp_width: RampWidth = None,
     cutoff: Cutoff = None,
     scale: Scale = None,
+    lower_is_better: LowerIsBetter = False,
     confidence: Confidence = 0.95,
     delimiter: Delimiter = None,
     decimal: Decimal = None,
@@ -86,7 +88,7 @@ def frontier(
                 screen,
                 file,
                 columns,
-                lambda job: texts.warn_direction(screen, job, scale),
+                lambda job: texts.warn_direction(job, None, scale, lower_is_better=lower_is_better),
                 scale=scale,
                 decimal=decimal,
                 delimiter=delimiter,
@@ -98,20 +100,22 @@ def frontier(
             if file is not None
         )
     ]
-    curve = trace(
-        scores,
-        groups,
-        labels,
-        validation=tuple(others[0]) if others else None,
-        max_gaps=max_gap,
-        ramp_width=library.width_of(ramp_width, scale),
-        cutoff=cutoff,
-        scale=scale or "probability",
-        sample_weight=weights,
-        target_rate=target_rate,
-        costs=library.costs_of(costs),  # type: ignore[arg-type]  # the library checks them
-        confidence=confidence,
-    )
+    with texts.direction_told():
+        curve = trace(
+            scores,
+            groups,
+            labels,
+            validation=tuple(others[0]) if others else None,
+            max_gaps=max_gap,
+            ramp_width=library.width_of(ramp_width, scale),
+            cutoff=cutoff,
+            scale=scale or "probability",
+            higher_is_better=not lower_is_better,
+            sample_weight=weights,
+            target_rate=target_rate,
+            costs=library.costs_of(costs),  # type: ignore[arg-type]  # the library checks them
+            confidence=confidence,
+        )
     table, best = curve.table(), f"highest {curve.measure.replace('_', ' ')}"
     best = "lowest cost" if curve.measure == "cost" else best
     if output is not None and output.lower().endswith(outputs.PICTURES):

@@ -22,7 +22,6 @@ from fairramp.core.checks import check_number
 from fairramp.core.curve import Integers
 from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp, Ramps
-from fairramp.core.scales import SCALES
 from fairramp.core.words import plain
 from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
@@ -251,8 +250,8 @@ def make_content(
         weighted=sample.weights is not None,
         labeled=sample.outcomes is not None,
         confidence=confidence,
-        score_range=(scale.lowest * units, scale.highest * units),
-        cutoff=known.settings.problem.cutoff if rule.scale == "logit" else rule.cutoff,
+        score_range=scale.shown_range,
+        cutoff=scale.shown(known.settings.problem.cutoff) if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
             "asked": None if record is None or record.asked is None else asdict(record.asked),
@@ -261,6 +260,7 @@ def make_content(
             "ramp": rule.ramp,
             "scale": rule.scale,
             "cutoff": rule.cutoff,
+            "higher_is_better": rule.higher_is_better,
             "criterion": rule.criterion,
             "stratified": rule.stratified,
             "unseen_group": rule.unseen_group,
@@ -355,7 +355,7 @@ def _outcome(
     after = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
-    units = SCALES[rule.scale].shown_per_unit
+    shown, units = rule.meaning.shown, rule.meaning.shown_per_unit
     return Outcome(
         max_gap=rule.max_gap,
         is_own=is_own,
@@ -363,8 +363,8 @@ def _outcome(
         target_rate=rule.target_rate,
         ramp_width=max(ramp.width for ramp in placed) * units,
         thresholds=tuple(rule.threshold_of(ramp) * units for ramp in placed),
-        ramp_from=tuple((ramps.feet * units).tolist()),
-        ramp_to=tuple(((ramps.feet + ramps.width) * units).tolist()),
+        ramp_from=tuple(shown(ramps.feet).tolist()),
+        ramp_to=tuple(shown(ramps.feet + ramps.width).tolist()),
         tie_chances=tuple(ramps.ties.tolist()),
         after=after,
         accuracy_interval=measured.accuracy_interval(chances),

@@ -90,6 +90,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
         target_rate="optimal" if target is None else target,
         cutoff=rule.cutoff,
         scale=rule.scale,
+        higher_is_better=rule.higher_is_better,
         criterion=rule.criterion,
         small_groups="borrow" if borrows else "alone",
     )
@@ -156,10 +157,10 @@ class Measured:
         return max(accuracy - half, 0.0), min(accuracy + half, 1.0)
 
     def histograms(self, scale: Scale) -> Floats:
-        """Share of each group's weight in each bin of the score range."""
+        """Share of each group's weight in each bin of the score range, from the lowest score."""
         low, high = scale.lowest, scale.highest
         part = np.clip(np.floor((self.lower - low) * (PARTS / (high - low))), 0, PARTS - 1).astype(np.intp)
         cells, n_parts = self.sums.group * PARTS + part, len(self.rows) * PARTS
         table = np.bincount(cells, self.sums.weights, minlength=n_parts).reshape(-1, PARTS)
         shares: Floats = table / table.sum(axis=1, keepdims=True)
-        return shares
+        return shares if scale.higher_is_better else shares[:, ::-1]

@@ -82,7 +82,7 @@ def render(content: Content) -> str:
             else ""
         ),
         colored=_groups(content).meaning,
-        reading=_SLOPES if content.settings["ramp_width"] > 0 else _STEPS,
+        reading=_READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]],
         unit=_UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[column.name for column in columns],
@@ -131,6 +131,7 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
             content.score_range,
             content.settings["scale"],
             [(g.histogram, g.rows) for g in groups],
+            higher_is_better=content.settings["higher_is_better"],
         ),
         "rates": rates_chart(
             drawn,
@@ -205,15 +206,18 @@ _CHARTS = (
 )
 
 
-#: How to read the table, for ramps and for thresholds without ramps.
-_SLOPES = (
-    "People with a score below “ramp from” are not selected; people with a score of at least “ramp to” are. In "
-    "between, the probability of being selected rises evenly from 0 to 1."
-)
-_STEPS = (
-    "People with a score above the threshold are selected; people with a score below it are not. At the "
-    "threshold, people are selected with the probability in the table."
-)
+#: How to read the table: whether there are ramps, and whether higher scores are better.
+_READING = {
+    (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
+    "to” are. In between, the probability of being selected rises evenly from 0 to 1.",
+    (True, False): "Lower scores are better. People with a score above “ramp from” are not selected; people with "
+    "a score of at most “ramp to” are. In between, the probability of being selected rises evenly from 0 to 1 as "
+    "the score falls.",
+    (False, True): "People with a score above the threshold are selected; people with a score below it are not. "
+    "At the threshold, people are selected with the probability in the table.",
+    (False, False): "Lower scores are better. People with a score below the threshold are selected; people with "
+    "a score above it are not. At the threshold, people are selected with the probability in the table.",
+}
 
 #: Units of the table where they are not those of scores from 0 to 1 or from −1 to 1.
 _UNITS = {
@@ -360,6 +364,7 @@ def _requested(content: Content) -> str:
 
 def _origin(content: Content) -> list[tuple[str, str]]:
     s, target = content.settings, content.settings["target_rate"]
+    lower = "" if s["higher_is_better"] else ", lower scores are better"
     return [
         ("Rule (fingerprint)", content.rule_fingerprint),
         ("These rows (fingerprint)", content.data_fingerprint),
@@ -368,7 +373,7 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("Largest allowed gap on the fit rows", full(s["max_gap"])),
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
-        ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}"),
+        ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
         ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
         ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),

@@ -1,0 +1,97 @@
+"""A warning about scores that contradict their labels, which usually means that their direction was mistaken.
+
+Scores are worse for label 1 if their mean there is worse than for label 0 by more than two standard errors. For
+scores that say nothing about the labels, that happens once in 40 times; a plain comparison would warn every other
+time.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fairramp.core.blocks import map_blocks
+from fairramp.core.scales import Scale
+from fairramp.data.sample import Sample
+from fairramp.errors import FairrampWarning, warn
+
+#: Number of standard errors, and smallest difference compared to the means, which is more than rounding.
+_CLEAR, _ROUNDING = 2.0, 1e-9
+
+
+class DirectionWarning(FairrampWarning):
+    """Scores are worse for the favorable outcome."""
+
+
+class Moments(NamedTuple):
+    """Mean of the scores with one label, and the square of its standard error."""
+
+    mean: float
+    squared_error: float
+
+    @classmethod
+    def of(cls, weight: float, squares: float, first: float, second: float) -> "Moments":
+        """From Σw, Σw², Σw·x and Σw·x²; NaN if there are no rows."""
+        weight = weight or np.nan
+        mean = first / weight
+        return cls(float(mean), float(max(second / weight - mean**2, 0.0) * squares / weight**2))
+
+
+def warn_direction(sample: Sample, *, fitted: bool = False) -> None:
+    """Warn if checked rows with label 1 have worse scores than those with label 0.
+
+    `fitted` says that the direction is that of a rule.
+    """
+    if sample.outcomes is not None:
+        warn_means(*_moments(sample), sample.scale, fitted=fitted)
+
+
+def _moments(sample: Sample) -> tuple[Moments, Moments]:
+    """The moments for label 1 and for label 0."""
+    outcomes, weights = sample.outcomes, sample.weights
+    assert outcomes is not None
+
+    def sums(start: int, stop: int) -> list[float]:
+        x, y = sample.scores[start:stop].astype(np.float64, copy=False), outcomes[start:stop]
+        if weights is None:
+            square, n, n_yes = x * x, float(len(y)), float(y.sum())
+            return [n_yes, n_yes, y @ x, y @ square, n, n, x.sum(), square.sum()]
+        w = weights[start:stop]
+        wx = w * x
+        return [w @ y, (w * w) @ y, wx @ y, (wx * x) @ y, w.sum(), w @ w, wx.sum(), wx @ x]
+
+    with np.errstate(all="ignore"):  # huge logits or weights: no warning
+        found = np.sum(map_blocks(sums, len(sample)), axis=0)
+        return Moments.of(*found[:4]), Moments.of(*(found[4:] - found[:4]))
+
+
+def warn_means(
+    yes: Moments,
+    no: Moments,
+    scale: Scale,
+    *,
+    fitted: bool = False,
+    swap: str = "swap 0 and 1 in {labels}",
+    **values: str,
+) -> None:
+    """Warn if scores are worse for label 1 than for label 0; `swap`, with its values, says how to swap labels."""
+    clear = max(
+        _CLEAR * (yes.squared_error + no.squared_error) ** 0.5, _ROUNDING * (abs(yes.mean) + abs(no.mean))
+    )
+    if not scale.turned(no.mean) - scale.turned(yes.mean) > clear:
+        return
+    worse, better = ("lower", "higher") if scale.higher_is_better else ("higher", "lower")
+    verbs = ("fit the rule with", "fit the rule without") if fitted else ("pass", "remove")
+    warn(
+        "Scores are {worse} for the favorable outcome (label 1): their mean is {yes:.4g} there and {no:.4g} "
+        "elsewhere, but {better} scores mean yes. If {worse} scores are better{risk}, "
+        + verbs[not scale.higher_is_better]
+        + " {higher_is_better:False}. If label 1 is the unfavorable outcome (a default), "
+        + swap,
+        category=DirectionWarning,
+        worse=worse,
+        better=better,
+        yes=yes.mean,
+        no=no.mean,
+        risk=" (a risk)" if scale.higher_is_better else "",
+        **values,
+    )
