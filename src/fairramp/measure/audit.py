@@ -7,8 +7,8 @@ For rows with weight w, selection probability h (0 or 1 for hard decisions) and 
     false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
 where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
-calibration error is thus the average error of the scores that held-out rows confirm (see `fit.outcomes`). The gap
-is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
+calibration error is thus the average error of the scores that held-out rows confirm (see `measure.calibration`).
+The gap is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
 maximum. Rates have Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals
 (see `core.intervals`).
 
@@ -29,8 +29,8 @@ from fairramp.core.table import Table, notebook_html, one_line
 from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
+from fairramp.measure.calibration import calibration_errors
 from fairramp.measure.comparison import comparison
 from fairramp.measure.means import Sums
 from fairramp.rule.rule import Rule
