@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.labels import Label
@@ -50,22 +51,42 @@ def no_weight(*group: Label) -> InputError:
 
 def as_labels(values: Any, n_rows: int, of: str = "scores") -> Floats:
     """Labels as 0.0 and 1.0; as many as the column `of` has rows."""
+    return checked_labels(values, n_rows, of).astype(np.float64, copy=False)
+
+
+def checked_labels(values: Any, n_rows: int, of: str = "scores") -> Array:
+    """Labels as passed, not copied if they are numbers, after checking that each is 0 or 1."""
     labels = _one_column(
         values,
         "labels",
         like=(of, n_rows),
         of=" of 0 and 1",
         one_row="pass settings by name, such as max_gap=0.05",
+        keep_integers=True,
     )
-    _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
-    return labels.astype(np.float64, copy=False)
+
+    def sound(start: int, stop: int) -> bool:
+        block = labels[start:stop]
+        if labels.dtype.kind in "iu":
+            return bool(block.min() >= 0 and block.max() <= 1)
+        return labels.dtype.kind == "b" or bool(((block == 0) | (block == 1)).all())
+
+    if not all(map_blocks(sound, n_rows)):
+        _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
+    return labels
 
 
 def _one_column(
-    values: Any, name: str, *, like: tuple[str, int] | None = None, of: str = "", one_row: str | None = None
+    values: Any,
+    name: str,
+    *,
+    like: tuple[str, int] | None = None,
+    of: str = "",
+    one_row: str | None = None,
+    keep_integers: bool = False,
 ) -> Array:
     """Numbers in one column: as many as the column named by `like` has rows, or at least one."""
-    column = _as_numbers(values, name)
+    column = _as_numbers(values, name, keep_integers=keep_integers)
     if column.ndim == 0 and (of or one_row):
         raise InputError("must be one column{of}", argument=name, got=values, remedy=one_row, of=of)
     if column.ndim != 1:
@@ -83,14 +104,14 @@ def _one_column(
     return column
 
 
-def _check_rows(column: Floats, sound: Booleans, name: str, rule: str) -> None:
+def _check_rows(column: Array, sound: Booleans, name: str, rule: str) -> None:
     """Raise if any row is invalid, naming the first."""
     if not sound.all():
         row = int(np.argmin(sound))
         raise InputError(rule + ", got {value!r} in row {row}", argument=name, value=float(column[row]), row=row)
 
 
-def _as_numbers(values: Any, name: str) -> Array:
+def _as_numbers(values: Any, name: str, *, keep_integers: bool) -> Array:
     try:
         column = np.asanyarray(values)
     except ValueError:
@@ -112,7 +133,8 @@ def _as_numbers(values: Any, name: str) -> Array:
             argument=name,
             what="text" if column.dtype.kind in "UST" else f"values of type {column.dtype.name}",
         )
-    return column.astype(np.float64) if column.dtype.kind in "iub" or column.dtype.itemsize > 8 else column
+    to_floats = column.dtype.itemsize > 8 or (column.dtype.kind in "iub" and not keep_integers)
+    return column.astype(np.float64) if to_floats else column
 
 
 def _is_number(value: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.scales import SATURATION, Scale
-from fairramp.data.arrays import as_labels, as_scores, as_weights, no_weight
+from fairramp.data.arrays import as_scores, as_weights, checked_labels, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, cross, encode_groups, name_of
 from fairramp.data.rows import ArrayRows
@@ -39,8 +39,8 @@ class Sample:
         The ramp that applies to each row: its group or, with strata, its group within its stratum.
     weights : floats of shape (n,), or None
         Positive; None counts each row once.
-    outcomes : floats of shape (n,), or None
-        True outcomes, 0.0 and 1.0.
+    labels : numbers of shape (n,), or None
+        True outcomes, 0 and 1; as passed.
     scale : Scale
         Scale of the scores.
     columns : Columns
@@ -53,7 +53,7 @@ class Sample:
     groups: Codes
     cells: Codes
     weights: Floats | None
-    outcomes: Floats | None
+    labels: Array | None
     scale: Scale
     columns: Columns
     shift: int = 0
@@ -89,8 +89,8 @@ class Sample:
         check_length("groups", len(cells), len(column))
         columns = replace(columns, score=name_of(scores))
         weights = None if sample_weight is None else as_weights(sample_weight, len(column))
-        outcomes = None if labels is None else as_labels(labels, len(column))
-        sample = cls(column, group, cells, weights, outcomes, scale, columns)
+        truth = None if labels is None else checked_labels(labels, len(column))
+        sample = cls(column, group, cells, weights, truth, scale, columns)
         return sample if weights is None else sample._counting(weights, drop_empty)
 
     def _counting(self, weights: Floats, drop_empty: bool) -> "Sample":
@@ -114,7 +114,7 @@ class Sample:
             groups=groups,
             cells=replace(self.cells, values=self.cells.values[which]) if self.stratified else groups,
             weights=None if self.weights is None else self.weights[which],
-            outcomes=None if self.outcomes is None else self.outcomes[which],
+            labels=None if self.labels is None else self.labels[which],
         )
 
     def __len__(self) -> int:
@@ -129,6 +129,11 @@ class Sample:
     def rows(self) -> ArrayRows:
         """The rows as a fit reads them."""
         return ArrayRows(self.scores, self.cells, self.weights, self.scale)
+
+    @cached_property
+    def outcomes(self) -> Floats | None:
+        """The labels as 0.0 and 1.0."""
+        return None if self.labels is None else self.labels.astype(np.float64, copy=False)
 
     @property
     def positions(self) -> Floats:

@@ -41,17 +41,17 @@ def warn_direction(sample: Sample, *, fitted: bool = False) -> None:
 
     `fitted` says that the direction is that of a rule.
     """
-    if sample.outcomes is not None:
+    if sample.labels is not None:
         warn_means(*_moments(sample), sample.scale, fitted=fitted)
 
 
 def _moments(sample: Sample) -> tuple[Moments, Moments]:
     """The moments for label 1 and for label 0."""
-    outcomes, weights = sample.outcomes, sample.weights
-    assert outcomes is not None
+    labels, weights = sample.labels, sample.weights
+    assert labels is not None
 
     def sums(start: int, stop: int) -> list[float]:
-        x, y = sample.scores[start:stop].astype(np.float64, copy=False), outcomes[start:stop]
+        x, y = (column[start:stop].astype(np.float64, copy=False) for column in (sample.scores, labels))
         if weights is None:
             square, n, n_yes = x * x, float(len(y)), float(y.sum())
             return [n_yes, n_yes, y @ x, y @ square, n, n, x.sum(), square.sum()]

@@ -125,8 +125,8 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
     """Fit a rule to rows in memory; with `ordered_only`, only the order of the scores is meaningful."""
 
     def bins() -> LabeledBins:
-        assert sample.outcomes is not None
-        return LabeledBins.of_arrays(sample.rows, sample.outcomes)
+        assert sample.labels is not None
+        return LabeledBins.of_arrays(sample.rows, sample.labels)
 
     rule = fit_rows(
         sample.rows,

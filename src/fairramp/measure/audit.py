@@ -7,8 +7,8 @@ For rows with weight w, selection probability h (0 or 1 for hard decisions) and 
     false positive rate  Σ w h (1 − y) / Σ w (1 − y)         calibration error   Σ w (y − x) s(x) / Σ w
 
 where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
-calibration error is thus the average error of the scores that held-out rows confirm (see `fit.outcomes`). The gap
-is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
+calibration error is thus the average error of the scores that held-out rows confirm (see `measure.calibration`).
+The gap is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
 maximum. Rates have Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals
 (see `core.intervals`).
 
@@ -30,10 +30,10 @@ from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.direction import warn_direction
-from fairramp.fit.outcomes import calibration_errors
 from fairramp.fit.settings import Settings
+from fairramp.measure.calibration import calibration_errors
 from fairramp.measure.comparison import comparison
-from fairramp.measure.means import Sums
+from fairramp.measure.means import Tally, are_decisions, tally_rows
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
 
@@ -362,51 +362,47 @@ def audit(
         columns=rule.columns if rule else None,
         drop_empty=True,
     )
-    sums, names = Sums.of(sample)
-    of = None if strata is None else stratum_index(names)
-    own = (sample.positions >= asked.problem.cutoff).astype(np.float64)
+    found = tally_rows(sample, cutoff=asked.problem.cutoff, rule=rule)
     warn_direction(sample, fitted=rule is not None)
-    more: dict[str, Any] = {}
-    if rule is not None:
-        h = rule.chances(sample.scores, sample.cells if rule.stratified else sample.groups)
+    of = None if strata is None else stratum_index(found.groups)
+    own, more = found.own, dict[str, Any]()
+    if found.after is not None:
         more = {
-            "after": selection(sums, h, sample.outcomes, confidence, of),
-            "changed_to_yes": _floats(sums.mean(np.maximum(h - own, 0))),
-            "changed_to_no": _floats(sums.mean(np.maximum(own - h, 0))),
-            "randomized": sums.overall(((h > 0) & (h < 1)).astype(np.float64)),
+            "after": selection(found.after, confidence, of),
+            "changed_to_yes": _floats(found.changed_to_yes),
+            "changed_to_no": _floats(found.changed_to_no),
+            "randomized": found.randomized,
         }
-    if sample.outcomes is not None:
-        more["calibration_error"] = _floats(calibration_errors(sample, asked.meaning))
+    if sample.labels is not None:
+        more["calibration_error"] = _floats(calibration_errors(sample, found.counts))
     return Audit(
-        groups=names,
-        rows=tuple(np.bincount(sums.group, minlength=sums.n_groups).tolist()),
-        before=selection(sums, own, sample.outcomes, confidence, of),
+        groups=found.groups,
+        rows=tuple(found.rows.tolist()),
+        before=selection(own, confidence, of),
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
-        of_decisions=rule is None and bool((own == sample.scores).all()),
+        of_decisions=rule is None and are_decisions(sample, asked.problem.cutoff),
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         higher_is_better=asked.higher_is_better,
         **more,
     )
 
 
-def selection(
-    sums: Sums, h: Floats, labels: Floats | None, confidence: float, strata: Integers | None
-) -> Selection:
-    """Rates, gap, ratio and, with labels, errors of decisions with selection probabilities `h`."""
-    rates = np.clip(sums.mean(h), 0.0, 1.0)
-    rows = sums.effective_rows(h, rates)
+def selection(tally: Tally, confidence: float, strata: Integers | None) -> Selection:
+    """Rates, gap, ratio and, with labels, errors of decisions."""
+    rates, rows = tally.rates, tally.effective_rows
     lower, upper = wilson_interval(rates, rows, confidence)
     errors: dict[str, Any] = {}
-    if labels is not None:
-        right = h * labels + (1 - h) * (1 - labels)
+    if tally.labeled:
+        (yes_0, yes_1), (no_0, no_1) = tally.yes, tally.no
+        right = no_0 + yes_1
         errors = {
-            "accuracy": _floats(sums.mean(right)),
-            "true_positive_rate": _floats(sums.mean(h * labels, labels)),
-            "false_positive_rate": _floats(sums.mean(h * (1 - labels), 1 - labels)),
-            "precision": _floats(sums.mean(h * labels, h)),
-            "overall_accuracy": sums.overall(right),
+            "accuracy": _shares(right, no_1 + yes_0),
+            "true_positive_rate": _shares(yes_1, no_1),
+            "false_positive_rate": _shares(yes_0, no_0),
+            "precision": _shares(yes_1, yes_0),
+            "overall_accuracy": float(right.sum() / tally.weights.sum()),
         }
     return Selection(
         rate=_floats(rates),
@@ -418,6 +414,12 @@ def selection(
         ratio_interval=ratio_interval(rates, rows, confidence, strata),
         **errors,
     )
+
+
+def _shares(part: Floats, rest: Floats) -> tuple[float, ...]:
+    """Part / (part + rest); NaN where both are 0."""
+    with np.errstate(invalid="ignore"):
+        return _floats(part / (part + rest))
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

@@ -93,8 +93,8 @@ class LabeledRows:
     def _positive(self) -> ArrayRows | None:
         """The rows with label 1, if there are any."""
         sample = self._sample
-        assert sample.outcomes is not None
-        which = np.flatnonzero(sample.outcomes > 0)
+        assert sample.labels is not None
+        which = np.flatnonzero(sample.labels > 0)
         cells, weights = replace(sample.cells, values=sample.cells.values[which]), sample.weights
         some = None if weights is None else weights[which]
         return ArrayRows(sample.scores[which], cells, some, sample.scale) if len(which) else None

@@ -6,58 +6,235 @@ For rows with weight w and selection probability h, per group
     effective rows   min(r (1 − r) (Σw)² / Σ w² (h − r)², (Σw)² / Σw²), the latter alone for r = 0 or 1
 
 The effective rows are the number of unweighted rows with hard decisions that would estimate the rate about as
-precisely.
+precisely; without weights, the number of rows.
+
+One pass over the rows counts classes: group, label, the classifier's own decision, and whether h is 0, 1 or
+between. Σw and Σw² of the classes give all sums, with Σwh, Σw²h and Σw²h² of the rows between.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.blocks import map_blocks
+from fairramp.core.curve import Array, Floats, Integers
 from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label
 from fairramp.data.sample import Sample
 from fairramp.rule.rule import Rule
 
+#: Rows whose temporary arrays fit into the cache of a core.
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Weights of yes and no decisions.
+
+    Attributes
+    ----------
+    yes, no : floats of shape (1, K), or (2, K) for labels 0 and 1
+        Σ w h and Σ w (1 − h) of each group.
+    effective_rows : floats of shape (K,)
+        Effective rows behind each group's rate.
+    """
+
+    yes: Floats
+    no: Floats
+    effective_rows: Floats
+
+    @property
+    def labeled(self) -> bool:
+        """Whether there are labels."""
+        return len(self.yes) == 2
+
+    @property
+    def weights(self) -> Floats:
+        """Σ w of each group."""
+        total: Floats = (self.yes + self.no).sum(axis=0)
+        return total
+
+    @property
+    def rates(self) -> Floats:
+        """Selection rate of each group."""
+        rates: Floats = np.clip(self.yes.sum(axis=0) / self.weights, 0.0, 1.0)
+        return rates
+
 
 @dataclass(frozen=True)
 class Sums:
-    """Weighted means within groups, over rows or points that stand for several rows; `squares` is Σw²."""
+    """Weights of points that stand for several rows each; `squares` is Σw²."""
 
     group: Integers
     weights: Floats
     n_groups: int
     squares: Floats
 
-    @classmethod
-    def of(cls, sample: Sample) -> "tuple[Sums, tuple[Label, ...]]":
-        """Group rows by cell; also return the cells that occur, in the order of their labels."""
-        cells, present = sample.cells, sample.cells.occurring()
-        group = (np.cumsum(present) - 1)[cells.block(0, len(sample))]
-        labels = tuple(label for label, there in zip(cells.labels, present, strict=True) if there)
-        weights = np.ones(len(group)) if sample.weights is None else sample.weights
-        return cls(group, weights, len(labels), weights**2), labels
-
-    def total(self, amounts: Floats) -> Floats:
-        """Sum over each group."""
-        return np.bincount(self.group, amounts, minlength=self.n_groups).astype(np.float64)
-
-    def mean(self, values: Floats, over: Floats | None = None) -> Floats:
-        """Σ w·values / Σ w·over; NaN where the denominator is 0."""
-        below = self.total(self.weights if over is None else self.weights * over)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(below > 0, self.total(self.weights * values) / below, np.nan)
+    def mean(self, values: Floats) -> Floats:
+        """Mean in each group."""
+        total, weights = (
+            np.bincount(self.group, amounts, minlength=self.n_groups)
+            for amounts in (self.weights * values, self.weights)
+        )
+        return np.divide(total, weights)
 
     def overall(self, values: Floats) -> float:
         """Mean over all groups together."""
-        return float(self.weights @ values / self.weights.sum())
+        return float((self.weights * values).sum() / self.weights.sum())
 
-    def effective_rows(self, values: Floats, rates: Floats) -> Floats:
-        """Effective rows behind each rate; see `core.intervals`."""
-        shares = np.sqrt(self.squares) / self.total(self.weights)[self.group]
-        spread = self.total((shares * (values - rates[self.group])) ** 2)
-        return effective_rows(rates, self.total(shares**2), spread)
+    def tally(self, h: Floats, labels: Floats | None) -> Tally:
+        """Decisions with selection probabilities `h`."""
+        shape = (1 if labels is None else 2, self.n_groups)
+        cells = self.group if labels is None else labels.astype(np.intp) * self.n_groups + self.group
+
+        def total(amounts: Floats) -> Floats:
+            sums: Any = np.bincount(cells, amounts, minlength=shape[0] * shape[1])
+            return np.reshape(sums, shape)
+
+        w, squares = self.weights, self.squares
+        found = Tally(total(w * h), total(w * (1 - h)), np.empty(0))
+        spread = total(squares * (h - found.rates[self.group]) ** 2)
+        return Tally(found.yes, found.no, _effective(found, total(squares).sum(axis=0), spread.sum(axis=0)))
+
+
+def _effective(tally: Tally, squares: Floats, spread: Floats) -> Floats:
+    """Effective rows from Σw² and Σ w² (h − r)²."""
+    w = tally.weights  # its square could underflow
+    return effective_rows(tally.rates, squares / w / w, spread / w / w)
+
+
+@dataclass(frozen=True)
+class RowTallies:
+    """Decisions of the classifier and of a rule on the same rows.
+
+    Axes of `weights` and `squares`: label, own decision, probability (0, between, 1), group; axes of the sums
+    over rows with a probability between 0 and 1: label, own decision, group.
+    """
+
+    groups: tuple[Label, ...]
+    counts: Integers  # rows of all labels of the cells; the other arrays have only those that occur
+    weighted: bool
+    weights: Floats
+    squares: Floats
+    #: Σ wh, Σ w(1 − h), Σ w²h and Σ w²h² of rows with a probability between 0 and 1.
+    between: Floats
+
+    @property
+    def rows(self) -> Integers:
+        """Number of rows of each group."""
+        return self.counts[self.counts > 0]
+
+    @property
+    def own(self) -> Tally:
+        """The classifier's own decisions."""
+        no, yes = np.moveaxis(self.weights.sum(axis=2), 1, 0)
+        return self._tally(yes, no, *self.squares.sum(axis=(0, 2))[::-1])
+
+    @cached_property
+    def after(self) -> Tally | None:
+        """The rule's decisions; None without a rule."""
+        if self.weights.shape[2] == 1:
+            return None
+        (yes, no), (no_squares, _, yes_squares) = self._after.sum(axis=2), self.squares.sum(axis=(0, 1))
+        between = self.squares[:, :, 1].sum(axis=(0, 1)), *self.between[2:].sum(axis=(1, 2))
+        return self._tally(yes, no, yes_squares, no_squares, between)
+
+    @property
+    def changed_to_yes(self) -> Floats:
+        """Expected share of each group whose decision the rule changes to yes."""
+        shares: Floats = self._after[0, :, 0].sum(axis=0) / self.weights.sum(axis=(0, 1, 2))
+        return shares
+
+    @property
+    def changed_to_no(self) -> Floats:
+        """Expected share of each group whose decision the rule changes to no."""
+        shares: Floats = self._after[1, :, 1].sum(axis=0) / self.weights.sum(axis=(0, 1, 2))
+        return shares
+
+    @property
+    def randomized(self) -> float:
+        """Share of all rows that the rule decides at random."""
+        return float(self.weights[:, :, 1].sum() / self.weights.sum())
+
+    @property
+    def _after(self) -> Floats:
+        """Σ wh and Σ w(1 − h) under the rule, by label, own decision and group."""
+        return np.stack([self.weights[:, :, 2], self.weights[:, :, 0]]) + self.between[:2]
+
+    def _tally(
+        self, yes: Floats, no: Floats, yes_squares: Floats, no_squares: Floats, between: Any = (0.0, 0.0, 0.0)
+    ) -> Tally:
+        if not self.weighted:
+            return Tally(yes, no, self.rows.astype(np.float64))
+        tally = Tally(yes, no, np.empty(0))
+        r, (squares, first, second) = tally.rates, between
+        spread = yes_squares * (1 - r) ** 2 + no_squares * r**2 + (squares * r**2 - 2 * r * first + second)
+        return Tally(yes, no, _effective(tally, yes_squares + no_squares + squares, spread))
+
+
+def tally_rows(sample: Sample, *, cutoff: float | None = None, rule: Rule | None = None) -> RowTallies:
+    """One pass over the rows, in blocks: the classifier's own decisions at a cutoff, and those of a rule."""
+    codes, labels, weights = sample.cells, sample.labels, sample.weights
+    shape = (1 if labels is None else 2, 1 if cutoff is None else 2, 1 if rule is None else 3, len(codes.labels))
+    fill = rule.filling(sample.scores, codes if rule.stratified else sample.groups) if rule else None
+    n_classes = int(np.prod(shape))
+    kind = np.min_scalar_type(n_classes).type  # short integers are faster
+
+    def piece(start: int, stop: int) -> tuple[list[Array], Array]:
+        x, step = sample.rows.positions(start, stop), len(codes.labels)
+        w = None if weights is None else weights[start:stop]
+        classes = codes.block(start, stop).astype(kind)
+        between = np.zeros((4, n_classes))
+        if fill is not None:
+            h = np.empty(stop - start)
+            fill(x, start, stop, h)
+            some, certain = (found.view(np.uint8) for found in (h > 0, h >= 1))
+            classes += (some + certain) * kind(step)
+            step *= 3
+        if cutoff is not None:
+            classes += (x >= cutoff).view(np.uint8) * kind(step)
+            step *= 2
+        if labels is not None:
+            classes += (labels[start:stop] != 0).view(np.uint8) * kind(step)
+        if fill is not None and len(i := np.flatnonzero(some != certain)):
+            at, h = classes[i].astype(np.intp), h[i]
+            v = 1.0 if w is None else w[i]
+            values = [v * h, v * (1 - h), *([] if w is None else [v**2 * h, (v * h) ** 2])]
+            for k, value in enumerate(values):
+                between[k] = np.bincount(at, value, minlength=n_classes)
+        # bincount would convert to this type itself, but hold the interpreter lock meanwhile.
+        at, sums = classes.astype(np.intp), [None] if w is None else [None, w, w * w]
+        return [np.bincount(at, value, minlength=n_classes) for value in sums], between
+
+    def block(start: int, stop: int) -> Any:
+        pieces = (piece(a, min(a + _PIECE, stop)) for a in range(start, stop, _PIECE))
+        return sum(np.concatenate([totals, between]) for totals, between in pieces)
+
+    nothing = np.zeros((5 if weights is None else 7, n_classes))
+    found = sum(map_blocks(block, len(sample)), start=nothing).reshape(-1, *shape)
+    counts = found[0].sum(axis=(0, 1, 2)).astype(np.intp)
+    rows, *sums = found[..., counts > 0]
+    total, squares = sums[:-4] or (rows, rows)
+    return RowTallies(
+        groups=tuple(compress(codes.labels, counts > 0)),
+        counts=counts,
+        weighted=weights is not None,
+        weights=total,
+        squares=squares,
+        between=np.array(sums[-4:]).sum(axis=3),  # in one of the three classes
+    )
+
+
+def are_decisions(sample: Sample, cutoff: float) -> bool:
+    """Whether all scores are the 0/1 decisions at the cutoff; stops at the first piece that has others."""
+    pieces = ((start, min(start + _PIECE, len(sample))) for start in range(0, len(sample), _PIECE))
+    return all(
+        bool(np.equal(sample.rows.positions(start, stop) >= cutoff, sample.scores[start:stop]).all())
+        for start, stop in pieces
+    )
 
 
 @dataclass(frozen=True)
@@ -83,9 +260,9 @@ def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weigh
     """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out."""
     sample = rule.sample(scores, groups, strata=strata, sample_weight=sample_weight, drop_empty=True)
     rule.ramps_of(sample.cells)  # raises for unseen groups, unless the rule has a policy for them
-    sample = sample.take(rule.knows(sample.cells)[sample.cells.block(0, len(sample))])
-    h = rule.chances(sample.scores, sample.cells)
-    sums, labels = Sums.of(sample)
-    rates, rows = np.clip(sums.mean(h), 0.0, 1.0), np.bincount(sums.group, minlength=sums.n_groups)
-    effective = rows.astype(np.float64) if sample.weights is None else sums.effective_rows(h, rates)
-    return MeanChances(labels, tuple(rows.tolist()), rates, effective)
+    known = rule.knows(sample.cells)
+    if not known.all():
+        sample = sample.take(known[sample.cells.block(0, len(sample))])
+    found = tally_rows(sample, rule=rule)
+    assert found.after is not None
+    return MeanChances(found.groups, tuple(found.rows.tolist()), found.after.rates, found.after.effective_rows)

@@ -10,7 +10,7 @@ describes the fit in per-group numbers, without any row.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
@@ -22,7 +22,7 @@ from fairramp.core.blocks import map_blocks
 from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.checks import check_number, check_option
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
-from fairramp.core.ramps import OFFSETS, Ramp, Ramps, chances
+from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import exact_points, percent, wrapped
@@ -323,27 +323,30 @@ class Rule(Stored, Verbs):
         self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
         """Probabilities of checked scores and encoded cells; see `probabilities`."""
+        fill, rows = self.filling(column, codes), ArrayRows(column, codes, None, self.meaning)
+        found = np.empty(len(column)) if out is None else checked_out(out, column, codes.values)
+        map_blocks(lambda a, b: fill(rows.positions(a, b), a, b, found[a:b]), len(column))
+        return found
+
+    def filling(self, column: Array, codes: Codes) -> Callable[[Floats, int, int, Floats], None]:
+        """A function (positions, start, stop, out) that writes the probabilities of rows start … stop − 1."""
         ramps, original = self.ramps_of(codes)
         feet, width, ties = Ramps.of(ramps)
-        rows, turned = ArrayRows(column, codes, None, self.meaning), self.meaning.turned
-        logit, own_cutoff = self.scale == "logit", self.own_cutoff
-        found = np.empty(len(column)) if out is None else checked_out(out, column, codes.values)
+        logit, own_cutoff, turned = self.scale == "logit", self.own_cutoff, self.meaning.turned
 
-        def work(start: int, stop: int) -> None:
-            x, chance = rows.positions(start, stop), found[start:stop]
-            codes.mix(feet, start, stop, out=chance)
+        def fill(x: Floats, start: int, stop: int, out: Floats) -> None:
+            codes.mix(feet, start, stop, out=out)
             if isinstance(width, float) and width > 0:
-                chances(x, chance, width, 0.0, out=chance)
+                chances(x, out, width, 0.0, out=out)
             else:
                 widths = width if isinstance(width, float) else codes.mix(width, start, stop)
-                chances(x, chance, widths, codes.mix(ties, start, stop), out=chance)
+                chances(x, out, widths, codes.mix(ties, start, stop), out=out)
             if original is not None:
                 own = np.flatnonzero(original[codes.block(start, stop)])
                 scores_ = turned(column[start:stop].astype(np.float64)) if logit else x
-                chance[own] = scores_[own] >= own_cutoff
+                out[own] = scores_[own] >= own_cutoff
 
-        map_blocks(work, len(column))
-        return found
+        return fill
 
     def decide(
         self,

@@ -248,7 +248,7 @@ def make_content(
         group_name=plain_name(" / ".join(rule.columns.grouped) or "group"),
         rows=int(rows.sum()),
         weighted=sample.weights is not None,
-        labeled=sample.outcomes is not None,
+        labeled=sample.labels is not None,
         confidence=confidence,
         score_range=scale.shown_range,
         cutoff=scale.shown(known.settings.problem.cutoff) if rule.scale == "logit" else rule.cutoff,

@@ -66,7 +66,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     target: str | float | None = record.target if record else None
     if target is None or target == "base_rate" or (record and record.solver == "sgd"):
         target = rule.target_rate
-    if target == "accuracy" and sample.outcomes is None:
+    if target == "accuracy" and sample.labels is None:
         target = None if rule.stratified else rule.target_rate
         note = (
             "The rule's target rate was chosen for accuracy, which needs labels, and there are none here. The "
@@ -115,7 +115,7 @@ class Measured:
         """Summarize the rows, and refine the summary until it is exact at all ramps."""
         sample, border, n_groups = known.sample, known.settings.problem.cutoff, len(known.sample.cells.labels)
         # A cell of the summary is a group's rows with one outcome.
-        per_group, outcomes = (1, 0) if sample.outcomes is None else (2, sample.outcomes.astype(np.intp))
+        per_group, outcomes = (1, 0) if sample.labels is None else (2, sample.labels.astype(np.intp))
         values = per_group * sample.cells.values.astype(np.intp) + outcomes
         codes = Codes(values, 0, tuple(range(per_group * n_groups)))
         rows = ArrayRows(sample.scores, codes, sample.weights, sample.scale)
@@ -134,7 +134,7 @@ class Measured:
         return cls(
             place=p.place,
             lower=p.lower,
-            labels=None if sample.outcomes is None else (cells % 2)[p.group].astype(np.float64),
+            labels=None if sample.labels is None else (cells % 2)[p.group].astype(np.float64),
             own=(p.lower >= border).astype(np.float64),
             rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
             sums=Sums(group, p.weight, n_groups, p.weight_squares),
@@ -144,7 +144,7 @@ class Measured:
 
     def select(self, chances: Floats) -> Selection:
         """Rates, gaps and errors of decisions with the given probabilities."""
-        return selection(self.sums, chances, self.labels, self.confidence, self.strata)
+        return selection(self.sums.tally(chances, self.labels), self.confidence, self.strata)
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
         """Confidence limits of the accuracy a: a ± z √(Σ w² (c − a)²) / Σ w."""
