@@ -19,6 +19,7 @@ draws.
 | holisticai | no | holisticai's copy of the paper's published code |
 """
 
+import inspect
 import time
 import warnings
 from collections.abc import Callable
@@ -85,7 +86,8 @@ def _crowding(scores: Floats) -> float:
     return float(np.sort(counts)[-10:].sum() / len(scores))
 
 
-def _timed(fit: Callable[[], Any]) -> tuple[Any, float]:
+def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of a call and the seconds that it took."""
     start = time.perf_counter()
     result = fit()
     return result, time.perf_counter() - start
@@ -107,12 +109,19 @@ def _described(rule: fairramp.Rule) -> dict[str, Any]:
     return {"thresholds": thresholds, "ramp_width": rule.ramps[0].width, "target_rate": rule.target_rate}
 
 
+def rule_outcome(
+    rule: fairramp.Rule, scored: Scored, seconds: float, details: dict[str, Any] | None = None
+) -> Outcome:
+    """Return a fitted rule's probabilities on the test rows, its thresholds, and further details."""
+    return Outcome(_probabilities(rule, scored.test), seconds, {**(details or {}), **_described(rule)})
+
+
 def rto(scored: Scored) -> Outcome:
     """Return the paper's rule, solved exactly."""
-    tuned, tuning = _timed(lambda: _tuned(scored))
+    tuned, tuning = timed(lambda: _tuned(scored))
     chosen = {"ramp_width": tuned.rule.ramps[0].width, "target_rate": tuned.rule.target_rate}
-    rule, seconds = _timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **chosen))
-    return Outcome(_probabilities(rule, scored.test), seconds, {"tuning_seconds": tuning, **_described(rule)})
+    rule, seconds = timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **chosen))
+    return rule_outcome(rule, scored, seconds, {"tuning_seconds": tuning})
 
 
 def _descended(scored: Scored, iterate: str, **options: Any) -> fairramp.Rule:
@@ -124,14 +133,14 @@ def rto_sgd(scored: Scored) -> Outcome:
     """Return the paper's rule, fitted by its own algorithm (last iterate)."""
     exact = _tuned(scored).rule
     chosen = {"ramp_width": exact.ramps[0].width, "target_rate": exact.target_rate}
-    rule, seconds = _timed(lambda: _descended(scored, "last", **chosen))
-    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
+    rule, seconds = timed(lambda: _descended(scored, "last", **chosen))
+    return rule_outcome(rule, scored, seconds)
 
 
 def convergence(scored: Scored) -> Outcome:
     """Return the data of Figure 1(b): thresholds after each epoch and exact ones, in signed scores."""
     options = {"ramp_width": FIGURE_RAMP_WIDTH, "target_rate": float(scored.fit.label.mean())}
-    rule, seconds = _timed(lambda: _descended(scored, "last", **options))
+    rule, seconds = timed(lambda: _descended(scored, "last", **options))
     exact = fairramp.fit_rule(scored.fit.scores, scored.fit.sex, ramp="paper", **options)
     average = _descended(scored, "average", **options)
     names = [str(name) for name in rule.groups]
@@ -163,15 +172,15 @@ def convergence(scored: Scored) -> Outcome:
 
 def rto_optimal(scored: Scored) -> Outcome:
     """Return fairramp's default rule, which needs no labels."""
-    rule, seconds = _timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex))
-    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
+    rule, seconds = timed(lambda: fairramp.fit_rule(scored.fit.scores, scored.fit.sex))
+    return rule_outcome(rule, scored, seconds)
 
 
 def rto_accuracy(scored: Scored) -> Outcome:
     """Return fairramp's label-aware rule."""
     fit = scored.fit
-    rule, seconds = _timed(lambda: fairramp.fit_rule(fit.scores, fit.sex, fit.label, target_rate="accuracy"))
-    return Outcome(_probabilities(rule, scored.test), seconds, _described(rule))
+    rule, seconds = timed(lambda: fairramp.fit_rule(fit.scores, fit.sex, fit.label, target_rate="accuracy"))
+    return rule_outcome(rule, scored, seconds)
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
@@ -193,36 +202,39 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - x[:, 0], x[:, 0]])
 
 
-def _hardt(scored: Scored, predict_method: str, tol: float | None = None) -> Outcome:
+def fit_fairlearn(
+    scored: Scored, predict_method: str, objective: str = "accuracy_score", **options: Any
+) -> Outcome:
+    """Fit Fairlearn's rule for demographic parity; `options` are further options of its class."""
     fit, test = scored.fit, scored.test
     optimizer = ThresholdOptimizer(
         estimator=ScoreColumn(),
         constraints="demographic_parity",
-        objective="accuracy_score",
+        objective=objective,
         prefit=True,
         predict_method=predict_method,
-        tol=tol,
+        **options,
     )
-    _, seconds = _timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, sensitive_features=fit.sex))
+    _, seconds = timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, sensitive_features=fit.sex))
     probabilities = optimizer._pmf_predict(test.scores[:, None], sensitive_features=test.sex)[:, 1]
     return Outcome(np.asarray(probabilities, dtype=np.float64), seconds)
 
 
 def hardt_labels(scored: Scored) -> Outcome:
     """Return Fairlearn's rule on hard labels, the paper's column."""
-    return _hardt(scored, "predict")
+    return fit_fairlearn(scored, "predict")
 
 
 def hardt_scores(scored: Scored) -> Outcome:
     """Return Fairlearn's rule on probabilities."""
-    return _hardt(scored, "predict_proba")
+    return fit_fairlearn(scored, "predict_proba")
 
 
 def shift(scored: Scored) -> Outcome:
     """Return shift inference, with the label shares of the classifier's training rows."""
     from fairramp.baselines import fit_shift_inference
 
-    fitted, seconds = _timed(lambda: fit_shift_inference(scored.train_label, scored.train_sex))
+    fitted, seconds = timed(lambda: fit_shift_inference(scored.train_label, scored.train_sex))
     return Outcome(fitted.probabilities(scored.test.scores, scored.test.sex), seconds)
 
 
@@ -231,20 +243,32 @@ def roc(scored: Scored) -> Outcome:
     from fairramp.baselines import fit_reject_option
 
     rows = (scored.validation.scores, scored.validation.sex)
-    fitted, seconds = _timed(lambda: fit_reject_option(scored.fit.scores, scored.fit.sex, validation=rows))
+    fitted, seconds = timed(lambda: fit_reject_option(scored.fit.scores, scored.fit.sex, validation=rows))
     return Outcome(fitted.probabilities(scored.test.scores, scored.test.sex), seconds)
 
 
 def error_parity(scored: Scored) -> Outcome:
-    """Return error-parity's rule at tolerance 0, as a mixture of thresholds instead of draws from it."""
+    """Return error-parity's rule at tolerance 0."""
+    return fit_error_parity(scored)
+
+
+def fit_error_parity(scored: Scored, **options: Any) -> Outcome:
+    """Fit error-parity's rule at tolerance 0; its probabilities are those of its mixture, instead of draws.
+
+    `options` are further options of its class.
+    """
     from error_parity import RelaxedThresholdOptimizer
 
     fit, test = scored.fit, scored.test
     groups, codes = np.unique(fit.sex, return_inverse=True)
     optimizer = RelaxedThresholdOptimizer(
-        predictor=lambda x: x[:, 0], constraint="demographic_parity", tolerance=0.0, seed=scored.task.seed
+        predictor=lambda x: x[:, 0],
+        constraint="demographic_parity",
+        tolerance=0.0,
+        seed=scored.task.seed,
+        **options,
     )
-    _, seconds = _timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, group=codes))
+    _, seconds = timed(lambda: optimizer.fit(fit.scores[:, None], fit.label, group=codes))
     probabilities = np.empty(len(test.scores))
     for code, name in enumerate(groups):
         member = test.sex == name
@@ -260,6 +284,8 @@ def _mixture(classifier: Any, x: Floats) -> Floats:
         return np.asarray(sum(share * _mixture(part, x) for share, part in parts))
     if hasattr(classifier, "target_fpr"):
         return np.full(len(x), float(classifier.target_fpr))
+    if inspect.isfunction(classifier):  # draws with a rate that only its closure has
+        return np.full(len(x), float(inspect.getclosurevars(classifier).nonlocals["fpr_rand"]))
     return np.asarray(classifier(x), dtype=np.float64)
 
 
@@ -275,7 +301,7 @@ def holisticai(scored: Scored) -> Outcome:
     _, test_codes = np.unique(scored.test.sex, return_inverse=True)
     np.random.seed(scored.task.seed)  # noqa: NPY002 - the peer draws from the global state
     algorithm = RandomizedThresholdAlgorithm(gamma=2 * rule.ramps[0].width, eps=0.0, rho=rule.target_rate)
-    _, seconds = _timed(lambda: algorithm.fit(2 * scored.fit.scores - 1, fit_codes))
+    _, seconds = timed(lambda: algorithm.fit(2 * scored.fit.scores - 1, fit_codes))
     return Outcome(np.asarray(algorithm.predict(2 * scored.test.scores - 1, test_codes)), seconds)
 
 
@@ -300,7 +326,7 @@ def tradeoff(scored: Scored) -> Outcome:
         )
         curves["rto_accuracy"].append(_probabilities(aware, test))
         curves["hardt_labels"].append((1 - share) * hardt + share * own)
-        curves["hardt_scores"].append(_hardt(scored, "predict_proba", tolerance or None).probabilities)
+        curves["hardt_scores"].append(fit_fairlearn(scored, "predict_proba", tol=tolerance or None).probabilities)
     points = {
         name: [[round(gap(c, test.sex), 6), round(accuracy(c, test.label), 6)] for c in probabilities]
         for name, probabilities in curves.items()
@@ -337,8 +363,12 @@ def measure(outcome: Outcome, test: Split) -> dict[str, Any]:
 
 
 def run(name: str, scored: Scored) -> dict[str, Any]:
-    """Run one method and return its result; for a peer that fails, the reason."""
-    method = METHODS[name]
+    """Run one of `METHODS` and return its result."""
+    return run_method(METHODS[name], scored)
+
+
+def run_method(method: Method, scored: Scored) -> dict[str, Any]:
+    """Run a method and return its result; for a peer that fails, the reason."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -6,21 +6,23 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from reproduction import methods, reductions
+from reproduction import methods, objectives, reductions
 from reproduction.protocol import Scored, Task, train
 from reproduction.store import Result, Store
 
 REDUCTION = "reduction"
+#: All methods but the reduction.
+METHODS = methods.METHODS | objectives.METHODS
 
 
 def all_methods() -> list[str]:
     """Return the names of all methods, the slow one last."""
-    return [*methods.METHODS, REDUCTION]
+    return [*METHODS, REDUCTION]
 
 
 def key(store: Store, name: str) -> str:
     """Return the fingerprint of a method's results."""
-    settings = reductions.SETTINGS if name == REDUCTION else methods.METHODS[name].settings
+    settings = reductions.SETTINGS if name == REDUCTION else METHODS[name].settings
     return store.key([name, settings])
 
 
@@ -52,7 +54,7 @@ def run_task(store: Store, task: Task, names: Sequence[str], folder: str | None)
         if name == REDUCTION:
             result = reductions.run(scored, folder, store.settings)
         else:
-            result = methods.run(name, scored)
+            result = methods.run_method(METHODS[name], scored)
         store.add(task, name, key(store, name), result)
     return task
 
