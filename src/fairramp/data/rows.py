@@ -185,6 +185,10 @@ class ArrayRows(Rows):
         joined, first = _joined(p, 4 * np.cumsum(alone) - 2 * alone + (p.lower >= cutoff))
         return Summary(summary.labels, joined).replace(near[first], self.refine(around, split, average))
 
+    def forget(self) -> None:
+        """Free memory; the next refinement counts the rows again."""
+        self.__dict__.pop("_counted", None)
+
     @cached_property
     def _counted(self) -> tuple[Array, Integers, Summary]:
         """Pass over all rows: the cell of each row, the nonempty cells, and their rows and weights."""

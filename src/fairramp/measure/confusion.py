@@ -122,6 +122,7 @@ class LabeledRows:
         feet = np.array([one.feet[seats] for one in ramps])
         self.summary = resolved(self.rows, self.summary, feet, width, self._edges)
         points = [(self.summary, seats)]
+        self.rows.forget()
         if (rows := self._positive) is not None:
             some = rows.summarize()
             # Groups without a row of label 1 have no points there.
