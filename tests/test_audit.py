@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -540,3 +541,33 @@ def test_a_rule_of_the_wrong_type_raises(rule):
 )
 def test_decisions_are_given_only_if_the_cutoff_leaves_them_alone(options, given):
     assert fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"], **options).of_decisions == given
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_costs_are_means_over_the_rows(weighted):
+    rng = np.random.default_rng(4)
+    scores, groups, labels = rng.random(900), rng.integers(0, 3, 900), rng.integers(0, 2, 900)
+    weights = rng.uniform(0.5, 3, 900) if weighted else np.ones(900)
+    rule = quiet_fit(scores, groups, labels, target_rate="accuracy", costs=(5, 2), sample_weight=weights)
+    for costs in (None, (1, 4)):
+        found = quiet_audit(scores, groups, labels, rule=rule, costs=costs, sample_weight=weights)
+        a, b = costs or (5, 2)  # those of the rule
+        assert found.costs == (a, b)
+        for part, h in ((found.before, scores >= 0.5), (found.after, rule.probabilities(scores, groups))):
+            paid = h * (labels == 0) * a + (1 - h) * (labels == 1) * b
+            assert part.cost == pytest.approx(np.average(paid, weights=weights), abs=1e-12)
+            both = [np.average(h[labels == y], weights=weights[labels == y]) for y in (0, 1)]
+            assert part.balanced_accuracy == pytest.approx((both[1] + 1 - both[0]) / 2, abs=1e-12)
+        assert found.gaps()["cost"].tolist() == [found.before.cost, found.after.cost]
+    assert quiet_audit(scores, groups, labels).before.cost is None
+
+
+def test_costs_need_labels():
+    with pytest.raises(InputError, match="`costs` requires `labels`"):
+        fairramp.audit([0.2, 0.7], ["a", "b"], costs=(5, 1))
+
+
+def quiet_audit(*rows, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairramp.FairrampWarning)
+        return fairramp.audit(*rows, **options)

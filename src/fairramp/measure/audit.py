@@ -30,7 +30,8 @@ from fairramp.core.words import percent, plain, wrapped
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.direction import warn_direction
-from fairramp.fit.settings import Settings
+from fairramp.fit.gains import Costs
+from fairramp.fit.settings import Settings, checked_costs
 from fairramp.measure.calibration import calibration_errors
 from fairramp.measure.comparison import comparison
 from fairramp.measure.means import Tally, are_decisions, tally_rows
@@ -54,6 +55,11 @@ class Selection:
         One value per group; None without labels, NaN for a group whose denominator is 0.
     overall_accuracy : float or None
         Accuracy over all rows; None without labels.
+    balanced_accuracy : float or None
+        Mean of the true positive rate and the true negative rate over all rows; None without labels, NaN if all
+        labels are the same.
+    cost : float or None
+        Mean cost of a row; None without labels or costs.
 
     Examples
     --------
@@ -74,6 +80,8 @@ class Selection:
     false_positive_rate: tuple[float, ...] | None = None
     precision: tuple[float, ...] | None = None
     overall_accuracy: float | None = None
+    balanced_accuracy: float | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,6 +119,9 @@ class Audit(Drawn):
     of_decisions : bool
         Whether the scores were 0/1 decisions and no rule was given.
 
+    costs : tuple of two floats, or None
+        Cost of a false positive and of a false negative, if they are known.
+
     Examples
     --------
     >>> import fairramp
@@ -135,6 +146,7 @@ class Audit(Drawn):
     cutoff: float = 0.5
     higher_is_better: bool = True
     of_decisions: bool = False
+    costs: tuple[float, float] | None = None
 
     def sentences(self) -> list[str]:
         """Sentences on the groups furthest apart, before and after, on random decisions and on weights.
@@ -264,6 +276,7 @@ class Audit(Drawn):
             "ratio_low": [s.ratio_interval[0] for s in found],
             "ratio_high": [s.ratio_interval[1] for s in found],
             "accuracy": [s.overall_accuracy for s in found],
+            "cost": [s.cost for s in found],
         }
         known = {name: values for name, values in columns.items() if values[0] is not None}
         return Table(known, decimals=2, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
@@ -294,6 +307,7 @@ def audit(
     cutoff: float | None = None,
     scale: str | None = None,
     higher_is_better: bool | None = None,
+    costs: tuple[float, float] | None = None,
 ) -> Audit:
     """Measure selection rates and their gap, before and after a rule; with labels, also accuracy and error rates.
 
@@ -316,6 +330,9 @@ def audit(
     cutoff, scale, higher_is_better : optional
         The score at which the classifier says yes, the scale of the scores, and whether high scores are better,
         as in `fit_rule`. By default, those of the rule; without a rule, the defaults of `fit_rule`.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative; the audit then has the mean cost of a row. By default,
+        those with which the rule was fitted, if any.
 
     Examples
     --------
@@ -352,6 +369,11 @@ def audit(
         cutoff=cutoff,
         higher_is_better=True if higher_is_better is None else higher_is_better,
     )
+    if costs is not None and labels is None:
+        raise InputError("{costs} requires {labels}, the true outcomes")
+    if costs is None and labels is not None and rule is not None and rule.record is not None:
+        costs = rule.record.costs
+    paid = None if costs is None else Costs(*checked_costs(costs))
     sample = Sample.of_arrays(
         scores,
         groups,
@@ -368,7 +390,7 @@ def audit(
     own, more = found.own, dict[str, Any]()
     if found.after is not None:
         more = {
-            "after": selection(found.after, confidence, of),
+            "after": selection(found.after, confidence, of, paid),
             "changed_to_yes": _floats(found.changed_to_yes),
             "changed_to_no": _floats(found.changed_to_no),
             "randomized": found.randomized,
@@ -378,19 +400,20 @@ def audit(
     return Audit(
         groups=found.groups,
         rows=tuple(found.rows.tolist()),
-        before=selection(own, confidence, of),
+        before=selection(own, confidence, of, paid),
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
         of_decisions=rule is None and are_decisions(sample, asked.problem.cutoff),
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         higher_is_better=asked.higher_is_better,
+        costs=None if paid is None else (paid.false_positive, paid.false_negative),
         **more,
     )
 
 
-def selection(tally: Tally, confidence: float, strata: Integers | None) -> Selection:
-    """Rates, gap, ratio and, with labels, errors of decisions."""
+def selection(tally: Tally, confidence: float, strata: Integers | None, costs: Costs | None = None) -> Selection:
+    """Rates, gap, ratio and, with labels, errors of decisions and what they cost."""
     rates, rows = tally.rates, tally.effective_rows
     lower, upper = wilson_interval(rates, rows, confidence)
     errors: dict[str, Any] = {}
@@ -403,7 +426,13 @@ def selection(tally: Tally, confidence: float, strata: Integers | None) -> Selec
             "false_positive_rate": _shares(yes_0, no_0),
             "precision": _shares(yes_1, yes_0),
             "overall_accuracy": float(right.sum() / tally.weights.sum()),
+            "balanced_accuracy": float(
+                np.mean(_shares(np.array([no_0.sum(), yes_1.sum()]), np.array([yes_0.sum(), no_1.sum()])))
+            ),
         }
+        if costs is not None:
+            paid = costs.false_positive * yes_0.sum() + costs.false_negative * no_1.sum()
+            errors["cost"] = float(paid / tally.weights.sum())
     return Selection(
         rate=_floats(rates),
         lower=_floats(lower),

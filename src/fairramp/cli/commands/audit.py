@@ -8,6 +8,7 @@ from fairramp.cli.options import (
     All,
     AuditScale,
     Confidence,
+    Costs,
     Cutoff,
     Data,
     Decimal,
@@ -48,6 +49,7 @@ def audit(
         ),
     ] = None,
     every: All = False,
+    costs: Costs = None,
     cutoff: Cutoff = None,
     scale: AuditScale = None,
     lower_is_better: LowerIsBetter = False,
@@ -102,6 +104,7 @@ def audit(
             cutoff=cutoff,
             scale=None if known else scale,
             higher_is_better=None if known else not lower_is_better,
+            costs=library.costs_of(costs),  # type: ignore[arg-type]  # the library checks them
         )
     texts.show_audit(screen, found, columns, data, every=every)
     judged = Gates(found, **gates) if gates else None
