@@ -315,23 +315,19 @@ def _as_known(key: str, values: list[Any], known: list[Any]) -> tuple[str, list[
 
 def fit(job: Job, **settings: Any) -> Rule:
     """Fit a rule to the rows of a job, with the column names of the file."""
-    inner = job.inner
-    if settings["target_rate"] in ("accuracy", "base_rate"):  # uses labels, which needs all rows in memory
-        rule = fairramp.fit_rule(**job.arrays(), **settings)
-    else:
-        rows = job.relation()
-        if job.source.format != "parquet":  # parse text once, not in every pass
-            rows.create("kept")
-            rows = job.source.connection.table("kept")
-        rule = fairramp.fit_frame(
-            rows,
-            score="score",
-            group=inner.groups or (),
-            weight="weight" if "--weight" in job.numbers else None,
-            label="label" if "--label" in job.numbers else None,
-            strata=inner.strata,
-            **settings,
-        )
+    inner, rows = job.inner, job.relation()
+    if job.source.format != "parquet":  # parse text once, not in every pass
+        rows.create("kept")
+        rows = job.source.connection.table("kept")
+    rule = fairramp.fit_frame(
+        rows,
+        score="score",
+        group=inner.groups or (),
+        weight="weight" if "--weight" in job.numbers else None,
+        label="label" if "--label" in job.numbers else None,
+        strata=inner.strata,
+        **settings,
+    )
     return replace(rule, columns=replace(job.columns, id=None))
 
 
