@@ -25,6 +25,9 @@ RULES = {
 SUMMARIES = {
     "plain": fairramp.summarize(SCORES[:40], GROUPS[:40], resolution=8),
     "weights": fairramp.summarize(SCORES[:40], {"g": GROUPS[:40]}, sample_weight=WEIGHTS[:40], resolution=8),
+    "labels": fairramp.summarize(
+        SCORES[:40], GROUPS[:40], labels=WEIGHTS[:40] % 2, sample_weight=WEIGHTS[:40], resolution=8
+    ),
 }
 FILES = [("rule", name) for name in RULES] + [("summary", name) for name in SUMMARIES]
 

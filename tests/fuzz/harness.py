@@ -111,7 +111,8 @@ def read_summary(data, unsigned=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                rule = fairramp.fit_summary(summary, max_gap=0.1)
+                target = "accuracy" if summary.labeled else "optimal"
+                rule = fairramp.fit_summary(summary, max_gap=0.1, target_rate=target)
                 assert fairramp.Rule.from_json(rule.to_json()) == rule
                 both = summary.merge(summary)
                 assert bins.from_text(bins.to_text(both)).smallest_count >= 1
@@ -225,6 +226,7 @@ def _seeds():
     summaries = [
         fairramp.summarize(scores, groups, resolution=8),
         fairramp.summarize(scores, {"g": groups}, sample_weight=weights, resolution=4),
+        fairramp.summarize(scores, groups, labels=weights % 2, sample_weight=weights, resolution=4),
     ]
     table = "".join(f"{i},{p},{g}\n" for i, (p, g) in enumerate(zip(scores[:6], groups[:6], strict=True)))
     lines = [json.dumps({"p": float(p), "g": str(g)}) for p, g in zip(scores[:6], groups[:6], strict=True)]

@@ -70,7 +70,11 @@ class Surface(RuleBasedStateMachine):
         p, g, w, y = zip(*batch, strict=True)
         groups = [LABELS[self.kind][code] for code in g]
         part = fairramp.summarize(
-            np.array(p), groups, resolution=64, sample_weight=np.array(w, float) if self.weighted else None
+            np.array(p),
+            groups,
+            labels=y,
+            resolution=64,
+            sample_weight=np.array(w, float) if self.weighted else None,
         )
         self.parts.append(part)
         self.scores = np.append(self.scores, p)
@@ -158,16 +162,24 @@ class Surface(RuleBasedStateMachine):
         chances = self.rule.probabilities(scores, groups)
         assert found.left_out or abs(found.gap - gap(chances, np.array([str(g) for g in groups]))) < 1e-9
 
-    @rule(max_gap=st.sampled_from([0.0, 0.1]), width=st.sampled_from([0.0, 0.05]))
-    def summaries(self, max_gap, width):
+    @rule(
+        max_gap=st.sampled_from([0.0, 0.1]),
+        width=st.sampled_from([0.0, 0.05]),
+        rate=st.sampled_from(["optimal", "accuracy", "base_rate"]),
+    )
+    def summaries(self, max_gap, width, rate):
         merged = self.parts[0]
         for part in self.parts[1:]:
             merged = from_text(to_text(part)).merge(merged)
-        whole = fairramp.summarize(self.scores, self.groups, resolution=64, sample_weight=self.weight)
+        whole = fairramp.summarize(
+            self.scores, self.groups, labels=self.labels, resolution=64, sample_weight=self.weight
+        )
+        shares = [found.table()["positive_share"].tolist() for found in (merged, whole)]
+        assert shares[0] == pytest.approx(shares[1])
         assert merged.smallest_count == whole.smallest_count
         assert set(merged.summary.labels) == set(whole.summary.labels) == set(self.groups)
         with within():
-            fitted = fairramp.fit_summary(merged, max_gap=max_gap, ramp_width=width)
+            fitted = fairramp.fit_summary(merged, max_gap=max_gap, ramp_width=width, target_rate=rate)
         chances = fitted.probabilities(self.scores, self.groups)
         error = 2 * max(fitted.record.rates["selection"].error)
         codes = np.array([str(g) for g in self.groups])
