@@ -100,6 +100,7 @@ def test_every_public_name_has_an_example(name):
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
     "Rule.chances",
     "Rule.encode",
+    "Rule.filling",
     "Rule.knows",
     "Rule.ramps_of",
     "Rule.sample",
