@@ -3,8 +3,8 @@ Loans: a risk score, and what errors cost
 =========================================
 
 A bank scores the risk that a loan is not repaid, so low scores are good: ``higher_is_better=False``. A loan that
-is not repaid costs five times as much as a good loan that is refused: ``costs=(5, 1)``. At these costs, a rule with
-a gap of 2 points between two regions costs less than the bank's own cutoff with a gap of 29 points. The
+is not repaid costs five times as much as a good loan that is refused: ``costs=(5, 1)``. At these costs, a rule
+with a gap of 2 points between two regions costs less than the bank's own cutoff with a gap of 29 points. The
 applications are simulated.
 """
 
