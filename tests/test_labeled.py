@@ -126,7 +126,8 @@ def test_any_rows_in_any_blocks_match_brute_force(rows, most, block, slot_bits):
         patch.setattr(places, "MOST_PLACES", most)
         patch.setattr(places, "FEWEST_PLACES", 2)
         patch.setattr(labeled, "FIRST_LOOK", block)
-        patch.setattr(labeled, "_SLOT_BITS", slot_bits)
+        patch.setattr(labeled, "_SEEN_BITS", slot_bits)
+        patch.setattr(labeled, "_KNOWN_BITS", slot_bits)
         patch.setattr(
             labeled, "map_blocks", lambda work, n, size=0: [work(i, min(i + 7, n)) for i in range(0, n, 7)]
         )

@@ -10,8 +10,9 @@ For each group and point: rows, Σw, Σw², the place, and Σw·y and Σw²·y. 
 groups there are fewer bins per group, which limits their total number.
 
 Rows in memory take one pass. A row's label is the last bit of the number of its cell, so each sum is computed for
-both labels at once. A few distinct scores are found by a hash table with one score per slot. Rows whose slot has
-another score are sorted.
+both labels at once. A few distinct scores are found by a hash table with one score per slot; rows whose slot has
+another score are sorted. Then the score of each row is looked up in a larger table; scores that share a slot are
+searched.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from fairramp.data.bins import GroupScores
     from fairramp.data.lazy_rows import LazyRows
 
-#: Slots of the hash table of scores: 2 to this power.
-_SLOT_BITS = 16
+#: Slots of the hash tables of scores: 2 to these powers, for tables that stay in the cache.
+_SEEN_BITS, _KNOWN_BITS = 16, 18
 #: An odd number whose multiples have well mixed upper bits: 2^64 divided by the golden ratio.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -143,8 +144,11 @@ class _Scores:
         # Two scores can have the same position, such as large logits.
         self._positions, self._index = np.unique(rows.scale.position(scores) + 0.0, return_inverse=True)
         self._is_direct = np.array_equal(self._index, np.arange(len(scores)))
-        self._in_slot = np.zeros(1 << _SLOT_BITS, dtype=np.int32)
-        self._in_slot[_slots(scores)] = np.arange(len(scores))
+        slots = _slots(scores, _KNOWN_BITS)
+        self._in_slot = np.zeros(1 << _KNOWN_BITS, dtype=np.int16)
+        self._in_slot[slots] = np.arange(len(scores))
+        shared = np.bincount(slots, minlength=len(self._in_slot))[slots] > 1
+        self._in_slot[slots[shared]] = -1
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -152,9 +156,9 @@ class _Scores:
     def of(self, start: int, stop: int) -> tuple[Integers, Floats | None]:
         """The index of each row's position; sums of positions are not needed."""
         x = _plain(self._rows.scores[start:stop])
-        index = self._in_slot[_slots(x)]
-        others = np.flatnonzero(self._scores[index] != x)
-        index[others] = np.searchsorted(self._scores, x[others])
+        index = _looked_up(self._in_slot, _slots(x, _KNOWN_BITS))
+        shared = np.flatnonzero(index < 0)
+        index[shared] = np.searchsorted(self._scores, x[shared])
         return index if self._is_direct else self._index[index], None
 
     def found(self, index: Integers, means: Floats | None) -> tuple[Floats, Floats, Floats]:
@@ -215,12 +219,12 @@ def _few_scores(scores: Array, most: int) -> Floats | None:
 
     def distinct_scores(start: int, stop: int) -> Floats:
         x = found[:0] if exceeded else _plain(scores[start:stop])
-        slots = _slots(x)
-        seen = np.full(1 << _SLOT_BITS, np.nan)
+        slots = _slots(x, _SEEN_BITS)
+        seen = np.full(1 << _SEEN_BITS, np.nan)
         seen[slots] = x
         alone: Floats = seen[~np.isnan(seen)]
         if len(alone) <= most:
-            alone = np.append(alone, np.unique(x[seen[slots] != x]))
+            alone = np.append(alone, np.unique(x[_looked_up(seen, slots) != x]))
         if len(alone) > most:
             exceeded.append(True)
         return alone
@@ -235,8 +239,14 @@ def _plain(scores: Array) -> Floats:
     return plain
 
 
-def _slots(scores: Floats) -> Any:
-    """The slot of each score in a hash table."""
+def _slots(scores: Floats, bits: int) -> Any:
+    """The slot of each score in a hash table with 2^bits slots."""
     mixed = scores.view(np.uint64) * _MIX
-    mixed >>= np.uint64(64 - _SLOT_BITS)
+    mixed >>= np.uint64(64 - bits)
     return mixed.view(np.int64)
+
+
+def _looked_up(table: Array, slots: Any) -> Array:
+    """The content of each row's slot."""
+    found: Array = np.take(table, slots, mode="wrap")  # the fastest mode
+    return found
