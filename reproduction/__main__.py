@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from fairramp.errors import FairrampError
-from reproduction import claims, objectives, page
+from reproduction import claims, page
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, QUICK, Task, load
 from reproduction.runner import REDUCTION, all_methods, run_tasks
 from reproduction.store import Store
@@ -29,12 +29,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     run.add_argument("--seeds", type=int, default=20, help="number of seeds (20)")
     run.add_argument(
         "--reduction-seeds", type=int, default=10, help="number of seeds for the slow reductions (10)"
-    )
-    run.add_argument(
-        "--objective-seeds",
-        type=int,
-        default=objectives.SEEDS,
-        help=f"number of seeds for unequal costs and balanced accuracy ({objectives.SEEDS})",
     )
     run.add_argument("--methods", nargs="+", choices=all_methods(), help="only these methods, recomputed")
     run.add_argument("--data", nargs="+", choices=DATA, default=DATA)
@@ -65,16 +59,14 @@ def run(options: argparse.Namespace) -> int:
     check_data(options.folder)
     store = Store(RESULTS, FULL)
     chosen = tuple(options.data), tuple(options.classifiers)
+    todo = tasks(options.seeds, *chosen)
+    cheap = [name for name in all_methods() if name != REDUCTION]
+    wanted = options.methods or all_methods()
     again = options.methods is not None
-    others = [name for name in all_methods() if name not in objectives.METHODS and name != REDUCTION]
-    for group, seeds in (
-        (others, options.seeds),
-        (list(objectives.METHODS), min(options.objective_seeds, options.seeds)),
-        ([REDUCTION], min(options.reduction_seeds, options.seeds)),
-    ):
-        names = [name for name in group if name in (options.methods or all_methods())]
-        if names:
-            run_tasks(store, tasks(seeds, *chosen), names, options.folder, options.jobs, again)
+    run_tasks(store, todo, [name for name in cheap if name in wanted], options.folder, options.jobs, again)
+    if REDUCTION in wanted:
+        slow = tasks(min(options.reduction_seeds, options.seeds), *chosen)
+        run_tasks(store, slow, [REDUCTION], options.folder, options.jobs, again)
     page.write(store, DOCS)
     return 0
 

@@ -17,6 +17,8 @@ LARGEST_GAP = 0.02
 ALLOWED_LOSS = 0.15
 #: The same for other objectives, in points of balanced accuracy or in cost per 100 rows.
 OBJECTIVE_LOSS = 0.1
+#: The number of seeds that the criterion for other objectives was set for.
+OBJECTIVE_SEEDS = 10
 #: What a comparison by another objective can show.
 VERDICTS = ("holds", "gap undecided", "does not hold")
 #: The largest distance of the last SGD iterate from the exact threshold, in units of scores.
@@ -101,6 +103,7 @@ class Cell:
     A gain is positive if RTO is better, and a gap change if RTO's gap is larger.
     """
 
+    comparison: Comparison
     pair: Pair
     ours: Mean
     theirs: Mean
@@ -128,22 +131,22 @@ class Cell:
         return VERDICTS[1] if self.close and within_noise else VERDICTS[2]
 
 
-def cells(results: Results, comparison: Comparison) -> list[Cell]:
-    """Return the comparison on each pair that has results of both methods."""
+def cells(results: Results, comparison: Comparison, seeds: int = OBJECTIVE_SEEDS) -> list[Cell]:
+    """Return the comparison on each pair with results of both methods, for the first seeds."""
     found = []
     for pair in PAIRS:
         a, b = results.each(pair, comparison.ours), results.each(pair, comparison.theirs)
-        seeds = sorted(set(a) & set(b))
-        if not seeds:
+        both = [seed for seed in range(seeds) if seed in a and seed in b]
+        if not both:
             continue
         ours, theirs, our_gap, their_gap = (
-            100 * np.array([runs[seed][field] for seed in seeds])
+            100 * np.array([runs[seed][field] for seed in both])
             for field in ("objective", "gap")
             for runs in (a, b)
         )
         gain = comparison.sign * (ours - theirs)
         change = our_gap - their_gap
-        found.append(Cell(pair, *map(Mean.of, (ours, theirs, gain, our_gap, their_gap, change))))
+        found.append(Cell(comparison, pair, *map(Mean.of, (ours, theirs, gain, our_gap, their_gap, change))))
     return found
 
 

@@ -23,8 +23,6 @@ import fairramp
 from reproduction.methods import Method, Outcome, fit_error_parity, fit_fairlearn, rule_outcome, timed
 from reproduction.protocol import Floats, Integers, Scored, Split, gap
 
-#: Number of seeds of the full run.
-SEEDS = 10
 #: Fairlearn's interpolation grid of selection rates.
 GRID_SIZE = 1000
 #: Ramp widths that are measured besides the default, 0.01.
@@ -100,8 +98,13 @@ def _measured(comparison: Comparison, scored: Scored, outcome: Outcome) -> Outco
 def _rto(comparison: Comparison) -> Callable[[Scored], Outcome]:
     def run(scored: Scored) -> Outcome:
         rule, seconds = timed(lambda: _fitted(comparison, scored))
-        others = {str(width): _with_width(comparison, scored, width) for width in OTHER_WIDTHS}
-        return _measured(comparison, scored, rule_outcome(rule, scored, seconds, {"other_widths": others}))
+        fit = scored.fit
+        details: dict[str, Any] = {
+            "fit_objective": comparison.value(rule.probabilities(fit.scores, fit.sex), fit.label),
+            "fit_nobody": comparison.value(np.zeros(len(fit.label)), fit.label),
+        }
+        details["other_widths"] = {str(width): _with_width(comparison, scored, width) for width in OTHER_WIDTHS}
+        return _measured(comparison, scored, rule_outcome(rule, scored, seconds, details))
 
     return run
 
@@ -138,7 +141,7 @@ METHODS = {
     name: method
     for comparison in COMPARISONS
     for name, method in (
-        (comparison.ours, Method(_rto(comparison), [comparison.costs, OTHER_WIDTHS])),
+        (comparison.ours, Method(_rto(comparison), [comparison.costs, OTHER_WIDTHS, "fit rows"])),
         (comparison.theirs, Method(_peer(comparison), [comparison.costs, GRID_SIZE], is_peer=True)),
     )
 }

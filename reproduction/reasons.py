@@ -160,7 +160,7 @@ def _choices() -> str:
         "We increased the number of seeds from 10 to 20 when the difference in accuracy between RTO and one "
         "other method was smaller than its standard error. For other objectives, we decided to compare gaps to a "
         "hundredth of a point, and to call increases within two standard errors undecided, after seeing three "
-        "seeds."
+        "seeds. We ran ten more seeds after seeing the first ten."
     )
 
 
