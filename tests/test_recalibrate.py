@@ -112,8 +112,10 @@ def test_few_rows_barely_change_scores_and_many_undo_the_distortion():
     eta = expit(rng.normal(-0.5, 1.2, 200_000))
     labels = (rng.random(len(eta)) < eta).astype(float)
     scores = expit(2 * logit(eta) + 0.5)
-    order = np.argsort(scores)
-    np.testing.assert_allclose(levels(scores, np.zeros(len(eta)), labels), eta[order], atol=0.01)
+    found = labeled(scores, np.zeros(len(eta)), labels)
+    at = line_levels(found.scores, found.positives, found.scale)
+    truth = expit((logit(found.scores.points.place) - 0.5) / 2)
+    np.testing.assert_allclose(at, truth, atol=0.01)
     assert levels([0.6], [0], [0.0])[0] == pytest.approx(0.6, abs=0.07)
 
 

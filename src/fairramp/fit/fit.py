@@ -427,7 +427,8 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
             doubt=doubt(len(summary.labels), int(summary.rows.sum())),
         )
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if settings.target_rate == "optimal" else 0
+    chosen = settings.by_labels or settings.target_rate == "optimal"
+    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if chosen else 0
     if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so everyone there gets the same "
@@ -436,9 +437,12 @@ def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: 
             all=len(solution.levels),
         )
     elif extreme:
+        remedy = "" if settings.by_labels else "set {cutoff} to the score at which the classifier selects, or "
         warn(
-            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, set {cutoff} to the score at "
-            "which the classifier selects, or {target_rate} to a number",
+            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, "
+            + remedy
+            + "set {target_rate} "
+            "to a number",
             rate=solution.level,
             who="no one" if solution.level == 0 else "everyone",
         )

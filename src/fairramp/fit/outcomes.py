@@ -29,6 +29,8 @@ from fairramp.fit.recalibrate import LINE_BELOW, effective_rows, line_levels
 
 #: Number of stricter bands whose rates are compared.
 _STRICTER = 20
+#: Names of equal decisions for everyone, and their rates.
+_CONSTANT: dict[str | float, float] = {"nobody": 0.0, "everybody": 1.0}
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,10 @@ class LabeledScores:
 
         A group's decisions depend only on its rate and the order of its scores, so calibrating each group's
         scores can only change the rates; the rule then selects by the raw scores. The calibrated scores choose
-        one set of rates for the band and one for each of several stricter ones; of these, ramps with the rates
-        that cost least on the points themselves win. In small groups, rates that a line calibrates may cost more
-        on the fit rows than the best thresholds there, which fit their noise; this is intended.
+        one set of rates for the band and one for each of several stricter ones. Of these, and of selecting nobody
+        or everybody, those rates win whose ramps cost least on the points themselves. In small groups, rates that
+        a line calibrates may cost more on the fit rows than the best thresholds there, which fit their noise;
+        this is intended.
         """
         rates: Floats = self.best_rates_each([problem.band.max_gap], problem, costs, strata)[0]
         return rates
@@ -104,15 +107,19 @@ class LabeledScores:
         curves = GainCurves(self.calibrated, costs, strata)
         gains = costs.gains(self.scores.points.weight, self.positives)
         tried = [[most * j / _STRICTER for j in range(_STRICTER + 1)] if most > 0 else [0.0] for most in max_gaps]
-        rates = {gap: curves.best_rates(Gap(gap)) for gap in {gap for gaps in tried for gap in gaps}}
+        rates: dict[str | float, Floats] = {
+            gap: curves.best_rates(Gap(gap)) for gap in {gap for gaps in tried for gap in gaps}
+        }
+        # Nobody and everybody are always allowed.
+        rates |= {name: np.full(len(self.scores.labels), rate) for name, rate in _CONSTANT.items()}
         found = RampGains(self.scores, gains, problem).at(np.array(list(rates.values())))
         values = dict(zip(rates, found, strict=True))
         best: Floats = np.empty((len(max_gaps), len(self.scores.labels)))
         for i, gaps in enumerate(tried):
             for part in strata_slices(strata, best.shape[1]):
                 # Of equal gains, the loosest band's.
-                gap = max(reversed(gaps), key=lambda gap: values[gap][part].sum())
-                best[i, part] = rates[gap][part]
+                best_of = max([*reversed(gaps), *_CONSTANT], key=lambda name: values[name][part].sum())
+                best[i, part] = rates[best_of][part]
         return best
 
     def checked_costs(self, target: str, costs: tuple[float, float] | None) -> Costs:
