@@ -76,6 +76,7 @@ def binned(monkeypatch):
     """Send even a handful of rows through bins and refinement, in blocks of 16 rows."""
     monkeypatch.setattr("fairramp.data.rows.SORTED_ROWS", 0)
     monkeypatch.setattr("fairramp.data.rows.SORTED_PER_GROUP", 0)
+    monkeypatch.setattr("fairramp.data.rows.SINGLE_ROWS", 0)
     monkeypatch.setattr("fairramp.data.rows.FINER_BINS", 64)
     monkeypatch.setattr("fairramp.core.blocks.BLOCK", 16)
 

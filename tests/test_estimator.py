@@ -136,7 +136,7 @@ def test_every_setting_reaches_the_rule():
 
 
 def test_a_frozen_model_is_never_refitted():
-    model = optimizer(FROZEN).fit(NEW_X, 1 - NEW_Y, sensitive_features=NEW_SEX)
+    model = optimizer(FROZEN, target_rate=0.3).fit(NEW_X, 1 - NEW_Y, sensitive_features=NEW_SEX)
     assert model.estimator_ is FROZEN
     np.testing.assert_array_equal(model.estimator_.predict(NEW_X), MODEL.predict(NEW_X))
 
@@ -855,6 +855,7 @@ def test_the_constructor_takes_settings_by_name_with_these_defaults():
         "ramp_width": 0.01,
         "ramp": "centered",
         "target_rate": "accuracy",
+        "costs": None,
         "cutoff": 0.5,
         "solver": "exact",
         "criterion": "parity",
@@ -924,7 +925,8 @@ def test_feature_names_are_those_of_the_inner_classifier():
     with pytest.raises(ValueError, match="X has 1 features, but LogisticRegression is expecting 3 features"):
         model.predict(X[:, :1], sensitive_features=SEX)
     x, y, groups = spied_rows()
-    assert not hasattr(optimizer(Spy()).fit(x, y, sensitive_features=groups), "n_features_in_")
+    model = optimizer(Spy(), target_rate=0.3).fit(x, y, sensitive_features=groups)
+    assert not hasattr(model, "n_features_in_")
 
 
 def test_html_representation_works():

@@ -207,7 +207,12 @@ class Summary:
 
     def total(self, values: Floats | Integers) -> Floats:
         """Sum of a per-point quantity in each group."""
-        return np.add.reduceat(values, np.cumsum(self.sizes) - self.sizes)
+        return np.add.reduceat(values, self._starts)
+
+    @cached_property
+    def _starts(self) -> Integers:
+        """Index of each group's first point."""
+        return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
     def rows(self) -> Integers:
@@ -227,6 +232,10 @@ class Summary:
 
     def distribution(self) -> ScoreDistribution:
         """The points as the solver sees them."""
+        return self._distribution
+
+    @cached_property
+    def _distribution(self) -> ScoreDistribution:
         return ScoreDistribution(self.sizes, self.points.place, self.points.weight)
 
     def fingerprint(self, lowest: float, highest: float) -> str:

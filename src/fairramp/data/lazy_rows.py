@@ -29,10 +29,12 @@ from fairramp.data.engines import engine_of
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.places import FIRST_LOOK, most_places
-from fairramp.data.rows import SORTED_ROWS, Rows, finer_parts
+from fairramp.data.rows import Rows, finer_parts
 from fairramp.data.sample import scaling
 from fairramp.errors import FairrampError
 
+#: Up to this many rows are read one by one instead of binned.
+SORTED_ROWS = 1 << 15
 #: Maximum number of bins per group in the first pass.
 MAX_BINS = 1 << 11
 #: Maximum number of bins of all groups together, unless the fingerprint needs more.

@@ -168,6 +168,8 @@ def _how_many(summary: Summary, scores: Floats, rate: float) -> float:
 def looked_into(rows: Rows, summary: Summary) -> Summary:
     """The same rows as exact points, or with the mean of each bin if there are too many."""
     exact = int(summary.rows.sum()) <= LOOKED_INTO
+    if exact and not summary.points.exact.all() and (every := rows.sorted()) is not None:
+        return every
     while True:
         p = summary.points
         which = ~p.exact if exact else ~(p.exact | p.averaged)

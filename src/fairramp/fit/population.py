@@ -49,7 +49,7 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     def excess(rule: Rule) -> float:
         return float(getattr(limits(rule, confidence), which)) - most
 
-    binned = BinnedRows(rows.summarize())
+    binned = BinnedRows(rows.sorted() or rows.summarize())
     low, high = 0.0, most
     if excess(at(binned, high)) <= 0:
         low = high
