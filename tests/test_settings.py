@@ -99,8 +99,8 @@ def test_unknown_keyword_is_a_type_error_with_a_hint(name, wrong, hint):
     assert str(caught.value) == f"{name}() got an unexpected keyword argument {wrong!r}{hint}"
 
 
-@pytest.mark.parametrize("setting", ["scale", "solver"])
-def test_fit_summary_takes_neither_scale_nor_solver(setting):
+@pytest.mark.parametrize("setting", ["scale", "higher_is_better", "solver"])
+def test_fit_summary_takes_neither_scale_nor_direction_nor_solver(setting):
     with pytest.raises(TypeError, match=rf"fit_summary\(\) got an unexpected keyword argument '{setting}'"):
         called("fit_summary", **{setting: SETTINGS[setting].default})
 

@@ -34,7 +34,7 @@ class Ramp:
     ----------
     foot : float
         Score below which no one is selected, in the units of the scores (a probability for logits and
-        percentages).
+        percentages; negated in a rule for which lower scores are better).
     width : float
         Distance from the foot to the score at which everyone is selected; 0, or at least 1e-6.
     tie : float, default 0
