@@ -65,9 +65,9 @@ def _selected(db, rule, **names):
 
 
 @on
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_100000_rows_match_numpy(db, dtype):
-    made = case(dtype=dtype)
+@pytest.mark.parametrize("settings", [{}, {"dtype": "float32"}, {"higher_is_better": False}], ids=str)
+def test_100000_rows_match_numpy(db, settings):
+    made = case(**settings)
     assert len(made.score) == 100_000
     _load(db, made.score, made.group, made.id)
     _agree(db, _selected(db, made.rule), made.probability, made.decision)
