@@ -408,3 +408,16 @@ def test_the_warning_points_to_the_line_of_the_caller():
         fairramp.fit_rule(score, group, label)
     assert caught[0].filename == __file__
     assert isinstance(caught[0].message, FairrampWarning)
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_lazy_tables_warn_too_if_their_labels_are_read(up):
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(20_000), rng.integers(0, 2, 20_000)
+    labels = (rng.random(20_000) < (scores if up else 1 - scores)).astype(int)
+    table = polars.LazyFrame({"p": scores, "g": groups, "y": labels})
+    options = {"score": "p", "group": "g", "label": "y", "target_rate": "base_rate"}
+    fairramp.fit_frame(table, **options, higher_is_better=up)
+    with pytest.warns(fairramp.FairrampWarning, match="for the favorable outcome"):
+        fairramp.fit_frame(table, **options, higher_is_better=not up, max_gap=1)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairramp.core.scales import Scale
+from fairramp.data.labeled import LabeledBins
 from fairramp.data.sample import Sample
 from fairramp.errors import FairrampWarning, warn
 
@@ -44,6 +45,16 @@ def warn_direction(sample: Sample, *, fitted: bool = False) -> None:
     """
     if sample.labels is not None:
         warn_means(*_moments(sample), sample.scale, fitted=fitted)
+
+
+def warn_direction_of_bins(bins: LabeledBins, scale: Scale) -> None:
+    """The same for bins, which are treated as rows at their mean score."""
+    p = bins.scores.points
+    x = scale.shown(p.place)
+    yes = np.array([bins.positives, bins.square_positives, bins.positives * x, bins.positives * x * x])
+    everyone = np.array([p.weight, p.weight_squares, p.weight * x, p.weight * x * x])
+    with np.errstate(all="ignore"):
+        warn_means(Moments.of(*yes.sum(axis=1)), Moments.of(*(everyone - yes).sum(axis=1)), scale)
 
 
 def _moments(sample: Sample) -> tuple[Moments, Moments]:

@@ -18,7 +18,7 @@ from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
-from fairramp.fit.direction import warn_direction
+from fairramp.fit.direction import warn_direction, warn_direction_of_bins
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
@@ -102,5 +102,7 @@ def fit_frame(
         weighted=weight is not None,
         **by_labels(asked, lambda: LabeledBins.of_lazy(rows)),
     )
+    if asked.needs_labels:
+        warn_direction_of_bins(LabeledBins.of_lazy(rows), asked.meaning)
     warn_saturated(profile.saturated)
     return rule
