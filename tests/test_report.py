@@ -600,3 +600,16 @@ def test_command_reports_unseen_groups_like_apply(inside, policy):
     reported = inside("report", "rule.json", "more.csv", "-o", "r.html", "-q", code=code)
     assert "not in the fit rows" in reported.stderr
     assert reported.stderr == applied.stderr
+
+
+def test_rules_fitted_by_costs_keep_them_in_the_report():
+    scores, group, labels, weights = rows()
+    options = {"max_gap": 0.03, "target_rate": "accuracy", "costs": (5, 2), "sample_weight": weights}
+    rule = fairramp.fit_rule(scores, group, labels, **options)
+    content = make_content(rule, scores, group, labels, sample_weight=weights)
+    assert content.settings["costs"] == (5, 2)
+    for outcome in content.outcomes[:3]:
+        alone = fairramp.fit_rule(scores, group, labels, **(options | {"max_gap": outcome.max_gap}))
+        assert list(outcome.thresholds) == pytest.approx(list(alone.thresholds), abs=1e-9)
+    balanced = fairramp.fit_rule(scores, group, labels, target_rate="balanced_accuracy")
+    assert any("balanced accuracy" in note for note in make_content(balanced, scores, group).notes)

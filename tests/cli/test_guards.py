@@ -199,7 +199,7 @@ def test_scores_that_contradict_the_labels_warn_once(shell):
         )
         assert "If lower scores are better (a risk), pass --lower-is-better. If" in warned
         assert "is the unfavorable outcome (a default), pass --positive 0.\n" in warned
-        assert warned.count("warning") == 1
+        assert warned.count("for the favorable outcome") == 1
         warned = shell(command, "s.csv", *columns, "--lower-is-better").stderr
         assert "If higher scores are better, remove --lower-is-better." in warned
         for quiet in ("risk.csv", "--positive", "0"), ("risk.csv", "--lower-is-better"), ("s.csv",):

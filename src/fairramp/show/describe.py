@@ -51,6 +51,10 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         goal += " on the fit rows"
     if record:
         goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
+    if record and record.costs:
+        goal += (
+            f", at a cost of {record.costs[0]:g} per false positive and {record.costs[1]:g} per false negative"
+        )
     place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
     widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
     width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
@@ -119,7 +123,7 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
     ('error', 0.1, None)
     """
     unit, record = rule.meaning.shown_per_unit, rule.record
-    names = ("target", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
+    names = ("target", "costs", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
     pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
     widths = {ramp.width * unit for ramp in rule.ramps}
     return plain(

@@ -256,6 +256,7 @@ def make_content(
             "max_gap": rule.max_gap,
             "asked": None if record is None or record.asked is None else asdict(record.asked),
             "target_rate": record.target if record else rule.target_rate,
+            "costs": record.costs if record else None,
             "ramp_width": known.settings.ramp_width * units,
             "ramp": rule.ramp,
             "scale": rule.scale,

@@ -66,10 +66,11 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     target: str | float | None = record.target if record else None
     if target is None or target == "base_rate" or (record and record.solver == "sgd"):
         target = rule.target_rate
-    if target == "accuracy" and sample.labels is None:
+    if target in ("accuracy", "balanced_accuracy") and sample.labels is None:
+        what = target.replace("_", " ")
         target = None if rule.stratified else rule.target_rate
         note = (
-            "The rule's target rate was chosen for accuracy, which needs labels, and there are none here. The "
+            f"The rule's target rate was chosen for {what}, which needs labels, and there are none here. The "
             "other positions of the slider "
             + (
                 "use the target rates that are optimal by the scores."
@@ -88,6 +89,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
         ramp_width=record.ramp_width if record else max(ramp.width for ramp in rule.ramps),
         ramp=rule.ramp,
         target_rate="optimal" if target is None else target,
+        costs=record.costs if record and target == "accuracy" else None,
         cutoff=rule.cutoff,
         scale=rule.scale,
         higher_is_better=rule.higher_is_better,

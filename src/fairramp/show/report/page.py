@@ -372,6 +372,11 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         *([("Requested gap in the population", _requested(content))] if s["asked"] else []),
         ("Largest allowed gap on the fit rows", full(s["max_gap"])),
         ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
+        *(
+            [("Costs of a false positive and a false negative", " and ".join(map(full, s["costs"])))]
+            if s["costs"]
+            else []
+        ),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
         ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
