@@ -46,7 +46,11 @@ def brute_force(sample, most=4096):
     per_unit = most / (scale.highest - scale.lowest)
     key = x if few else np.floor(x * per_unit) / per_unit
     w = np.ones(len(x)) if sample.weights is None else sample.weights
-    y, group = sample.outcomes, sample.cells.block(0, len(x))
+    y, group = sample.outcomes, sample.cells.block(0, len(x)).astype(int)
+    if not few:
+        # A bin with more than 1/64 of its group's rows, and more than 64, is opened.
+        _, cell, in_bin = np.unique(group + 1j * key, return_inverse=True, return_counts=True)
+        key = np.where(in_bin[cell] > np.maximum(np.bincount(group) // 64, 64)[group], x, key)
     rows = np.stack([np.ones(len(x)), w, w * w, w * x, w * y, w * w * y], axis=1)
     found = {}
     order = np.lexsort((key, group))
@@ -76,9 +80,9 @@ def check(bins, sample, most=4096):
         assert points.exact.all()
     else:
         np.testing.assert_allclose(points.place, moment / weight, rtol=1e-11, atol=1e-15)
-        np.testing.assert_array_equal(points.lower, starts)
+        width = (sample.scale.highest - sample.scale.lowest) / most
+        assert ((points.lower >= starts) & (points.lower < np.array(starts) + width)).all()
         assert ((points.lower <= points.place) & ((points.place < points.upper) | points.exact)).all()
-        np.testing.assert_array_equal(points.exact, points.lower == sample.scale.highest)
     assert points.averaged.all()
 
 
@@ -145,7 +149,9 @@ def test_number_of_distinct_scores_is_exact(n_scores, late):
     n_distinct = len(np.unique(scores))
     bins = of_arrays(scores, np.zeros(len(scores), dtype=int), scores > 0.7)
     assert bins.scores.points.exact.all() == (n_distinct <= 4096)
-    assert len(bins.scores.points) == (n_distinct if n_distinct <= 4096 else len(np.unique(scores * 4096 // 1)))
+    crowded = len(np.unique(scores[scores * 4096 // 1 == 2048]))  # the bin of 0.5 is opened
+    binned = len(np.unique(scores * 4096 // 1)) - 1 + crowded
+    assert len(bins.scores.points) == (n_distinct if n_distinct <= 4096 else binned)
 
 
 @pytest.mark.parametrize("kind", [bool, np.int8, np.uint64, np.float32, np.float64])
@@ -221,7 +227,7 @@ def check_lazy(engine, *rows, most=4096, **options):
     sample = sample_of(*rows, **options)
     check(bins, sample, most)
     in_memory = LabeledBins.of_arrays(sample.rows, sample.outcomes)
-    for name in ("group", "lower", "upper", "rows"):
+    for name in ("group", "rows"):
         np.testing.assert_array_equal(
             getattr(bins.scores.points, name), getattr(in_memory.scores.points, name), err_msg=name
         )

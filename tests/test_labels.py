@@ -1,6 +1,7 @@
 """Fitting with labels: the most accurate rates, compared with linear programming, by hand and with Fairlearn."""
 
 import numpy as np
+import polars
 import pytest
 from scipy.optimize import linprog
 from scipy.special import expit, logit
@@ -514,3 +515,30 @@ def test_single_precision_scores_work_unlike_in_fairlearn():
     rule = fit_rule(scores, group, y, target_rate="accuracy")
     assert gap(rule.probabilities(scores, group), group) <= 1e-9
     assert isinstance(rule, fairramp.Rule)
+
+
+@pytest.mark.parametrize("n", [5_000, 40_000])
+@pytest.mark.parametrize(
+    ("scale", "cutoff", "squeeze"),
+    [
+        ("probability", 1e-4, lambda q: q * 2e-4),
+        ("logit", -12.0, lambda q: logit(q) - 12),
+        ("logit", 12.0, lambda q: logit(q) + 12),
+        ("probability", 0.5, lambda q: np.where(q < 0.3, q * 1e-6, q)),
+    ],
+)
+def test_scores_may_crowd_in_a_few_bins(scale, cutoff, squeeze, n):
+    # Only the order of scores matters for the rates.
+    rng = np.random.default_rng(0)
+    groups, truth = rng.integers(0, 2, n), rng.beta(0.5, 0.8, n)
+    labels = (rng.random(n) < truth).astype(int)
+    options = {"max_gap": 0.02, "target_rate": "accuracy", "ramp_width": 0}
+    crowded = fit_rule(squeeze(truth), groups, labels, scale=scale, cutoff=cutoff, **options)
+    chances = crowded.probabilities(squeeze(truth), groups)
+    plain = fit_rule(truth, groups, labels, **options).probabilities(truth, groups)
+    assert accuracy(chances, labels) == pytest.approx(accuracy(plain, labels), abs=0.002)
+    table = polars.LazyFrame({"x": squeeze(truth), "g": groups, "y": labels})
+    lazy = fairramp.fit_frame(table, score="x", group="g", label="y", scale=scale, cutoff=cutoff, **options)
+    assert lazy.record.rates["selection"].after == pytest.approx(
+        crowded.record.rates["selection"].after, abs=1e-9
+    )

@@ -431,13 +431,22 @@ def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -
     return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
 
 
-def accuracy(job: Job, rule: Rule) -> tuple[float, float]:
-    """Compute the accuracy before and after the rule, in expectation, within DuckDB."""
+def measured(job: Job, rule: Rule) -> dict[str, tuple[float, float]]:
+    """Compute accuracy, balanced accuracy and cost before and after the rule, in expectation, within DuckDB."""
     apply_to(job, rule)
     weight = "weight" if "--weight" in job.numbers else "1"
     own = f"CAST(score {'>=' if rule.higher_is_better else '<='} {rule.cutoff!r} AS DOUBLE)"
-    right = (
-        f"sum({weight} * ({h} * label + (1 - {h}) * (1 - label))) / sum({weight})" for h in (own, "probability")
-    )
-    ((before, after),) = job.source.connection.execute(f"SELECT {', '.join(right)} FROM applied").fetchall()
-    return float(before), float(after)
+    labels = (f"sum({weight} * {y})" for y in ("(1 - label)", "label"))
+    chosen = (f"sum({weight} * {h} * {y})" for h in (own, "probability") for y in ("(1 - label)", "label"))
+    ((zeros, ones, *chances),) = job.source.connection.execute(
+        f"SELECT {', '.join([*labels, *chosen])} FROM applied"
+    ).fetchall()
+    costs = rule.record.costs if rule.record else None
+    found: dict[str, list[float]] = {"accuracy": [], "balanced_accuracy": [], "cost": []}
+    for wrong, right in (chances[:2], chances[2:]):
+        found["accuracy"].append((zeros - wrong + right) / (zeros + ones))
+        if zeros > 0 < ones:
+            found["balanced_accuracy"].append((1 - wrong / zeros + right / ones) / 2)
+        if costs:
+            found["cost"].append((costs[0] * wrong + costs[1] * (ones - right)) / (zeros + ones))
+    return {name: (values[0], values[1]) for name, values in found.items() if values}

@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from fairramp.cli.render import Screen, count, spoken
@@ -11,7 +12,7 @@ from fairramp.cli.scan import Job
 from fairramp.core.labels import label_key, label_of, show_label
 from fairramp.core.scales import scale_of
 from fairramp.core.table import with_rows
-from fairramp.core.words import exact_points, wrapped
+from fairramp.core.words import exact_points, number, percent, wrapped
 from fairramp.data.columns import Columns
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
@@ -81,6 +82,13 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
 
 
 # Warnings about rows -----------------------------------------------------------------------------
+
+
+def before_after(name: str, before: float, after: float) -> str:
+    """A measure on the rows of a fit, before and after the rule."""
+    shown = percent if name != "cost" else partial(number, decimals=4)
+    what = "Mean cost" if name == "cost" else name.replace("_", " ").capitalize()
+    return f"{what} on these rows: {shown(before)} before, {shown(after)} after."
 
 
 def warn_direction(job: Job, rule: Rule | None, scale: str | None, *, lower_is_better: bool) -> None:

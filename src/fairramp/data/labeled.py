@@ -4,7 +4,8 @@ For each group and point: rows, Σw, Σw², the place, and Σw·y and Σw²·y. 
 
     few distinct scores   up to 4,096 in all rows together: a point is all rows of a group with one score
     many                  the score range is cut into 4,096 equal bins, and the highest score is a bin of its own:
-                          a point is all rows of a group in one bin, and its place is their weighted mean
+                          a point is all rows of a group in one bin, and its place is their weighted mean; a bin
+                          with more than 1/64 of its group's rows is opened into points of one score
 
 4,096 bins are enough to choose rates; rates of ramps are computed elsewhere, from the rows. With more than 1,024
 groups there are fewer bins per group, which limits their total number.
@@ -15,16 +16,16 @@ another score are sorted. Then the score of each row is looked up in a larger ta
 searched.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fairramp.core.blocks import map_blocks
-from fairramp.core.curve import Array, Floats, Integers
-from fairramp.core.points import LabeledPoints, Points, Summary, join_points
+from fairramp.core.curve import Array, Floats, Integers, sort_keys
+from fairramp.core.points import LabeledPoints, Points, Summary, join_points, run_starts
 from fairramp.data.groups import distinct
-from fairramp.data.places import FIRST_LOOK, MOST_PLACES, BinEdges, most_places
+from fairramp.data.places import FIRST_LOOK, MOST_PLACES, BinEdges, most_places, too_crowded
 from fairramp.data.rows import ArrayRows
 
 if TYPE_CHECKING:
@@ -78,23 +79,28 @@ class LabeledBins:
         weight, squares = others or [n.astype(np.float64)] * 2
         found = places.found(index, None if moment is None else moment / weight)
         points = Points.from_means(group, *found, n, weight, squares)
-        return cls(Summary.of_occurring(labels, points), *(positives[-2:] if others else positives[:1] * 2))
+        labeled = LabeledPoints.of(
+            points, positives[0].astype(np.intp), *(positives[-2:] if others else positives[:1] * 2)
+        )
+        if isinstance(places, _Bins) and (split := too_crowded(points)).any():
+            labeled = join_points([labeled.take(~split), _opened(rows, outcomes, places, cells[split])])
+        return cls._of(Summary.of_occurring(labels, labeled))
 
     @classmethod
     def of_lazy(cls, rows: "LazyRows") -> Self:
         """Use the sums of a first pass over a lazy table, made with labels."""
-        first, scale = rows.first_pass, rows.scale
-        sums, edges = first.sums, BinEdges(scale, most_places(len(rows.profile.labels)))
-        if first.bins is None:
-            place = lower = upper = scale.position(sums["low"]) + 0.0
-            if len(np.unique(sums["low"])) > edges.n_bins:
-                lower, upper = edges.ends(edges.of(place))
-        else:
-            lower, upper = edges.ends(first.bins.astype(np.intp) - int(scale.lowest * edges.per_unit))
-            place = (first.bins + sums["d"] / sums["sum_w"]) / edges.per_unit
-        points = Points.from_means(first.group, place, lower, upper, first.rows, sums["sum_w"], sums["w2"])
-        labeled = join_points([first.labeled(points)])
-        return cls._of(Summary.of_occurring(rows.profile.labels, labeled))
+        summary, edges = rows.labeled_summary, BinEdges(rows.scale, most_places(len(rows.profile.labels)))
+        p = summary.points
+        assert isinstance(p, LabeledPoints)
+        if p.exact.all() and len(np.unique(p.place)) > edges.n_bins:  # few rows, but many scores
+            lower, upper = edges.ends(edges.of(p.place))
+            binned = replace(p, lower=lower, upper=upper)
+            whole = join_points([binned])
+            split = too_crowded(whole)
+            keys = sort_keys(whole.group[split], whole.lower[split])
+            inside = np.isin(sort_keys(p.group, lower), keys)
+            summary = Summary(summary.labels, join_points([binned.take(~inside), p.take(inside)]))
+        return cls._of(summary)
 
     @classmethod
     def of_group_scores(cls, scores: "GroupScores") -> Self:
@@ -106,6 +112,29 @@ class LabeledBins:
         points = summary.points
         assert isinstance(points, LabeledPoints), "there are no labels"
         return cls(Summary(summary.labels, points.unlabeled), points.positives, points.square_positives)
+
+
+def _opened(rows: ArrayRows, outcomes: Array, places: "_Bins", cells: Integers) -> LabeledPoints:
+    """Exact points for the rows of some cells (group, bin)."""
+    wanted = np.zeros(len(rows.codes.labels) * len(places), dtype=bool)
+    wanted[cells] = True
+
+    def look(start: int, stop: int) -> list[Array]:
+        (index, x), group = places.of(start, stop), rows.codes.block(start, stop).astype(np.intp)
+        hits = np.flatnonzero(wanted[group * len(places) + index])
+        assert x is not None
+        w = np.ones(len(hits)) if rows.weights is None else rows.weights[start:stop][hits]
+        return [group[hits], x[hits] + 0.0, w, outcomes[start:stop][hits].astype(np.float64)]
+
+    group, x, w, y = (np.concatenate(part) for part in zip(*map_blocks(look, len(rows.scores)), strict=True))
+    order = np.lexsort((x, group))
+    group, x, w, y = group[order], x[order], w[order], y[order]
+    first = run_starts(group, x)
+    sums = [np.add.reduceat(values, first) for values in (w, w * w, y, w * y, w * w * y)]
+    weight, squares, positive_rows, positives, square_positives = sums
+    place, n = x[first], np.diff(first, append=len(x))
+    points = Points.from_means(group[first], place, place, place, n, weight, squares)
+    return LabeledPoints.of(points, positive_rows.astype(np.intp), positives, square_positives)
 
 
 class _Bins:

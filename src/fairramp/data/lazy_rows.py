@@ -28,7 +28,7 @@ from fairramp.core.scales import Scale
 from fairramp.data.engines import engine_of
 from fairramp.data.grid import Grid
 from fairramp.data.lazy_table import LazyTable, Profile
-from fairramp.data.places import FIRST_LOOK, most_places
+from fairramp.data.places import FIRST_LOOK, most_places, too_crowded
 from fairramp.data.rows import Rows, finer_parts
 from fairramp.data.sample import scaling
 from fairramp.errors import FairrampError
@@ -72,8 +72,12 @@ class LazyRows(Rows):
         rows = table.rows.filter(w > 0) if profile.has_zeros else table.rows
         self._rows = rows.with_columns(p=position).with_columns(bin=(p * self._per_unit).floor())
         if table.weighted:
-            factor = float(np.ldexp(1.0, scaling(profile.largest_weight, profile.smallest_weight)))
-            self._rows = self._rows.with_columns(w=w * factor)
+            shift = scaling(profile.largest_weight, profile.smallest_weight)
+            factors = (
+                float(np.ldexp(1.0, part)) for part in (shift // 2, shift - shift // 2)
+            )  # one may overflow
+            for factor in factors:
+                self._rows = self._rows.with_columns(w=w * factor)
         self._bins = _Bins(*np.empty((4, 0)))
 
     def summarize(self) -> Summary:
@@ -138,6 +142,10 @@ class LazyRows(Rows):
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for selected bins of a summary of these rows, finer bins for crowded ones."""
         assert not average.any(), "all bins have their mean"
+        return self._points(*self._opened(summary, split))
+
+    def _opened(self, summary: Summary, split: Booleans) -> tuple[Integers, dict[str, Any], Floats, Floats]:
+        """Group, sums, mean and bin of finer points for selected bins."""
         chosen = summary.points.take(split)
         bins = self._bins.of(chosen)
         crowded = (chosen.rows > LOOKED_AT // len(chosen)) & (chosen.rows.sum() > LOOKED_AT)
@@ -170,9 +178,7 @@ class LazyRows(Rows):
                 "The table changed while it was read, or returns different rows each time",
                 remedy="fit on a fixed copy",
             )
-        return self._points(
-            chosen.group[owner], found, chosen.lower[owner] + found["d"] / found["sum_w"], bins.bin[owner]
-        )
+        return chosen.group[owner], found, chosen.lower[owner] + found["d"] / found["sum_w"], bins.bin[owner]
 
     def _join(self, rows: Any, small: dict[str, list[Any]]) -> Any:
         """Rows that belong to a group and bin of a small table, with its columns."""
@@ -228,7 +234,26 @@ class LazyRows(Rows):
         except KeyError:
             raise FairrampError("The table changed while it was read", remedy="fit on a fixed copy") from None
 
-    def _points(self, group: Integers, found: dict[str, Any], mean: Floats, bin_: Floats | None = None) -> Points:
+    @property
+    def labeled_summary(self) -> Summary:
+        """The first pass with its labels; crowded bins are opened."""
+        first = self.first_pass
+        mean = first.sums["low"] if first.bins is None else first.bins + first.sums["d"] / first.sums["sum_w"]
+        points = self._points(first.group, first.sums, mean / self._per_unit, first.bins, labeled=True)
+        summary = Summary(self.profile.labels, points)
+        while (split := too_crowded(summary.points)).any():
+            summary = summary.replace(split, self._points(*self._opened(summary, split), labeled=True))
+        return summary
+
+    def _points(
+        self,
+        group: Integers,
+        found: dict[str, Any],
+        mean: Floats,
+        bin_: Floats | None = None,
+        *,
+        labeled: bool = False,
+    ) -> Points:
         """Sums as points, exact if they have one score; remembers where the rows of the others are."""
         lower, top = self._ends(found)
         exact = lower == top
@@ -246,6 +271,8 @@ class LazyRows(Rows):
             self._bins = self._bins.joined(
                 points.take(~exact), *(v[~exact] for v in (bin_, found["low"], found["high"]))
             )
+        if labeled:
+            points = LabeledPoints.of(points, found["y"].astype(np.intp), found["wy"], found["w2y"])
         return join_points([points])
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.points import Points
 from fairramp.core.scales import Scale
 
 #: Number of bins, and of distinct scores up to which each is a point of its own.
@@ -22,6 +23,10 @@ def most_places(n_groups: int) -> int:
     """Number of bins per group, and of distinct scores that are points of their own."""
     fitting = 1 << max(MOST_CELLS // n_groups, 1).bit_length() - 1
     return max(min(MOST_PLACES, fitting), FEWEST_PLACES)
+
+
+#: A bin with more than this part of its group's rows is opened.
+_PARTS = 64
 
 
 @dataclass(frozen=True)
@@ -56,3 +61,9 @@ class BinEdges:
         """Start and end of bins."""
         lower = self.scale.lowest + bins / self.per_unit
         return lower, np.where(bins < self.n_bins, lower + 1 / self.per_unit, lower)
+
+
+def too_crowded(points: Points) -> Booleans:
+    """Which bins hold so large a part of their group's rows that they must be opened."""
+    most = np.maximum(np.bincount(points.group, points.rows) // _PARTS, _PARTS)
+    return ~points.exact & (points.rows > most[points.group])

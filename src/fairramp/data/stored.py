@@ -33,7 +33,7 @@ from fairramp.errors import FairrampError, refuse, refuse_if, shown
 #: Bytes within which the header of a CSV file must end.
 _HEAD = 1 << 20
 #: A null marker that no cell contains, so no cell is read as missing.
-_NO_NULL = "\x01fairramp:null\x01"
+_NO_NULL = "\x01\x02\x03"
 #: Bytes of the longest line in a CSV output: DuckDB's limit for inputs, and room for more columns.
 _LONGEST = 2_100_000
 _FORMATS = {

@@ -47,7 +47,7 @@ def summarize(
     scores, groups, sample_weight, scale, higher_is_better
         As in `fit_rule`. Weights of summaries to be merged must use the same unit.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes, for the targets "accuracy" and "base_rate".
+        True outcomes, for targets that need them.
     strata : labels of shape (n,), or several columns, optional
         For rules that equalize within strata; as in `fit_rule`.
     cutoff : float, optional

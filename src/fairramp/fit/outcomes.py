@@ -125,7 +125,9 @@ class LabeledScores:
     def checked_costs(self, target: str, costs: tuple[float, float] | None) -> Costs:
         """The costs to minimize for a target: those given, or those of balanced accuracy."""
         if target != "balanced_accuracy":
-            return Costs(*(costs or (1.0, 1.0)))
+            # Only the ratio matters; huge and tiny numbers would overflow or underflow.
+            most = max(costs) if costs else 1.0
+            return Costs(*(cost / most for cost in costs or (1.0, 1.0)))
         share = float(self.positives.sum() / self.scores.points.weight.sum())
         if not 0 < share < 1:
             raise InputError("{target_rate:balanced_accuracy} requires rows with label 0 and rows with label 1")

@@ -72,7 +72,7 @@ class Settings(Asked):
         if self.costs is not None and self.target_rate != "accuracy":
             raise InputError(
                 "{costs} requires {target_rate:accuracy}, got {target!r}",
-                remedy="remove one of the two",
+                remedy="pass it, or remove {costs}",
                 target=self.target_rate,
             )
         self._check_confidence()
@@ -224,9 +224,9 @@ def checked_costs(costs: Any) -> tuple[float, float]:
     """Check the costs of a false positive and a false negative."""
     try:
         found = tuple(float(cost) for cost in costs if not isinstance(cost, str | bool))
-    except (TypeError, ValueError):
-        found = ()
-    valid = len(found) == 2 and len(costs) == 2 and all(0 <= cost < float("inf") for cost in found)
+        valid = len(found) == len(costs) == 2 and all(0 <= cost < float("inf") for cost in found)
+    except (TypeError, ValueError, OverflowError):
+        valid = False
     if not valid or not any(found):
         raise InputError(
             "must be two numbers, the cost of a false positive and that of a false negative, not negative and "

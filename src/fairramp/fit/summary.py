@@ -24,6 +24,7 @@ from fairramp.data.bins import GroupScores
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
+from fairramp.fit.direction import warn_direction_of_bins
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.settings import Keywords, Settings
@@ -40,8 +41,8 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     certificate includes. Up to that error, the rule is the same as that of `fit_rule`. A ``ramp_width`` well
     above the width of the bins keeps the error small; with a width of 0, all rows of a bin that contains a
     threshold are uncertain. A summary with strata gives a rule that equalizes within strata. The targets
-    "accuracy" and "base_rate" require a summary with labels. The cutoff defaults to that of the summary, and must
-    be an edge of its bins.
+    "accuracy", "balanced_accuracy" and "base_rate" require a summary with labels. The cutoff defaults to that of
+    the summary, and must be an edge of its bins.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="to make it one, summarize with cutoff={cut!r}",
             cut=cutoff,
         )
-    return fit_rows(
+    rule = fit_rows(
         BinnedRows(summary.summary),
         asked,
         summary.columns,
@@ -100,6 +101,9 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
         errors=lambda ramps: rate_errors(summary.summary, ramps),
         **by_labels(asked, lambda: LabeledBins.of_group_scores(summary)),
     )
+    if summary.labeled:
+        warn_direction_of_bins(LabeledBins.of_group_scores(summary), asked.meaning)
+    return rule
 
 
 def rate_errors(summary: Summary, ramps: Sequence[Ramp]) -> Floats:

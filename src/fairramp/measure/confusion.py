@@ -53,11 +53,12 @@ class Confusion:
         )
 
     def balanced_accuracy(self) -> tuple[float, float]:
-        """Mean of the true negative and the true positive rate, and its standard error."""
-        rates = self.chance / self.weight
-        right = np.array([1 - rates[0], rates[1]])
-        spread = self._spread(np.array([1.0, 0.0]) - right, np.array([-1.0, 1.0]))
-        return float(right.mean()), float(np.sqrt((spread / self.weight**2).sum()) / 2)
+        """Mean of the true negative and the true positive rate, and its standard error; NaN with one label."""
+        with np.errstate(invalid="ignore", divide="ignore"):  # NaN if there is only one label
+            rates = self.chance / self.weight
+            right = np.array([1 - rates[0], rates[1]])
+            spread = self._spread(np.array([1.0, 0.0]) - right, np.array([-1.0, 1.0]))
+            return float(right.mean()), float(np.sqrt((spread / self.weight**2).sum()) / 2)
 
     def _mean(self, start: Floats, slope: Floats) -> tuple[float, float]:
         """Mean over all rows of start + slope·h, with a start and a slope for each label."""

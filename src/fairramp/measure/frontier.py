@@ -26,6 +26,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, UnseenGroupError
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.gains import Costs
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
 from fairramp.measure.confusion import Confusion, LabeledRows
@@ -205,7 +206,7 @@ def frontier(
     kind = target_rate if asked.costs is None else "cost"
 
     def value(one: Confusion) -> tuple[float, float]:
-        return one.cost(measure) if kind == "cost" else getattr(one, kind)()
+        return one.cost(Costs(*asked.costs)) if asked.costs else getattr(one, kind)()
 
     found = fit.confusions(ramps)
     loss = [value(one)[0] if kind == "cost" else -value(one)[0] for one in found]

@@ -77,7 +77,6 @@ def fit(
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import library, outputs, texts
-    from fairramp.core.words import percent
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
@@ -113,12 +112,15 @@ def fit(
                 date=date,
             )
         certificate = found.certificate(confidence or 0.95)
-        before = after = None
-        accuracy = "Accuracy is unknown without --label; fitting needs no labels."
+        measured: dict[str, tuple[float, float]] = {}
+        told = ["Accuracy is unknown without --label; fitting needs no labels."]
         if label is not None:
             with screen.progress(job.source.connection, "Measuring"):
-                before, after = library.accuracy(job, found)
-            accuracy = f"Accuracy on these rows: {percent(before)} before, {percent(after)} after."
+                measured = library.measured(job, found)
+            shown = ["accuracy"] + [
+                name for name in (target_rate, "cost") if name in measured and name != "accuracy"
+            ]
+            told = [texts.before_after(str(name), *measured[str(name)]) for name in shown]
     outputs.write_text(output, found.to_json(), "the rule")
     if earlier is not None and earlier != found:
         screen.note(f"Replaced an earlier rule in {output}, fingerprint {earlier.fingerprint}")
@@ -126,7 +128,7 @@ def fit(
     record = found.record
     assert record is not None
     screen.heading(found.heading)
-    screen.say(record.gaps, f"{accuracy}\n")
+    screen.say(record.gaps, *told, "")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     direction = "Higher scores mean yes; if a high score is bad (a risk), fit again with --lower-is-better."
@@ -150,8 +152,11 @@ def fit(
         asked=record.asked and asdict(record.asked),
         gap_before=record.gap_before,
         gap_after=record.gap_after,
-        accuracy_before=before,
-        accuracy_after=after,
+        **{
+            f"{name}_{when}": measured[name][i] if name in measured else None
+            for name in ("accuracy", "balanced_accuracy", "cost")
+            for i, when in enumerate(("before", "after"))
+        },
         certificate=certificate.to_dict(),
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,

@@ -126,8 +126,9 @@ def frontier(
     screen.say(f"{curve.own}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
     screen.say(
-        f"\nEach line uses the selection rates with the {best} on the fit rows, as does fairramp fit with "
-        f"--target-rate {target_rate}{f' --costs {costs}' if costs else ''}.",
+        f"\nOf the rates that the labels choose for a limit or a stricter one, each line uses those with the "
+        f"{best} on the fit rows. To fit such a rule: fairramp fit --target-rate {target_rate}"
+        f"{f' --costs {costs}' if costs else ''}.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
     screen.result(

@@ -19,6 +19,7 @@ from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample
 from fairramp.fit.borrow import can_borrow
+from fairramp.fit.gains import Costs
 from fairramp.fit.settings import Settings
 from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
@@ -66,12 +67,17 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     target: str | float | None = record.target if record else None
     if target is None or target == "base_rate" or (record and record.solver == "sgd"):
         target = rule.target_rate
-    if target in ("accuracy", "balanced_accuracy") and sample.labels is None:
-        what = target.replace("_", " ")
+    one_label = sample.labels is not None and bool((sample.labels == sample.labels[0]).all())
+    missing = {
+        "labels, and there are none here": sample.labels is None,
+        "rows with both labels": one_label and target == "balanced_accuracy",
+    }
+    why = next((text for text, holds in missing.items() if holds), None)
+    if target in ("accuracy", "balanced_accuracy") and why is not None:
+        what = str(target).replace("_", " ")
         target = None if rule.stratified else rule.target_rate
         note = (
-            f"The rule's target rate was chosen for {what}, which needs labels, and there are none here. The "
-            "other positions of the slider "
+            f"The rule's target rate was chosen for {what}, which needs {why}. The other positions of the slider "
             + (
                 "use the target rates that are optimal by the scores."
                 if rule.stratified
@@ -111,6 +117,7 @@ class Measured:
     sums: Sums
     strata: Integers | None
     confidence: float
+    costs: Costs | None = None
 
     @classmethod
     def of(cls, known: KnownRows, rules: list[list[Ramp]], confidence: float) -> "Measured":
@@ -142,11 +149,12 @@ class Measured:
             sums=Sums(group, p.weight, n_groups, p.weight_squares),
             strata=stratum_index(sample.cells.labels) if sample.stratified else None,
             confidence=confidence,
+            costs=Costs(*known.settings.costs) if known.settings.costs and sample.labels is not None else None,
         )
 
     def select(self, chances: Floats) -> Selection:
         """Rates, gaps and errors of decisions with the given probabilities."""
-        return selection(self.sums.tally(chances, self.labels), self.confidence, self.strata)
+        return selection(self.sums.tally(chances, self.labels), self.confidence, self.strata, self.costs)
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
         """Confidence limits of the accuracy a: a ± z √(Σ w² (c − a)²) / Σ w."""
