@@ -107,7 +107,7 @@ def test_threads_share_an_estimator():
 
     X = SCORES[:3000, None]  # noqa: N806
     model = LogisticRegression().fit(X, CODES[:3000] > 0)
-    fair = fairramp.RandomizedThresholdOptimizer(FrozenEstimator(model), random_state=0)
+    fair = fairramp.RandomizedThresholdOptimizer(FrozenEstimator(model), target_rate=0.4, random_state=0)
     fair.fit(X, CODES[:3000] > 0, sensitive_features=CODES[:3000])
     expected = fair.predict(X, sensitive_features=CODES[:3000]).tolist()
     with ThreadPoolExecutor(8) as pool:
