@@ -95,10 +95,10 @@ class LabeledRows:
         """The rows with label 1, if there are any."""
         sample = self._sample
         assert sample.labels is not None
-        which = np.flatnonzero(sample.labels > 0)
+        which = sample.labels > 0
         cells, weights = replace(sample.cells, values=sample.cells.values[which]), sample.weights
         some = None if weights is None else weights[which]
-        return ArrayRows(sample.scores[which], cells, some, sample.scale) if len(which) else None
+        return ArrayRows(sample.scores[which], cells, some, sample.scale) if which.any() else None
 
     def placed(self, rates: Floats, problem: Problem) -> list[Ramps]:
         """Ramps with the given rates, of shape (m, K)."""
