@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 import fairramp
 from fairramp.cli.render import STDIN, Screen, spoken
@@ -22,6 +23,8 @@ from fairramp.data.columns import Columns
 from fairramp.data.stored import Source, connect, format_of, input_files, open_files, spooled
 from fairramp.deploy.engines.duckdb import apply as project
 from fairramp.errors import FairrampError, RuleFormatError, refuse, refuse_if
+from fairramp.fit.gains import Costs
+from fairramp.measure.confusion import Confusion
 from fairramp.rule.rule import Rule
 
 #: Matches integers as Python writes them.
@@ -442,11 +445,11 @@ def measured(job: Job, rule: Rule) -> dict[str, tuple[float, float]]:
         f"SELECT {', '.join([*labels, *chosen])} FROM applied"
     ).fetchall()
     costs = rule.record.costs if rule.record else None
-    found: dict[str, list[float]] = {"accuracy": [], "balanced_accuracy": [], "cost": []}
-    for wrong, right in (chances[:2], chances[2:]):
-        found["accuracy"].append((zeros - wrong + right) / (zeros + ones))
-        if zeros > 0 < ones:
-            found["balanced_accuracy"].append((1 - wrong / zeros + right / ones) / 2)
-        if costs:
-            found["cost"].append((costs[0] * wrong + costs[1] * (ones - right)) / (zeros + ones))
-    return {name: (values[0], values[1]) for name, values in found.items() if values}
+    weights, unknown = np.array([zeros, ones]), np.full((3, 2), np.nan)  # standard errors are not needed
+    both = [Confusion(weights, np.array(part), unknown, weights[:0]) for part in (chances[:2], chances[2:])]
+    before, after = (
+        {"accuracy": one.accuracy()[0], "balanced_accuracy": one.balanced_accuracy()[0]}
+        | ({"cost": one.cost(Costs(*costs))[0]} if costs else {})
+        for one in both
+    )
+    return {name: (before[name], after[name]) for name in before}

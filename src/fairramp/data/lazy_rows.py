@@ -137,7 +137,7 @@ class LazyRows(Rows):
         bins = found["bin"].astype(np.intp) - int(grid.scale.lowest * grid.per_unit)
         first = FirstPass(self._codes(found), found, bins)
         points = grid.filled(first.group, bins, means, low == high, first.rows, found["sum_w"], found["w2"])
-        return Summary(self.profile.labels, grid.joined(first.labeled(points) if self._labeled else points))
+        return Summary(self.profile.labels, grid.joined(_with_labels(points, found) if self._labeled else points))
 
     def refine(self, summary: Summary, split: Booleans, average: Booleans) -> Points:
         """Exact points for selected bins of a summary of these rows, finer bins for crowded ones."""
@@ -234,7 +234,7 @@ class LazyRows(Rows):
         except KeyError:
             raise FairrampError("The table changed while it was read", remedy="fit on a fixed copy") from None
 
-    @property
+    @cached_property
     def labeled_summary(self) -> Summary:
         """The first pass with its labels; crowded bins are opened."""
         first = self.first_pass
@@ -271,9 +271,7 @@ class LazyRows(Rows):
             self._bins = self._bins.joined(
                 points.take(~exact), *(v[~exact] for v in (bin_, found["low"], found["high"]))
             )
-        if labeled:
-            points = LabeledPoints.of(points, found["y"].astype(np.intp), found["wy"], found["w2y"])
-        return join_points([points])
+        return join_points([_with_labels(points, found) if labeled else points])
 
 
 class FirstPass(NamedTuple):
@@ -298,9 +296,10 @@ class FirstPass(NamedTuple):
         """Number of rows."""
         return self.sums["n"].astype(np.intp)  # type: ignore[no-any-return]
 
-    def labeled(self, points: Points) -> LabeledPoints:
-        """Points made of these sums, with the sums of their labels."""
-        return LabeledPoints.of(points, self.sums["y"].astype(np.intp), self.sums["wy"], self.sums["w2y"])
+
+def _with_labels(points: Points, sums: dict[str, Any]) -> LabeledPoints:
+    """Points made of these sums, with the sums of their labels."""
+    return LabeledPoints.of(points, sums["y"].astype(np.intp), sums["wy"], sums["w2y"])
 
 
 class _Bins(NamedTuple):

@@ -1,4 +1,4 @@
-"""Scores with labels: calibration, and accuracy without rows.
+"""Scores with labels: calibration, and the rates that it chooses.
 
 For each group and score, labels add only Σw and Σw·y to a summary. From these, the isotonic regression
 
@@ -41,8 +41,8 @@ class LabeledScores:
     ----------
     scores : Summary
         The points.
-    positives, square_positives : floats, one per point
-        Σ w·y and Σ w²·y of the rows.
+    positives : floats, one per point
+        Σ w·y of the rows.
     scale : Scale
         Scale of the scores.
     ordered_only : bool
@@ -51,14 +51,13 @@ class LabeledScores:
 
     scores: Summary
     positives: Floats
-    square_positives: Floats
     scale: Scale
     ordered_only: bool = False
 
     @classmethod
     def of_bins(cls, bins: LabeledBins, scale: Scale, *, ordered_only: bool = False) -> Self:
         """The same numbers, with their scale."""
-        return cls(bins.scores, bins.positives, bins.square_positives, scale, ordered_only)
+        return cls(bins.scores, bins.positives, scale, ordered_only)
 
     @classmethod
     def of(cls, sample: Sample) -> Self:
@@ -132,12 +131,3 @@ class LabeledScores:
         if not 0 < share < 1:
             raise InputError("{target_rate:balanced_accuracy} requires rows with label 0 and rows with label 1")
         return Costs(share, 1 - share)
-
-    def accuracy(self, chances: Floats) -> tuple[float, float]:
-        """Accuracy if the points have these selection probabilities, and its standard error."""
-        p, y = self.scores.points, self.positives
-        total = p.weight.sum()
-        accuracy = float((y * chances + (p.weight - y) * (1 - chances)).sum() / total)
-        yes = self.square_positives * (chances - accuracy) ** 2
-        no = (p.weight_squares - self.square_positives) * (1 - chances - accuracy) ** 2
-        return accuracy, float(np.sqrt((yes + no).sum()) / total)

@@ -9,14 +9,14 @@ from fairramp.fit.problem import Fixed, Level
 from fairramp.fit.settings import Settings
 
 
-class ByLabels(TypedDict, total=False):
+class FromLabels(TypedDict, total=False):
     """What a fit needs to know about the labels, as keywords of `fit_rows`."""
 
     level: Level
     labeled: LabeledScores
 
 
-def by_labels(settings: Settings, bins: Callable[[], LabeledBins], *, ordered_only: bool = False) -> ByLabels:
+def by_labels(settings: Settings, bins: Callable[[], LabeledBins], *, ordered_only: bool = False) -> FromLabels:
     """What the target of the settings needs; `bins` are read only if it depends on labels.
 
     With `ordered_only`, only the order of the scores is meaningful.
