@@ -397,6 +397,10 @@ def test_chance_and_equal_scores_are_not_warned_of():
     assert warned(lambda: fairramp.fit_rule(score, group, label)) == []
     assert warned(lambda: fairramp.audit(np.full(200, 0.1), group, label, sample_weight=rng.random(200))) == []
     assert warned(lambda: fairramp.audit([0.2, 0.3, 0.9], ["A", "B", "A"], [1, 1, 1])) == []
+    few = np.linspace(0, 1, 109)  # one row of a label, or nine, have no standard error to speak of
+    for n in (1, 9):
+        assert warned(lambda n=n: fairramp.audit(few, np.arange(109) % 2, (np.arange(109) < n) * 1)) == []
+    assert len(warned(lambda: fairramp.audit(few, np.arange(109) % 2, (np.arange(109) < 10) * 1))) == 1
     huge = np.where(label == 1, -1e308, 1e308)
     assert len(warned(lambda: fairramp.audit(huge, group, label, scale="logit"))) <= 1
 

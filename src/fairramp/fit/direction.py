@@ -2,7 +2,7 @@
 
 Scores are worse for label 1 if their mean there is worse than for label 0 by more than two standard errors. For
 scores that say nothing about the labels, that happens once in 40 times; a plain comparison would warn every other
-time.
+time. Fewer than ten rows of a label show nothing.
 """
 
 from typing import NamedTuple
@@ -18,6 +18,8 @@ from fairramp.errors import FairrampWarning, warn
 _ENOUGH = 1 << 14
 #: Number of standard errors, and smallest difference compared to the means, which is more than rounding.
 _CLEAR, _ROUNDING = 2.0, 1e-9
+#: Effective rows of either label below which a standard error means little.
+_FEWEST = 10.0
 
 
 class DirectionWarning(FairrampWarning):
@@ -25,17 +27,19 @@ class DirectionWarning(FairrampWarning):
 
 
 class Moments(NamedTuple):
-    """Mean of the scores with one label, and the square of its standard error."""
+    """Mean of the scores with one label, the square of its standard error, and effective rows."""
 
     mean: float
     squared_error: float
+    rows: float
 
     @classmethod
     def of(cls, weight: float, squares: float, first: float, second: float) -> "Moments":
         """From Σw, Σw², Σw·x and Σw·x²; NaN if there are no rows."""
         weight = weight or np.nan
         mean = first / weight
-        return cls(float(mean), float(max(second / weight - mean**2, 0.0) * squares / weight**2))
+        rows = weight**2 / (squares or np.nan)
+        return cls(float(mean), float(max(second / weight - mean**2, 0.0) / rows), float(rows))
 
 
 def warn_direction(sample: Sample, *, fitted: bool = False) -> None:
@@ -85,7 +89,7 @@ def warn_means(
     clear = max(
         _CLEAR * (yes.squared_error + no.squared_error) ** 0.5, _ROUNDING * (abs(yes.mean) + abs(no.mean))
     )
-    if not scale.turned(no.mean) - scale.turned(yes.mean) > clear:
+    if not (min(yes.rows, no.rows) >= _FEWEST and scale.turned(no.mean) - scale.turned(yes.mean) > clear):
         return
     worse, better = ("lower", "higher") if scale.higher_is_better else ("higher", "lower")
     verbs = ("fit the rule with", "fit the rule without") if fitted else ("pass", "remove")

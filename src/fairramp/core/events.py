@@ -1,0 +1,48 @@
+"""Events: for which rows of a group a rate is computed, and which criterion makes that rate equal.
+
+    event            rate                  rows                  criterion
+    selection        selection rate        all                   parity
+    true_positive    true positive rate    those with label 1    equal_opportunity
+    false_positive   false positive rate   those with label 0    predictive_equality
+
+A *rate* is the mean selection probability over the rows of a group for which the event holds.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """Rows that a rate is computed for.
+
+    Attributes
+    ----------
+    name : str
+        As in records of fits.
+    rate : str
+        What the rate is called.
+    criterion : str
+        The criterion that makes the rate equal between groups.
+    label : int or None
+        The label of the rows; None for all rows.
+    """
+
+    name: str
+    rate: str
+    criterion: str
+    label: int | None
+
+    @property
+    def rows(self) -> str:
+        """What its rows are called."""
+        return "rows" if self.label is None else f"rows with label {self.label}"
+
+
+SELECTION = Event("selection", "selection rate", "parity", None)
+TRUE_POSITIVE = Event("true_positive", "true positive rate", "equal_opportunity", 1)
+FALSE_POSITIVE = Event("false_positive", "false positive rate", "predictive_equality", 0)
+
+#: The events by name.
+EVENTS = {event.name: event for event in (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)}
+#: The event whose rate each criterion makes equal.
+EVENT_OF = {event.criterion: event for event in EVENTS.values()}
