@@ -78,6 +78,9 @@ def solve_convex(
     cutoff: float,
     ramp_width: float,
     offset: float,
+    min_ratio: float | None = None,
+    overall_rate: float | None = None,
+    strata: Codes | None = None,
 ) -> Optimum:
     """argmin over h (and ρ, if `target_rate` is None) of the module's problem.
 
@@ -91,6 +94,9 @@ def solve_convex(
     Rows of one group with equal scores are one variable: the objective is convex and symmetric in
     them, so some optimum gives them the same h (for γ > 0 the only one does). The objective is unique,
     and so is h for γ > 0; h for γ = 0 need not be, nor ρ.
+
+    With `min_ratio` τ instead of ε, the rates are between τ ρ and ρ. `overall_rate` is an additional constraint on
+    the mean of all h. `strata`, one per group code, have a ρ each; `target_rate` is then that of the first.
     """
     import cvxpy as cp
 
@@ -106,15 +112,21 @@ def solve_convex(
     if gamma > 0:
         cost += cp.sum_squares(cp.multiply(np.sqrt(w * gamma / 2), h - offset))
     constraints = [h >= 0, h <= 1]
+    strata = np.zeros(len(averages), dtype=int) if strata is None else strata
     if target_rate is None:
-        center = cp.Variable()
-        constraints += [center >= 0, center <= 1]
+        centers = cp.Variable(int(strata.max()) + 1)
+        constraints += [centers >= 0, centers <= 1]
     else:
-        center = cp.Constant(target_rate)
-    if max_gap > 0:
+        centers = cp.Constant([target_rate])
+    center = centers[strata]
+    if min_ratio not in (None, 1.0):
+        constraints += [averages @ h <= center, averages @ h >= min_ratio * center]
+    elif max_gap > 0 and min_ratio is None:
         constraints += [averages @ h <= center + max_gap / 2, averages @ h >= center - max_gap / 2]
     else:  # two opposite inequalities would leave no interior to an interior-point solver
         constraints += [averages @ h == center]
+    if overall_rate is not None:
+        constraints += [w @ h == overall_rate]
 
     if gamma > 0:
         solver = {"solver": cp.CLARABEL}
@@ -133,7 +145,7 @@ def solve_convex(
 
     h_rows = h.value[row_to_point]
     value = objective(h_rows, scores, weights, cutoff=cutoff, ramp_width=ramp_width, offset=offset)
-    return Optimum(h=h_rows, objective=value, target_rate=float(center.value))
+    return Optimum(h=h_rows, objective=value, target_rate=float(centers.value[0]))
 
 
 def solve_covariance_convex(

@@ -9,12 +9,13 @@ from sklearn.isotonic import IsotonicRegression
 
 import fairramp
 from fairramp import InputError, fit_rule
+from fairramp.core.bands import Gap
 from fairramp.core.scales import SCALES
 from fairramp.data.sample import Sample
 from fairramp.fit.criteria.parity import place_ramps
 from fairramp.fit.gains import Costs, GainCurves
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.fit.problem import ByLabels, Gap, Problem
+from fairramp.fit.problem import ByLabels, Problem
 from samples import gap, quiet_fit, rates
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import fairramp
+from fairramp.core.bands import Gap
 from fairramp.core.curve import ScoreDistribution
 from fairramp.fit.criteria.parity import solve_parity
 from fairramp.fit.guess import RoughCurve, likely_ramps
-from fairramp.fit.problem import Gap, Optimal, Problem
+from fairramp.fit.problem import Optimal, Problem
 from oracles import example_1, kkt_residual, objective, random_instance, selection_rates, solve_convex
 
 BATCHES = range(20)

@@ -7,12 +7,12 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from fairramp.core.bands import Gap
 from fairramp.core.scales import NEAREST, SCALES
 from fairramp.data.sample import Sample
 from fairramp.datasets import load_adult_scores
 from fairramp.fit.gains import Costs, GainCurves
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.fit.problem import Gap
 from fairramp.fit.recalibrate import LINE_BELOW, SHIFT_PENALTY, SLOPE_PENALTY, line_levels
 from samples import quiet_fit
 

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 import fairramp
 import oracles
 from fairramp import SGD, InputError, Ramp, Rule, RuleFormatError, StreamingFit
-from fairramp.fit.problem import Fixed, Gap, Problem
+from fairramp.core.bands import Gap
+from fairramp.fit.problem import Fixed, Problem
 from fairramp.fit.sgd import DualDescent, descend, published_rate
 from fairramp.measure.bounds import proposition_1_bound
 from samples import quiet_fit, rates, sample

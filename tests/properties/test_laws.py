@@ -8,13 +8,14 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 import fairramp
+from fairramp.core.bands import Gap
 from fairramp.core.curve import RateCurve, ScoreDistribution
 from fairramp.core.points import Points, Summary, join_points
 from fairramp.core.scales import SCALES
 from fairramp.data.groups import encode_groups
 from fairramp.data.rows import ArrayRows
 from fairramp.fit.criteria.parity import solve_parity
-from fairramp.fit.problem import Gap, Optimal, Problem
+from fairramp.fit.problem import Optimal, Problem
 from oracles import brute_force_threshold_rate, selection_rates
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")

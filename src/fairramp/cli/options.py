@@ -43,8 +43,11 @@ def _setting(name: str, more: str = "") -> Parameter:
     return Parameter(help=text.replace('"', "").replace("with labels", "with --label") + more)
 
 
-MaxGap = Annotated[float, _setting("max_gap")]
-TargetRate = Annotated[float | str, _setting("target_rate")]
+Criterion = Annotated[str, _setting("criterion")]
+MaxGap = Annotated[float | None, _setting("max_gap")]
+MinRatio = Annotated[float | None, _setting("min_ratio")]
+TargetRate = Annotated[float | str | None, _setting("target_rate")]
+OverallRate = Annotated[float | None, _setting("overall_rate")]
 FrontierTarget = Annotated[str, Parameter(help="What each rule is best at: accuracy or balanced_accuracy.")]
 Costs = Annotated[str | None, _setting("costs", " Such as 5,1.")]
 Ramp = Annotated[str, _setting("ramp")]

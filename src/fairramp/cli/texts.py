@@ -73,7 +73,7 @@ def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
     if record is not None and record.asked is not None:
         return
     kind = limit_kind(found.estimated, found.proven)
-    if 0 < rule.max_gap < found.estimated and len(rule.groups) > 1:
+    if rule.max_gap and rule.max_gap < found.estimated and len(rule.groups) > 1:
         screen.say(
             f"The {kind} limit is above the {exact_points(rule.max_gap)} of --max-gap, which applies only to the "
             f"fit rows. To apply it to the population, fit with --confidence {found.confidence:g}; fairramp "

@@ -72,6 +72,28 @@ def is_real(value: Any) -> bool:
     )
 
 
+def checked_band(max_gap: Any, min_ratio: Any) -> dict[str, float | None]:
+    """Return the maximum gap and the minimum ratio, of which one is given; without either, the gap is 0."""
+    if max_gap is not None and min_ratio is not None:
+        raise InputError(
+            "{max_gap} and {min_ratio} exclude each other: both limit how far rates may be apart",
+            remedy="remove one of the two",
+        )
+    if min_ratio is None:
+        return {
+            "max_gap": check_number("max_gap", 0.0 if max_gap is None else max_gap, 0.0, 1.0),
+            "min_ratio": None,
+        }
+    if not is_real(min_ratio) or not 0 < min_ratio <= 1:
+        raise InputError(
+            "must be a number above 0 and at most 1",
+            argument="min_ratio",
+            got=min_ratio,
+            remedy="0.8 means that the lowest rate is at least 80% of the highest",
+        )
+    return {"max_gap": None, "min_ratio": float(min_ratio)}
+
+
 def checked_width(value: Any, name: str = "ramp_width") -> float:
     """Return a ramp width: 0, or wide enough for rounding not to matter."""
     if is_real(value) and (value == 0 or MIN_RAMP_WIDTH <= value <= MAX_RAMP_WIDTH):

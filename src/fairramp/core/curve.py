@@ -35,6 +35,8 @@ __all__ = [
 
 #: Selection rates this close count as equal: a flat piece of G this near the target rate is at the target.
 RATE_TOLERANCE = 1e-12
+#: Rates this close to a breakpoint differ from it by rounding only.
+SNAPPED = 1e-10
 
 
 class ScoreDistribution:
@@ -193,6 +195,17 @@ class RateCurve:
             lowest = np.where(sloping, foot, lowest)
             highest = np.where(sloping, foot, highest)
         return lowest, highest
+
+    def snapped(self, rates: Floats) -> Floats:
+        """Rates that are at a breakpoint of their group up to rounding, moved to it."""
+        kinds = np.arange(2 * len(self.distribution.first)).reshape(2, *[1] * (rates.ndim - 1), -1)
+        after = np.searchsorted(self._level_keys, sort_keys(kinds, -rates))
+        found = rates
+        for index in (after, np.maximum(after - 1, 0)):
+            key = self._level_keys[index]
+            for level, group, kind in zip(-key.imag, key.real, kinds, strict=True):
+                found = np.where((group == kind) & (np.abs(level - rates) <= SNAPPED), level, found)
+        return np.clip(found, 0.0, 1.0)
 
     def polish(self, feet: Floats, rates: Floats) -> Floats:
         """Correct the last few digits of the feet until the point-by-point rates match.

@@ -21,16 +21,24 @@ class Event:
         As in records of fits.
     rate : str
         What the rate is called.
+    short : str
+        A short name of the rate, for tables.
     criterion : str
         The criterion that makes the rate equal between groups.
     label : int or None
         The label of the rows; None for all rows.
+    flat : {"nearest", "highest", "lowest"}
+        Which of several thresholds with the same rate is best: the one nearest the classifier's own or, since
+        they decide differently on rows of the other label, an end of their range. The highest has the fewest
+        false positives, the lowest the most true positives.
     """
 
     name: str
     rate: str
+    short: str
     criterion: str
     label: int | None
+    flat: str = "nearest"
 
     @property
     def rows(self) -> str:
@@ -38,9 +46,9 @@ class Event:
         return "rows" if self.label is None else f"rows with label {self.label}"
 
 
-SELECTION = Event("selection", "selection rate", "parity", None)
-TRUE_POSITIVE = Event("true_positive", "true positive rate", "equal_opportunity", 1)
-FALSE_POSITIVE = Event("false_positive", "false positive rate", "predictive_equality", 0)
+SELECTION = Event("selection", "selection rate", "rate", "parity", None)
+TRUE_POSITIVE = Event("true_positive", "true positive rate", "TPR", "equal_opportunity", 1, "highest")
+FALSE_POSITIVE = Event("false_positive", "false positive rate", "FPR", "predictive_equality", 0, "lowest")
 
 #: The events by name.
 EVENTS = {event.name: event for event in (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)}

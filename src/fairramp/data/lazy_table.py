@@ -44,12 +44,13 @@ class LazyTable:
         *,
         weight: str | None = None,
         label: str | None = None,
+        by_label: bool = False,
     ) -> None:
         frame, plain = engines.engine_of(frame).plain_names(frame)
         schema = frame.collect_schema()
         numbers = {"x": ("scores", columns.score), "w": ("sample_weight", weight), "y": ("labels", label)}
         self.keys = [f"g{i}" for i in range(len(columns.grouped))]
-        self.n_strata = len(columns.strata or ())
+        self.n_strata, self.by_label = len(columns.strata or ()), by_label
         self.weighted = weight is not None
         self.rows = frame.select(
             **{
@@ -63,6 +64,16 @@ class LazyTable:
             },
             **({} if columns.id is None else {"has_id": ~nw.col(plain[columns.id]).is_null()}),
         )
+        if by_label:
+            self.keys.append("event")
+            self.rows = self.rows.with_columns(event=(nw.col("y") == 1).cast(nw.Int64))
+
+    def label_of(self, key: tuple[Any, ...]) -> Label:
+        """The label of a group with these values of its columns; by label, of its cell."""
+        parts = tuple(map(canonical_label, key))
+        if not self.by_label:
+            return label_of(parts, self.n_strata)
+        return label_of(parts[:-1], self.n_strata), parts[-1]
 
     def fetch(self, sums: Any) -> dict[str, Any]:
         """Sums computed by the engine: group labels as lists, everything else as floats, with NaN for null."""
@@ -145,8 +156,10 @@ class Profile(NamedTuple):
                 raise _bad_rows(argument, rule, n_rows - total[name], remedy)
 
         keys = list(zip(*(found[key] for key in table.keys), strict=True))
-        labels = [label_of(tuple(map(canonical_label, key)), table.n_strata) for key in keys]
+        labels = [table.label_of(key) for key in keys]
         order = sorted(range(len(keys)), key=lambda i: label_key(labels[i]))
+        if table.by_label:  # a group may have rows of weight 0 only for one label
+            order = [i for i in order if counts.get("counts", counts["n"])[i]]
         n_counted = counts.get("counts", counts["n"])[order]
         if not n_counted.all():
             raise no_weight(*([labels[order[int(np.argmin(n_counted))]]] if n_counted.any() else []))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.scales import SATURATION, Scale
@@ -129,6 +130,21 @@ class Sample:
     def rows(self) -> ArrayRows:
         """The rows as a fit reads them."""
         return ArrayRows(self.scores, self.cells, self.weights, self.scale)
+
+    def rows_by_label(self) -> ArrayRows:
+        """The same rows in cells (group, 0) and (group, 1), by their label."""
+        assert self.labels is not None
+        labels, codes = self.labels, self.cells
+        pairs = tuple((label, y) for label in codes.labels for y in (0, 1))
+        values: Array = np.empty(len(self), dtype=np.min_scalar_type(len(pairs)))
+
+        def fill(start: int, stop: int) -> None:
+            values[start:stop] = codes.block(start, stop)
+            values[start:stop] *= 2
+            values[start:stop] += labels[start:stop].astype(values.dtype, copy=False)
+
+        map_blocks(fill, len(self))
+        return ArrayRows(self.scores, Codes(values, 0, pairs), self.weights, self.scale)
 
     @cached_property
     def outcomes(self) -> Floats | None:

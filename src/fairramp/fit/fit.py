@@ -13,8 +13,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from fairramp._version import __version__
+from fairramp.core.bands import holds
 from fairramp.core.cells import stratum_index
-from fairramp.core.curve import RATE_TOLERANCE, Floats
+from fairramp.core.curve import Floats
+from fairramp.core.events import Event
 from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label, show_label
 from fairramp.core.points import Summary
@@ -22,28 +24,34 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.labeled import LabeledBins
-from fairramp.data.rows import ArrayRows, Rows, refined, resolved
+from fairramp.data.rows import ArrayRows, Rows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
-from fairramp.fit.criteria.parity import PARITY, place_ramps
+from fairramp.fit.cells import Cells, FitRows
+from fairramp.fit.criteria.opportunity import EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY
+from fairramp.fit.criteria.parity import PARITY
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.direction import warn_direction
-from fairramp.fit.guess import look_ahead
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
-from fairramp.fit.problem import Criterion, Fixed, Level, Optimal, Problem, Solution
+from fairramp.fit.problem import Criterion, Fixed, Level, Problem, Solution
 from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
+from fairramp.fit.solver import Solver
 from fairramp.fit.targets import by_labels
 from fairramp.rule.record import FitRecord, Rates
 from fairramp.rule.rule import Rule
 
 #: Smaller groups cause a warning.
 SMALL_GROUP = 30
+#: The error of each group's rate of an event, given its ramps.
+Errors = Callable[[Event, Sequence[Ramp]], Floats]
 #: The criteria by name. To add one, add a module to `criteria` and a line here.
-CRITERIA: dict[str, Criterion] = {PARITY.name: PARITY}
+CRITERIA: dict[str, Criterion] = {
+    criterion.event.criterion: criterion for criterion in (PARITY, EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY)
+}
 
 
 @taking_settings()
@@ -129,7 +137,7 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
         return LabeledBins.of_arrays(sample.rows, sample.labels)
 
     rule = fit_rows(
-        sample.rows,
+        FitRows(sample.rows, sample.rows_by_label() if settings.event.label is not None else None),
         settings,
         sample.columns,
         stratified=sample.stratified,
@@ -141,7 +149,7 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
 
 
 def fit_rows(
-    rows: Rows,
+    rows: FitRows,
     settings: Settings,
     columns: Columns,
     *,
@@ -149,15 +157,15 @@ def fit_rows(
     weighted: bool,
     level: Level | None = None,
     labeled: LabeledScores | None = None,
-    errors: Callable[[Sequence[Ramp]], Floats] | None = None,
+    errors: Errors | None = None,
 ) -> Rule:
     """Fit a rule to checked and encoded rows of positive weight, wherever they are.
 
-    `level` defaults to that of the settings; `labeled` provides the outcomes for the target "accuracy"; `errors`
-    bounds the distance of each group's rate from that of the rows, if they were binned.
+    `level` defaults to that of the settings; `labeled` provides the outcomes if labels choose the rates; `errors`
+    bounds the distance of each group's rate of an event from that of the rows, if they were binned.
     """
 
-    def fit(rows: Rows, settings: Settings, *, quiet: bool) -> Rule:
+    def fit(rows: FitRows, settings: Settings, *, quiet: bool) -> Rule:
         return _fit(
             rows,
             settings,
@@ -176,7 +184,7 @@ def fit_rows(
 
 
 def _fit(
-    rows: Rows,
+    rows: FitRows,
     settings: Settings,
     columns: Columns,
     *,
@@ -184,44 +192,39 @@ def _fit(
     weighted: bool,
     level: Level | None,
     labeled: LabeledScores | None,
-    errors: Callable[[Sequence[Ramp]], Floats] | None,
+    errors: Errors | None,
     quiet: bool,
 ) -> Rule:
     """Fit a rule on the fit rows alone; `quiet` suppresses warnings."""
     problem = settings.problem if level is None else replace(settings.problem, level=level)
-    summary = rows.summarize()
-    if settings.borrows and len(summary.labels) == 1:
+    everyone = rows.everyone.summarize()
+    if settings.borrows and len(everyone.labels) == 1:
         raise InputError("{small_groups:borrow} requires at least two groups, got one", remedy="remove it")
-    fingerprint = summary.fingerprint(settings.meaning.lowest, settings.meaning.highest)
+    fingerprint = everyone.fingerprint(*problem.ends)
     criterion, strata = CRITERIA[settings.criterion], None
+    summary = everyone if rows.by_label is None else rows.by_label.summarize()
+    cells = Cells.of(everyone.labels, summary.labels, criterion.event)
     if stratified:
-        strata = stratum_index(summary.labels)
+        strata = stratum_index(cells.groups)
         criterion = WithinStrata(criterion, strata)
         if not quiet:
-            _warn_of_lone_groups(summary.labels, criterion.alone)
-    rates = None
+            _warn_of_lone_groups(cells.groups, criterion.alone)
+    solve = Solver(criterion, problem, cells, strata)
     if labeled is not None:
-        costs = labeled.checked_costs(str(settings.target_rate), settings.costs)
-        rates = labeled.best_rates(problem, costs, strata)
-    if rates is not None and isinstance(criterion, WithinStrata):
-        rates = np.where(criterion.alone, np.nan, rates)  # nothing to equalize: keep the cutoff
+        solve = solve.by_labels(labeled, labeled.checked_costs(str(settings.target_rate), settings.costs))
     trace, pool, borrowed = None, settings.unseen_group == "pooled", None
     if settings.sgd is None:
-        summary, solution, pooled = _solve(rows, summary, criterion, problem, settings, rates, pool=pool)
+        summary, solution, pooled = solve.refining(rows.separated, summary, pool=pool)
     else:
-        summary, solution, trace = _descend(rows, summary, problem, settings)
+        summary, solution, trace = _descend(rows.everyone, summary, problem, settings)
         # The exact solver's summary is fine only around its own ramps; the record describes the final ones.
-        pooled = _solve(rows, summary, criterion, problem, settings, None, pool=True)[2] if pool else None
-    cuts = np.full(len(summary.labels), problem.cutoff)
-    own_rates = summary.distribution().rates_from(cuts)
-    if (
-        settings.target_rate == "optimal"
-        and settings.ramp == "centered"
-        and criterion.gap(own_rates) <= problem.band.max_gap + RATE_TOLERANCE
-    ):
+        pooled = solve.refining(rows.everyone, summary, pool=True)[2] if pool else None
+    own_rates = cells.of_event(summary).distribution().rates_from(np.full(len(cells.groups), problem.cutoff))
+    if settings.keeps_own_decisions and holds(problem.band, own_rates, strata):
         # Nothing to do: keep the classifier's own decisions.
+        cuts = np.full(len(own_rates), problem.cutoff)
         solution = Solution(
-            levels=np.array([np.nan if stratified else problem.band.middle(own_rates)]),
+            levels=np.array([np.nan if stratified else problem.band.level_of(own_rates)]),
             feet=cuts,
             thresholds=cuts,
             width=0.0,
@@ -229,19 +232,25 @@ def _fit(
             rates=own_rates,
             multiplier_feet=np.stack([cuts, cuts]),
         )
-        summary = resolved(rows, summary, cuts[None], 0.0, cuts[None])
+        summary = resolved(rows.everyone, summary, cuts[None], 0.0, cuts[None])
         pooled = Ramp(problem.cutoff, 0.0, 1.0) if pooled else None
     elif settings.borrows:
-        summary, solution, pooled, borrowed = _borrow(
-            rows, summary, criterion, problem, settings, rates, solution.level, pool=pool
+        summary, solution, pooled, borrowed = _borrow(rows.everyone, summary, solve, solution.level, pool=pool)
+    ramps = solution.ramps(problem.offset)
+    rates = {
+        event.name: _rates(
+            cells.of_event(summary, event),
+            solution,
+            problem.cutoff,
+            solution.rates if event is cells.event else None,
+            errors and errors(event, ramps),
         )
+        for event in cells.known
+    }
     if not quiet:
-        _warn(summary, solution, settings, stratified)
-    rates_seen, ramps = _rates(summary, solution, own_rates), solution.ramps(problem.offset)
-    if errors is not None:
-        rates_seen = replace(rates_seen, error=tuple(errors(ramps).tolist()))
+        _warn(cells, solution, settings, rates[cells.event.name].rows, stratified=stratified)
     return Rule(
-        groups=summary.labels,
+        groups=cells.groups,
         ramps=ramps,
         ramp=settings.ramp,
         scale=settings.scale,
@@ -250,15 +259,18 @@ def _fit(
         criterion=settings.criterion,
         stratified=stratified,
         max_gap=settings.max_gap,
+        min_ratio=settings.min_ratio,
         target_rate=None if stratified else solution.level,
         unseen_group=settings.unseen_group,
         pooled=pooled,
         columns=columns,
         record=FitRecord(
-            rates={criterion.event: rates_seen},
+            rates=rates,
             strata=None if strata is None else tuple(strata.tolist()),
             target=settings.target_rate,
             costs=settings.costs,
+            overall_rate=settings.overall_rate,
+            event=cells.event.name,
             ramp_width=settings.ramp_width,
             weighted=weighted,
             cross_fitted=False,
@@ -282,72 +294,24 @@ def _warn_of_lone_groups(labels: Sequence[Label], alone: Any) -> None:
         warn("Strata with only one group, where nothing is equalized: {some}", some=some)
 
 
-def _solve(
-    rows: Rows,
-    summary: Summary,
-    criterion: Criterion,
-    problem: Problem,
-    settings: Settings,
-    rates: Floats | None,
-    *,
-    pool: bool,
-) -> tuple[Summary, Solution, Ramp | None]:
-    """Solve, refine, and solve again until the solution depends on exact points only.
-
-    With `rates`, each group's selection rate is given and only its ramp is determined.
-    """
-    summary, near = (
-        (summary, None)
-        if isinstance(criterion, WithinStrata)
-        else look_ahead(rows, summary, problem, settings.meaning.lowest, rates)
-    )
-    while True:
-        solution = (
-            criterion.solve(summary, problem, near)
-            if rates is None
-            else place_ramps(summary.distribution(), rates, problem)
-        )
-        near = solution.levels
-        relied_on = solution.multiplier_feet if isinstance(problem.level, Optimal) else ()
-        feet, pooled = [solution.feet, *relied_on], None
-        if pool:
-            # The ramp at which all rows together reach the band.
-            together = criterion.solve(summary.pooled(), replace(problem, level=Fixed(solution.level)))
-            feet.append(np.full(len(feet[0]), together.feet[0]))
-            [pooled] = together.ramps(problem.offset)
-        edges = np.full((1, len(feet[0])), problem.cutoff)
-        finer = refined(rows, summary, np.stack(feet), problem.ramp_width, edges)
-        if finer is summary:
-            return summary, solution, pooled
-        summary = finer
-
-
 def _borrow(
-    rows: Rows,
-    summary: Summary,
-    criterion: Criterion,
-    problem: Problem,
-    settings: Settings,
-    rates: Floats | None,
-    rate: float,
-    *,
-    pool: bool,
+    rows: Rows, summary: Summary, solve: Solver, rate: float, *, pool: bool
 ) -> tuple[Summary, Solution, Ramp | None, Borrowed]:
     """Solve again with pseudo-rows; returns the effect of the ramps on the real rows, and what was borrowed.
 
     Pseudo-rows affect only the ramps: rates chosen by labels come from the real rows, and the pooled ramp is
     where the real rows reach the band.
     """
-    seen = looked_into(rows, summary)
-    borrowed = borrow(seen, rate, settings.meaning.lowest)
+    seen, problem = looked_into(rows, summary), solve.problem
+    borrowed = borrow(seen, rate, problem.ends[0])
     more = RowsAndPseudoRows(rows, seen, borrowed)
-    _, solution, _ = _solve(more, more.summarize(), criterion, problem, settings, rates, pool=False)
+    _, solution, _ = solve.refining(more, more.summarize(), pool=False)
     feet, edges = solution.feet, np.full((1, len(seen.labels)), problem.cutoff)
     summary = resolved(rows, seen, feet[None], solution.width, edges)
     pooled = None
     if pool:
-        at_level = replace(problem, level=Fixed(solution.level))
-        summary, _, pooled = _solve(rows, summary, criterion, at_level, settings, None, pool=True)
+        at_level = replace(solve, problem=replace(problem, level=Fixed(solution.level)), rates=None)
+        summary, _, pooled = at_level.refining(rows, summary, pool=True)
         summary = resolved(rows, summary, feet[None], solution.width, edges)
     p = summary.points
     found = summary.total(p.weight * solution.as_arrays.at(p.place, p.group)) / summary.weights
@@ -383,11 +347,15 @@ def _descend(
     return summary, solution, tuple(tuple(row) for row in trace.tolist())
 
 
-def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
-    """The selection rates for the record, computed from the points."""
-    p, rates, width = summary.points, solution.rates, solution.width
+def _rates(
+    summary: Summary, solution: Solution, cutoff: float, rates: Floats | None, errors: Floats | None
+) -> Rates:
+    """The rates of an event for the record, computed from its points; `rates` under the rule may be known."""
+    p, width = summary.points, solution.width
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
+    if rates is None:
+        rates = np.minimum(summary.total(p.weight / summary.weights[p.group] * chance), 1.0)
     if width > 0:
         above = p.lower >= foot + width
         inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
@@ -398,14 +366,15 @@ def _rates(summary: Summary, solution: Solution, own_rates: Floats) -> Rates:
     spread = summary.total((shares * (chance - rates[p.group])) ** 2)
     effective = effective_rows(rates, squares, spread)
     effective = np.where(squares > 0, effective, summary.rows)  # if the squares themselves underflowed
+    before = summary.distribution().rates_from(np.full(len(rates), cutoff))
     return Rates(
         rows=tuple(summary.rows.tolist()),
         effective_rows=tuple(effective.tolist()),
         rows_above=tuple(summary.total(p.rows * above).tolist()),
         rows_inside=tuple(summary.total(p.rows * inside).tolist()),
-        before=tuple(own_rates.tolist()),
+        before=tuple(before.tolist()),
         after=tuple(rates.tolist()),
-        error=(0.0,) * len(rates),
+        error=(0.0,) * len(rates) if errors is None else tuple(errors.tolist()),
     )
 
 
@@ -415,20 +384,27 @@ def doubt(n_groups: int, n_rows: int) -> str:
     return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?" if many else ""
 
 
-def _warn(summary: Summary, solution: Solution, settings: Settings, stratified: bool) -> None:
-    if len(summary.labels) == 1:
-        warn("There is only one group, {group}: nothing to equalize", group=show_label(summary.labels[0]))
-    small = np.flatnonzero(summary.rows < SMALL_GROUP)
-    if len(small):
+def _warn(cells: Cells, solution: Solution, settings: Settings, rows: Sequence[int], *, stratified: bool) -> None:
+    """Warn about too few groups or rows, and about a level at which everyone gets the same decision."""
+    if len(rows) == 1:
+        warn("There is only one group, {group}: nothing to equalize", group=show_label(cells.groups[0]))
+    small = [(label, n) for label, n in zip(cells.groups, rows, strict=True) if n < SMALL_GROUP]
+    if small:
         warn(
-            "Groups with fewer than {smallest} rows: {named}. Their selection rates on new rows can differ "
+            "Groups with fewer than {smallest} {what}: {named}. Their {rate}s on new rows can differ "
             "a lot from those on the fit rows.{doubt}",
             smallest=SMALL_GROUP,
-            named=with_rows([(summary.labels[i], int(summary.rows[i])) for i in small.tolist()], form="{} ({})"),
-            doubt=doubt(len(summary.labels), int(summary.rows.sum())),
+            what=cells.event.rows,
+            rate=cells.event.rate,
+            named=with_rows(small, form="{} ({})"),
+            doubt=doubt(len(rows), sum(rows)),
         )
     chosen = settings.by_labels or settings.target_rate == "optimal"
-    extreme = int(np.isin(solution.levels, (0.0, 1.0)).sum()) if chosen else 0
+    # At the highest true positive rate, or the lowest false positive rate, decisions still differ.
+    alike = {None: (0.0, 1.0), 1: (0.0,), 0: (1.0,)}[cells.event.label]
+    if settings.min_ratio not in (None, 1.0):
+        alike = tuple(level for level in alike if level == 0)  # only the highest rate is 1
+    extreme = int(np.isin(solution.levels, alike).sum()) if chosen else 0
     if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so everyone there gets the same "

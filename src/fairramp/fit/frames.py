@@ -18,6 +18,7 @@ from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
 from fairramp.errors import InputError
+from fairramp.fit.cells import FitRows
 from fairramp.fit.direction import warn_direction, warn_direction_of_bins
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
@@ -95,8 +96,12 @@ def fit_frame(
     lazy = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(lazy, asked.meaning)
     rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)
+    by_label = None
+    if asked.event.label is not None:
+        cells = LazyTable(table, columns, weight=weight, label=label, by_label=True)
+        by_label = LazyRows(cells, Profile.of(cells, asked.meaning), asked.meaning)
     rule = fit_rows(
-        rows,
+        FitRows(rows, by_label),
         asked,
         columns,
         stratified=columns.strata is not None,

@@ -1,20 +1,25 @@
-"""Gain curves: the selection rates that agree best with the labels.
+"""Gain curves: the rates that agree best with the labels.
 
-Calibrated scores η of a group, sorted downward, are blocks of weight W_b. Selecting from the top up to the rate x
-gains
+Calibrated scores η of a group, sorted downward, are blocks of weight W_b. Selecting from the top gains
 
-    g(x) = Σ W_b (a η_b − b (1 − η_b))      a, b ≥ 0: the costs of a false negative and of a false positive
+    g = Σ W_b (a η_b − b (1 − η_b))      a, b ≥ 0: the costs of a false negative and of a false positive
 
-compared to selecting nobody: the expected cost that is avoided. Its slope falls with x, so g is concave and
-piecewise linear, and a group's best rate is where the slope changes its sign. In a band of levels u the best
-rates maximize
+compared to selecting nobody: the expected cost that is avoided. Meanwhile the rate x of an event rises, from 0 to
+1, in steps of
+
+    W_b              for selection rates
+    W_b η_b          for true positive rates; blocks with η = 0 are never wanted
+    W_b (1 − η_b)    for false positive rates; blocks with η = 1 are always wanted
+
+As a function of x, the slope of g falls for all three, so g is concave and piecewise linear, and a group's best
+rate is where the slope changes its sign. In a band of levels u the best rates maximize
 
     F(u) = Σ_k max {g_k(x) : x in the band at u},
 
 which is concave and piecewise linear in one number: its slope, a sum over the groups that the band stops, is
 searched for its change of sign among the breakpoints. Of several best levels, the one nearest the overall rate
-without a band is taken. Costs a = b give accuracy; a = 1/P and b = 1/N, for P positive and N negative rows,
-balanced accuracy.
+of the event without a band is taken. Costs a = b give accuracy; a = 1/P and b = 1/N, for P positive and N
+negative rows, balanced accuracy.
 
 Calibration chooses rates only. What ramps with these rates gain on the rows themselves, `RampGains` computes: by
 noise, a looser band can be worse on the rows than a stricter one, which it contains. So the rates of several
@@ -25,10 +30,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairramp.core.bands import Band
 from fairramp.core.cells import strata_slices
-from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers, RateCurve, sort_keys
+from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers, RateCurve, ScoreDistribution, sort_keys
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.points import Summary
-from fairramp.fit.problem import Band, Problem
+from fairramp.fit.problem import Problem
 
 #: Number of levels whose slopes are computed at once.
 _TRIED_AT_ONCE = 1 << 12
@@ -52,6 +59,13 @@ class Costs:
         return self.false_negative * positives - self.false_positive * (weight - positives)
 
 
+def weight_of(event: Event, weight: Floats, positives: Floats) -> Floats:
+    """The weight of an event's rows, given that of all rows and of those with label 1."""
+    if event.label is None:
+        return weight
+    return positives if event.label else np.maximum(weight - positives, 0.0)
+
+
 class GainCurves:
     """g of every group, and the best rates in a band.
 
@@ -61,28 +75,39 @@ class GainCurves:
         Calibrated scores, as points at η.
     costs : Costs
         What each kind of error costs.
+    event : Event
+        Which rows the rates are about; every group has some.
     strata : integers of shape (K,), optional
         Index of each cell's stratum; each stratum has a level of its own.
     """
 
-    def __init__(self, calibrated: Summary, costs: Costs, strata: Integers | None = None) -> None:
-        p, sizes = calibrated.points, calibrated.sizes
+    def __init__(
+        self, calibrated: Summary, costs: Costs, event: Event = SELECTION, strata: Integers | None = None
+    ) -> None:
+        p = calibrated.points
         order = np.lexsort((-p.place, p.group))
-        group, weight = p.group[order], p.weight[order]
+        part = weight_of(event, p.weight, p.weight * p.place)[order]
+        some = part > RATE_TOLERANCE * p.weight[order]
+        order, part = order[some], part[some]
+        group, level = p.group[order], p.place[order]
+        sizes = np.bincount(group, minlength=len(calibrated.labels))
         last = np.cumsum(sizes) - 1
         first = last + 1 - sizes
-        slope = costs.gains(np.ones(len(group)), p.place[order])
+        totals = np.add.reduceat(part, first)
+        gain = costs.gains(np.ones(len(group)), level)  # of one unit of weight
         tolerance = RATE_TOLERANCE * (costs.false_positive + costs.false_negative)
+        slope = gain * (p.weight[order] / part)  # of one unit of the event's weight
         # Rate at the end of each block; the blocks of a group add up to 1.
-        ends = np.clip(np.cumsum(weight / calibrated.weights[group]) - group, 0.0, 1.0)
+        ends = np.clip(np.cumsum(part / totals[group]) - group, 0.0, 1.0)
         ends[last] = 1.0
         starts = np.concatenate([[0.0], ends[:-1]])
         starts[first] = 0.0
         # A group's best rates: from where its gain no longer rises to where it begins to fall.
-        n_up = np.bincount(group[slope > tolerance], minlength=len(sizes))
-        n_flat = np.bincount(group[slope >= -tolerance], minlength=len(sizes))
+        n_up = np.bincount(group[gain > tolerance], minlength=len(sizes))
+        n_flat = np.bincount(group[gain >= -tolerance], minlength=len(sizes))
         self._best = np.where(n_flat > 0, ends[first + np.maximum(n_flat, 1) - 1], 0.0)
-        self._shares = calibrated.shares
+        scaled = totals / totals.max()  # the sum of huge weights must not overflow
+        self._shares = scaled / scaled.sum()
         #: The cells that share a level, and the slope of their F.
         self._parts = []
         for cells in strata_slices(strata, len(sizes)):
@@ -138,9 +163,9 @@ class _Slopes:
         return float(min(max(wanted, ends[0]), ends[1]))
 
     def _at(self, band: Band, levels: Floats) -> Floats:
-        """The slope to the right of each level."""
+        """The slope of F to the right of each level."""
         low, high = (np.searchsorted(self._edges, e + RATE_TOLERANCE, side="right") for e in band.edges(levels))
-        slopes: Floats = self._rising[high] + self._falling[low]
+        slopes: Floats = band.slopes[1] * self._rising[high] + band.slopes[0] * self._falling[low]
         return slopes
 
 
@@ -151,19 +176,18 @@ class RampGains:
     ----------
     scores : Summary
         The points.
+    weights : floats, one per point
+        Their weight in the rates, which may be 0.
     gains : floats, one per point
         The gain of selecting a point.
     problem : Problem
         Width and default place of the ramps.
     """
 
-    def __init__(self, scores: Summary, gains: Floats, problem: Problem) -> None:
-        d = scores.distribution()
-        self._curve, self._problem, self._keys = (
-            RateCurve(d, problem.ramp_width),
-            problem,
-            sort_keys(d.group, d.scores),
-        )
+    def __init__(self, scores: Summary, weights: Floats, gains: Floats, problem: Problem) -> None:
+        d = ScoreDistribution(scores.sizes, scores.points.place, weights)
+        self._curve, self._problem = RateCurve(d, problem.ramp_width), problem
+        self._keys = sort_keys(d.group, d.scores)
         values, places = np.zeros(len(d.scores)), np.where(d.is_point, d.scores, 0.0)
         values[d.is_point] = gains
         self._gain, self._moment, self._weight = map(d.prefix_sums, (values, values * places, d.weights))
@@ -171,7 +195,9 @@ class RampGains:
     def at(self, rates: Floats) -> Floats:
         """The gain of each group, for rates of shape (m, K)."""
         d, width = self._curve.distribution, self._problem.ramp_width
-        feet = np.clip(self._problem.own_foot, *self._curve.feet(rates))
+        if self._problem.flat != "nearest":
+            rates = self._curve.snapped(rates)
+        feet = self._problem.chosen(*self._curve.feet(rates))
         which = np.broadcast_to(np.arange(rates.shape[1]), feet.shape)
         if width > 0:
             start = np.searchsorted(self._keys, sort_keys(which, feet), side="right")

@@ -17,6 +17,7 @@ import numpy as np
 from fairramp.core.curve import Floats
 from fairramp.core.points import Summary
 from fairramp.data.rows import Rows
+from fairramp.fit.cells import Cells
 from fairramp.fit.problem import Fixed, Problem
 
 #: Maximum number of steps in the search for the best target.
@@ -74,30 +75,30 @@ class RoughCurve:
 
 
 def look_ahead(
-    rows: Rows, summary: Summary, problem: Problem, lowest: float, rates: Floats | None
+    rows: Rows, summary: Summary, cells: Cells, problem: Problem, rates: Floats | None
 ) -> tuple[Summary, Floats | None]:
     """The summary with finer points where the solution will probably need them, and a guess of the level."""
     rough = rows.rough(problem.ramp_width)
     if rough is None:
         return summary, None
-    curve = RoughCurve(rough.weights, lowest, rough.step, problem.ramp_width)
-    target, feet = likely_ramps(curve, summary.shares, problem) if rates is None else (None, curve.feet(rates))
-    closer = rough.closer(summary, feet, problem.ramp_width, problem.cutoff)
+    curve = RoughCurve(rough.weights[cells.compared], problem.ends[0], rough.step, problem.ramp_width)
+    shares = cells.of_event(summary).shares
+    target, feet = likely_ramps(curve, shares, problem) if rates is None else (None, curve.feet(rates))
+    closer = rough.closer(summary, feet[cells.group], problem.ramp_width, problem.cutoff)
     return closer, None if target is None else np.array([target])
 
 
 def likely_ramps(curve: RoughCurve, shares: Floats, problem: Problem) -> tuple[float, Floats]:
     """The approximate target rate and feet that `solve_parity` will find."""
-    half, own_foot = problem.band.half, problem.own_foot
+    band, own_foot = problem.band, problem.own_foot
 
     def balance(rho: float) -> float:
-        """Σ π_k t_k at a target; decreases with the target."""
-        if half == 0:
+        """Σ π_k s_k t_k at a target; decreases with the target."""
+        if not band.is_open:
             return float(shares @ curve.feet(np.full(len(shares), rho)) - own_foot)
-        edges = ((rho + half, np.maximum), (rho - half, np.minimum))
         return sum(
-            float(shares @ side(curve.feet(np.full(len(shares), edge)) - own_foot, 0.0))
-            for edge, side in edges
+            slope * float(shares @ side(curve.feet(np.full(len(shares), edge)) - own_foot, 0.0))
+            for edge, slope, side in zip(band.edges(rho), band.slopes, (np.minimum, np.maximum), strict=True)
             if 0 <= edge <= 1  # an edge outside [0, 1] cannot bind
         )
 

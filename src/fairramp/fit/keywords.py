@@ -21,23 +21,34 @@ class Asked:
 
     Parameters
     ----------
-    max_gap : float, default 0
-        Largest allowed gap between two groups' selection rates, from 0 to 1; 0.02 means 2 points.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}, default "parity"
+        Which rate is made equal: selection rates ("parity"), true positive rates ("equal_opportunity") or false
+        positive rates ("predictive_equality"). All but "parity" require labels in the fit, never for decisions.
+    max_gap : float, optional
+        Largest allowed gap between two groups' rates, from 0 to 1; 0.02 means 2 points, and the default is 0.
+    min_ratio : float, optional
+        Smallest allowed ratio of the lowest rate to the highest, instead of `max_gap`; 0.8 for "four fifths".
+        If all rates are 0, it is met.
+    target_rate : "optimal", "accuracy", "balanced_accuracy", "base_rate" or a number in [0, 1], optional
+        Common rate: "optimal", a number such as 0.2, or, with labels, "accuracy", "balanced_accuracy" or
+        "base_rate". "optimal", the default of "parity": where equalizing costs least according to the scores.
+        "accuracy", the default of the other criteria: where decisions agree best with the labels, or cost least
+        by `costs`, which helps with many rows and uncalibrated scores. "balanced_accuracy": the same for the mean
+        of the true positive rate and the true negative rate. "base_rate": around the share of positive labels. A
+        number is the middle of the allowed rates or, with `min_ratio`, the highest one: groups move to the
+        nearest allowed rate, so the overall rate can be another; see `overall_rate`.
+    costs : tuple of two floats, optional
+        Cost of a false positive and of a false negative, for the target "accuracy"; by default, both are 1. Only
+        their ratio matters. They do not depend on `cutoff`.
+    overall_rate : float, optional
+        Selection rate of everybody together, a budget, instead of `target_rate`; 0.1 means one in ten.
+        It is met exactly on the fit rows, with any gap or ratio.
     ramp_width : float, default 0.01
         Width of the score range around each threshold in which decisions are made at random. It is in the units
         of the scores; for logits and percentages, in units of probability (0.01 is one percentage point). Must be
         0 or at least 1e-6. With 0, only tied scores are decided at random.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is "centered" on the threshold or, as in the "paper", starts there.
-    target_rate : "optimal", "accuracy", "balanced_accuracy", "base_rate" or a number in [0, 1], default "optimal"
-        Common selection rate: "optimal", a number such as 0.2, or, with labels, "accuracy",
-        "balanced_accuracy" or "base_rate". "optimal": where equalizing costs least according to the scores.
-        "accuracy": where decisions agree best with the labels, or cost least by `costs`, which helps with many
-        rows and uncalibrated scores. "balanced_accuracy": the same for the mean of the true positive rate and the
-        true negative rate. "base_rate": around the share of positive labels. A number: around that rate.
-    costs : tuple of two floats, optional
-        Cost of a false positive and of a false negative, for the target "accuracy"; by default, both are 1. Only
-        their ratio matters. They do not depend on `cutoff`.
     cutoff : float, optional
         Score at or above which the classifier itself says yes; by default 0.5 for probabilities, 50 for
         percentages, and 0 for signed scores and logits. If lower scores are better, at or below.
@@ -50,10 +61,8 @@ class Asked:
         Label 1 is the favorable outcome in either case.
     unseen_group : {"error", "pooled", "original"}, default "error"
         For groups not in the fit rows: raise an error ("error"), use a common threshold ("pooled"), or keep the
-        classifier's own decisions ("original"). At the common threshold, the selection rate of all fit rows
-        together is within ``max_gap / 2`` of the target rate.
-    criterion : {"parity"}, default "parity"
-        Which rate is made equal: the selection rate.
+        classifier's own decisions ("original"). At the common threshold, the rate of all fit rows together is in
+        the range that is allowed for the groups.
     small_groups : {"alone", "borrow"}, default "alone"
         Fit small groups to their own rows "alone", or "borrow" from the other groups' scores. The fewer rows a
         group has, the more it borrows. "borrow" makes rates more equal on new rows but no longer exactly equal on
@@ -75,16 +84,18 @@ class Asked:
         same file.
     """
 
-    max_gap: float = 0.0
+    criterion: str = "parity"
+    max_gap: float | None = None
+    min_ratio: float | None = None
+    target_rate: str | float | None = None
+    costs: tuple[float, float] | None = None
+    overall_rate: float | None = None
     ramp_width: float = 0.01
     ramp: str = "centered"
-    target_rate: str | float = "optimal"
-    costs: tuple[float, float] | None = None
     cutoff: float | None = None
     scale: str = "probability"
     higher_is_better: bool = True
     unseen_group: str = "error"
-    criterion: str = "parity"
     small_groups: str = "alone"
     solver: "str | SGD" = "exact"
     confidence: float | None = None

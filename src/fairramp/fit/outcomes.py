@@ -16,21 +16,23 @@ from typing import Self
 
 import numpy as np
 
+from fairramp.core.bands import Band
 from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.points import Summary, join_points
 from fairramp.core.scales import Scale
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.gains import Costs, GainCurves, RampGains
-from fairramp.fit.problem import Gap, Problem
+from fairramp.fit.gains import Costs, GainCurves, RampGains, weight_of
+from fairramp.fit.problem import Problem
 from fairramp.fit.recalibrate import LINE_BELOW, effective_rows, line_levels
 
 #: Number of stricter bands whose rates are compared.
 _STRICTER = 20
 #: Names of equal decisions for everyone, and their rates.
-_CONSTANT: dict[str | float, float] = {"nobody": 0.0, "everybody": 1.0}
+_CONSTANT: dict[str | Band, float] = {"nobody": 0.0, "everybody": 1.0}
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,9 @@ class LabeledScores:
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return Summary(self.scores.labels, join_points([points]))
 
-    def best_rates(self, problem: Problem, costs: Costs, strata: Integers | None = None) -> Floats:
+    def best_rates(
+        self, problem: Problem, costs: Costs, event: Event = SELECTION, strata: Integers | None = None
+    ) -> Floats:
         """Each group's rate under the decisions of least cost in the band that do not decrease with the score.
 
         A group's decisions depend only on its rate and the order of its scores, so calibrating each group's
@@ -96,28 +100,35 @@ class LabeledScores:
         a line calibrates may cost more on the fit rows than the best thresholds there, which fit their noise;
         this is intended.
         """
-        rates: Floats = self.best_rates_each([problem.band.max_gap], problem, costs, strata)[0]
+        rates: Floats = self.best_rates_each([problem.band], problem, costs, event, strata)[0]
         return rates
 
     def best_rates_each(
-        self, max_gaps: Sequence[float], problem: Problem, costs: Costs, strata: Integers | None = None
+        self,
+        bands: Sequence[Band],
+        problem: Problem,
+        costs: Costs,
+        event: Event = SELECTION,
+        strata: Integers | None = None,
     ) -> Floats:
-        """`best_rates` for several gaps, of shape (m, K)."""
-        curves = GainCurves(self.calibrated, costs, strata)
-        gains = costs.gains(self.scores.points.weight, self.positives)
-        tried = [[most * j / _STRICTER for j in range(_STRICTER + 1)] if most > 0 else [0.0] for most in max_gaps]
-        rates: dict[str | float, Floats] = {
-            gap: curves.best_rates(Gap(gap)) for gap in {gap for gaps in tried for gap in gaps}
+        """`best_rates` for several bands, of shape (m, K)."""
+        curves = GainCurves(self.calibrated, costs, event, strata)
+        weight = self.scores.points.weight
+        gains = costs.gains(weight, self.positives)
+        shares = [j / _STRICTER for j in range(_STRICTER + 1)]
+        tried = [[band.stricter(share) for share in shares] if band.is_open else [band] for band in bands]
+        rates: dict[str | Band, Floats] = {
+            band: curves.best_rates(band) for band in {band for stricter in tried for band in stricter}
         }
         # Nobody and everybody are always allowed.
         rates |= {name: np.full(len(self.scores.labels), rate) for name, rate in _CONSTANT.items()}
-        found = RampGains(self.scores, gains, problem).at(np.array(list(rates.values())))
-        values = dict(zip(rates, found, strict=True))
-        best: Floats = np.empty((len(max_gaps), len(self.scores.labels)))
-        for i, gaps in enumerate(tried):
+        ramps = RampGains(self.scores, weight_of(event, weight, self.positives), gains, problem)
+        values = dict(zip(rates, ramps.at(np.array(list(rates.values()))), strict=True))
+        best: Floats = np.empty((len(bands), len(self.scores.labels)))
+        for i, stricter in enumerate(tried):
             for part in strata_slices(strata, best.shape[1]):
                 # Of equal gains, the loosest band's.
-                best_of = max([*reversed(gaps), *_CONSTANT], key=lambda name: values[name][part].sum())
+                best_of = max([*reversed(stricter), *_CONSTANT], key=lambda name: values[name][part].sum())
                 best[i, part] = rates[best_of][part]
         return best
 

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from fairramp.core.table import with_rows
 from fairramp.core.words import exact_points, percentage, upward_points
-from fairramp.data.rows import BinnedRows, Rows
 from fairramp.errors import InputError
+from fairramp.fit.cells import FitRows
 from fairramp.fit.settings import Settings
 from fairramp.rule.limits import FitSample, limit_kind, limits, limits_of
 from fairramp.rule.record import Asked
@@ -29,16 +29,17 @@ _LOWERED = 4
 class Fit(Protocol):
     """A fit of rows with settings."""
 
-    def __call__(self, rows: Rows, settings: Settings, *, quiet: bool) -> Rule:
+    def __call__(self, rows: FitRows, settings: Settings, *, quiet: bool) -> Rule:
         """Return the rule; `quiet` suppresses warnings."""
 
 
-def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
+def kept_in_population(fit: Fit, rows: FitRows, settings: Settings) -> Rule:
     """The rule with the largest gap whose limit is at most the requested gap."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
+    assert most is not None
 
-    def at(rows: Rows, gap: float, *, quiet: bool = True) -> Rule:
+    def at(rows: FitRows, gap: float, *, quiet: bool = True) -> Rule:
         fitted = fit(
             rows, replace(settings, max_gap=gap, confidence=None, confidence_limit="estimated"), quiet=quiet
         )
@@ -49,7 +50,7 @@ def kept_in_population(fit: Fit, rows: Rows, settings: Settings) -> Rule:
     def excess(rule: Rule) -> float:
         return float(getattr(limits(rule, confidence), which)) - most
 
-    binned = BinnedRows(rows.sorted() or rows.summarize())
+    binned = rows.binned()
     low, high = 0.0, most
     if excess(at(binned, high)) <= 0:
         low = high
@@ -73,6 +74,7 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
     """The error that says which limit is possible with these rows, and how many rows each group needs."""
     most, confidence, which = settings.max_gap, settings.confidence, settings.confidence_limit
     assert confidence is not None
+    assert most is not None
     sample = FitSample.of(rule)
     found = limits_of(sample, confidence)
     limit = float(getattr(found, which))

@@ -1,49 +1,22 @@
 """The problem and the solution of a fit, in terms that all criteria share.
 
-    rate    mean selection probability in a group (for the event "selection": over all its rows)
-    band    which rates are allowed together at a level u:   Gap(ε): [u − ε/2, u + ε/2]
-    level   where u is:   Optimal, ByLabels, Fixed(ρ)
+    rate    mean selection probability in a group, over the rows of an event (see `core.events`)
+    band    which rates are allowed together at a level u (see `core.bands`)
+    level   where u is:   Optimal, ByLabels, Fixed(ρ), Budget(B)
 
-A criterion turns a problem and a summary of the rows into a solution, one ramp per cell. Both edges of a band are
-affine and non-decreasing in u, which keeps the problem jointly convex in the probabilities and u.
+A criterion turns a problem and a summary of the event's rows into a solution, one ramp per cell.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from fairramp.core.bands import Band
 from fairramp.core.curve import Floats
+from fairramp.core.events import Event
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Rates differ by at most `max_gap`, around the level."""
-
-    max_gap: float
-
-    @property
-    def half(self) -> float:
-        """ε/2."""
-        return self.max_gap / 2
-
-    def edges(self, level: Any) -> tuple[Any, Any]:
-        """[u − ε/2, u + ε/2]."""
-        return level - self.half, level + self.half
-
-    def levels(self, rate: Any) -> tuple[Any, Any]:
-        """The inverse of `edges`: r − ε/2 has r as its highest rate, r + ε/2 as its lowest."""
-        return rate - self.half, rate + self.half
-
-    def middle(self, rates: Floats) -> float:
-        """The midpoint between the extremes."""
-        return float(rates.max() + rates.min()) / 2
-
-
-#: Which rates are allowed together at a level.
-Band = Gap
 
 
 @dataclass(frozen=True)
@@ -63,7 +36,14 @@ class Fixed:
     rate: float
 
 
-Level = Optimal | ByLabels | Fixed
+@dataclass(frozen=True)
+class Budget:
+    """Wherever the selection rate of everybody together is a given number."""
+
+    overall_rate: float
+
+
+Level = Optimal | ByLabels | Fixed | Budget
 
 
 @dataclass(frozen=True)
@@ -82,6 +62,11 @@ class Problem:
         γ, 0 or positive.
     offset : float
         c, the selection probability at the threshold.
+    flat : {"nearest", "highest", "lowest"}
+        Of several feet with the same rate, which is taken: the one nearest the classifier's own, or an end of
+        their range.
+    ends : tuple of two floats
+        Lowest and highest position of a score.
     """
 
     band: Band
@@ -89,11 +74,21 @@ class Problem:
     cutoff: float
     ramp_width: float
     offset: float
+    flat: str = "nearest"
+    ends: tuple[float, float] = (0.0, 1.0)
 
     @property
     def own_foot(self) -> float:
         """Foot of the ramp located at the classifier's own cutoff."""
         return self.cutoff - self.offset * self.ramp_width
+
+    def chosen(self, lowest: Floats, highest: Floats) -> Floats:
+        """The foot to take of each range of feet with the same rate, which may be unbounded."""
+        if self.flat == "nearest":
+            return np.minimum(np.maximum(self.own_foot, lowest), highest)
+        bottom, top = self.ends[0] - self.ramp_width, self.ends[1]
+        # At the bottom everybody is selected, at the top nobody.
+        return np.minimum(highest, top) if self.flat == "highest" else np.maximum(lowest, bottom)
 
     def clipped(self, rates: Floats, level: float) -> Floats:
         """Rates moved into the band at a level by as little as possible."""
@@ -151,12 +146,9 @@ class Solution:
 class Criterion(Protocol):
     """Which rate is made equal, and between which cells."""
 
-    name: str
-    #: The event that the rate refers to.
-    event: str
+    @property
+    def event(self) -> Event:
+        """Which rows the rates are about."""
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band; `near` are guesses of the levels, which save time."""
-
-    def gap(self, rates: Floats) -> float:
-        """Largest difference between two rates that the criterion compares."""

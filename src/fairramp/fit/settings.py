@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from fairramp.core.checks import check_number, check_option, checked_width, meant
+from fairramp.core.bands import band_of
+from fairramp.core.checks import check_number, check_option, checked_band, checked_width, meant
+from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
 from fairramp.errors import InputError
 from fairramp.fit.keywords import Asked
-from fairramp.fit.problem import ByLabels, Fixed, Gap, Level, Optimal, Problem
+from fairramp.fit.problem import Budget, ByLabels, Fixed, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
 from fairramp.rule.file import OPTIONS
 
@@ -21,22 +23,46 @@ TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
 #: How groups with few rows are treated.
 SMALL_GROUPS = ("alone", "borrow")
 #: Common synonyms of some options.
-_ALSO = {"criterion": {"demographic_parity": "parity", "statistical_parity": "parity", "independence": "parity"}}
+_ALSO = {
+    "criterion": {
+        "demographic_parity": "parity",
+        "statistical_parity": "parity",
+        "independence": "parity",
+        "selection_rate": "parity",
+        "tpr": "equal_opportunity",
+        "true_positive_rate": "equal_opportunity",
+        "true_positive_rate_parity": "equal_opportunity",
+        "true_positives": "equal_opportunity",
+        "recall": "equal_opportunity",
+        "fnr": "equal_opportunity",
+        "false_negative_rate": "equal_opportunity",
+        "false_negative_rate_parity": "equal_opportunity",
+        "fpr": "predictive_equality",
+        "false_positive_rate": "predictive_equality",
+        "false_positive_rate_parity": "predictive_equality",
+        "false_positives": "predictive_equality",
+        "tnr": "predictive_equality",
+        "true_negative_rate": "predictive_equality",
+        "true_negative_rate_parity": "predictive_equality",
+    }
+}
 
 
 class Keywords(TypedDict, total=False):
     """The settings as keywords, for type checkers; see `Asked` for their meaning."""
 
-    max_gap: float
+    criterion: str
+    max_gap: float | None
+    min_ratio: float | None
+    target_rate: str | float | None
+    costs: tuple[float, float] | None
+    overall_rate: float | None
     ramp_width: float
     ramp: str
-    target_rate: str | float
-    costs: tuple[float, float] | None
     cutoff: float | None
     scale: str
     higher_is_better: bool
     unseen_group: str
-    criterion: str
     small_groups: str
     solver: str | SGD
     confidence: float | None
@@ -55,13 +81,16 @@ class Settings(Asked):
         checked = {
             "higher_is_better": self.meaning.higher_is_better,
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
-            "target_rate": _checked_target(self.target_rate),
             "costs": None if self.costs is None else checked_costs(self.costs),
-            "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
             "ramp_width": checked_width(self.ramp_width),
+            "overall_rate": None
+            if self.overall_rate is None
+            else check_number("overall_rate", self.overall_rate, 0.0, 1.0),
+            **checked_band(self.max_gap, self.min_ratio),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "target_rate", self._checked_target())
         if self.date is not None and not isinstance(self.date, str):
             raise InputError(
                 "must be a string",
@@ -71,11 +100,13 @@ class Settings(Asked):
             )
         if self.costs is not None and self.target_rate != "accuracy":
             raise InputError(
-                "{costs} requires {target_rate:accuracy}, got {target!r}",
+                "{costs} requires {target_rate:accuracy}, got {target}",
                 remedy="pass it, or remove {costs}",
-                target=self.target_rate,
+                target="{overall_rate}" if self.target_rate is None else repr(self.target_rate),
             )
         self._check_confidence()
+        self._check_simple("{solver:sgd}", self.sgd is not None)
+        self._check_simple("{small_groups:borrow}", self.borrows)
         if self.sgd is not None and self.target_rate in ("optimal", "accuracy", "balanced_accuracy"):
             raise InputError(
                 "{solver:sgd} requires {target_rate} to be a number, or 'base_rate' with labels",
@@ -97,6 +128,51 @@ class Settings(Asked):
         if self.borrows and self.sgd is not None:
             raise InputError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")
 
+    def _checked_target(self) -> str | float | None:
+        """The target, or its default, which depends on the criterion."""
+        target, error_rates = self.target_rate, self.event.label is not None
+        if target is None and self.overall_rate is not None:
+            return None
+        if self.overall_rate is not None:
+            raise InputError(
+                "{overall_rate} and {target_rate} exclude each other: both say how many are selected",
+                remedy="remove one of the two",
+            )
+        if target is None:
+            return "accuracy" if error_rates else "optimal"
+        if isinstance(target, str) and target not in TARGETS:
+            raise InputError(
+                "must be {words} or a number between 0 and 1",
+                argument="target_rate",
+                got=target,
+                words=", ".join(map(repr, TARGETS)),
+            )
+        if error_rates and target in ("optimal", "base_rate"):
+            why = {
+                "optimal": "optimal by the scores alone are only selection rates",
+                "base_rate": "the base rate is a selection rate",
+            }
+            raise InputError(
+                "must be 'accuracy', 'balanced_accuracy' or a number with {criterion:"
+                + self.criterion
+                + "}, because "
+                + why[str(target)],
+                argument="target_rate",
+                got=target,
+            )
+        return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)
+
+    def _check_simple(self, what: str, asked: bool) -> None:
+        """Raise if an option that requires equal selection rates up to a gap is combined with something else."""
+        others = {
+            "{criterion:" + self.criterion + "}": self.event.label is not None,
+            "{min_ratio}": self.min_ratio is not None,
+            "{overall_rate}": self.overall_rate is not None,
+        }
+        for other, given in others.items():
+            if asked and given:
+                raise InputError(what + " does not support " + other, remedy="remove one of the two")
+
     def _check_confidence(self) -> None:
         """Check the settings of a gap that must hold in the population."""
         check_option("confidence_limit", self.confidence_limit, ("estimated", "proven"))
@@ -105,6 +181,11 @@ class Settings(Asked):
                 raise InputError("{confidence_limit} requires {confidence}", remedy="pass it, such as 0.95")
             return
         object.__setattr__(self, "confidence", check_number("confidence", self.confidence, 0.5, 1 - 1e-9))
+        if self.min_ratio is not None:
+            raise InputError(
+                "{confidence} does not support {min_ratio}: limits in the population are limits of the gap",
+                remedy="pass {max_gap} instead, or measure the ratio on new rows with an audit",
+            )
         if self.max_gap == 0:
             raise InputError(
                 "{confidence} requires {max_gap} above 0",
@@ -135,7 +216,10 @@ class Settings(Asked):
     ) -> None:
         """Raise if the settings require labels that are missing, or do not work with such rows."""
         if self.needs_labels and not labeled:
-            raise InputError("{target_rate:" + str(self.target_rate) + "} requires " + needed)
+            what = (
+                f"target_rate:{self.target_rate}" if self.event.label is None else f"criterion:{self.criterion}"
+            )
+            raise InputError("{" + what + "} requires " + needed)
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:
                 raise InputError(
@@ -150,7 +234,7 @@ class Settings(Asked):
             )
         if stratified and self.sgd is not None:
             raise InputError("{solver:sgd} does not support strata", remedy="remove it to fit within strata")
-        if stratified and self.target_rate not in ("optimal", "accuracy", "balanced_accuracy"):
+        if stratified and self.target_rate not in (None, "optimal", "accuracy", "balanced_accuracy"):
             raise InputError(
                 "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal', "
                 "'accuracy' or 'balanced_accuracy'",
@@ -164,13 +248,25 @@ class Settings(Asked):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether the target depends on the true outcomes."""
-        return self.by_labels or self.target_rate == "base_rate"
+        """Whether the fit depends on the true outcomes."""
+        return self.by_labels or self.target_rate == "base_rate" or self.event.label is not None
 
     @property
     def by_labels(self) -> bool:
         """Whether labels choose each group's rate."""
-        return self.target_rate in ("accuracy", "balanced_accuracy")
+        return self.target_rate in ("accuracy", "balanced_accuracy") or (
+            self.overall_rate is not None and self.event.label is not None
+        )
+
+    @property
+    def keeps_own_decisions(self) -> bool:
+        """Whether the classifier's own decisions are kept if they already meet the limit."""
+        return self.target_rate == "optimal" and self.ramp == "centered"
+
+    @property
+    def event(self) -> Event:
+        """The event whose rates are made equal."""
+        return EVENT_OF[self.criterion]
 
     @property
     def borrows(self) -> bool:
@@ -194,8 +290,11 @@ class Settings(Asked):
     @property
     def level(self) -> Level:
         """Where the band is; "base_rate" is resolved later, from the outcomes."""
+        if self.overall_rate is not None:
+            return Budget(self.overall_rate)
         if isinstance(self.target_rate, str):
             return ByLabels() if self.by_labels else Optimal()
+        assert self.target_rate is not None
         return Fixed(self.target_rate)
 
     @property
@@ -203,11 +302,13 @@ class Settings(Asked):
         """The problem to solve, in positions."""
         assert self.cutoff is not None
         return Problem(
-            band=Gap(self.max_gap),
+            band=band_of(self.max_gap, self.min_ratio),
             level=self.level,
             cutoff=self.meaning.position_of(self.cutoff),
             ramp_width=self.ramp_width,
             offset=OFFSETS[self.ramp],
+            flat=self.event.flat,
+            ends=(self.meaning.lowest, self.meaning.highest),
         )
 
     @property
@@ -235,14 +336,3 @@ def checked_costs(costs: Any) -> tuple[float, float]:
             got=costs,
         )
     return found[0], found[1]
-
-
-def _checked_target(target: Any) -> str | float:
-    if isinstance(target, str | None) and target not in TARGETS:
-        raise InputError(
-            "must be {words} or a number between 0 and 1",
-            argument="target_rate",
-            got=target,
-            words=", ".join(map(repr, TARGETS)),
-        )
-    return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)

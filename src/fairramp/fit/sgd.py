@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.bands import Gap
 from fairramp.core.checks import check_option, checked_whole, is_real
 from fairramp.core.curve import Floats, Integers
 from fairramp.errors import InputError
@@ -110,7 +111,8 @@ class DualDescent:
 
     def __init__(self, problem: Problem, n_groups: int) -> None:
         assert isinstance(problem.level, Fixed)
-        self._target, self._half = problem.level.rate, problem.band.half
+        assert isinstance(problem.band, Gap)
+        self._target, self._half = problem.level.rate, problem.band.max_gap / 2
         self._offset, self._width = problem.offset, problem.ramp_width
         self.steps = 0
         self.upper: list[float] = []  # λ

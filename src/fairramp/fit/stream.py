@@ -139,7 +139,7 @@ class StreamingFit:
             )
         stream = cls(
             target_rate=rule.target_rate,
-            max_gap=rule.max_gap,
+            max_gap=rule.max_gap or 0.0,
             ramp_width=record.ramp_width if record else widths.pop(),
             ramp=rule.ramp,
             cutoff=rule.cutoff,

@@ -12,18 +12,21 @@ are exact, because the cutoff is an edge.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Unpack
 
 import numpy as np
 
 from fairramp.core.curve import Floats
-from fairramp.core.points import Points, Summary
+from fairramp.core.events import Event
+from fairramp.core.points import LabeledPoints, Points, Summary, join_points
 from fairramp.core.ramps import Ramp, Ramps, chances
 from fairramp.data.bins import GroupScores
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.rows import BinnedRows
 from fairramp.errors import InputError
+from fairramp.fit.cells import Cells, FitRows
 from fairramp.fit.direction import warn_direction_of_bins
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.keywords import taking_settings
@@ -92,18 +95,42 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="to make it one, summarize with cutoff={cut!r}",
             cut=cutoff,
         )
+    by_label = _by_label(summary.summary) if asked.event.label is not None else None
     rule = fit_rows(
-        BinnedRows(summary.summary),
+        FitRows(BinnedRows(summary.summary), None if by_label is None else BinnedRows(by_label)),
         asked,
         summary.columns,
         stratified=summary.stratified,
         weighted=summary.weighted,
-        errors=lambda ramps: rate_errors(summary.summary, ramps),
+        errors=lambda event, ramps: rate_errors(_of_event(summary.summary, by_label, event), ramps),
         **by_labels(asked, lambda: LabeledBins.of_group_scores(summary)),
     )
     if summary.labeled:
         warn_direction_of_bins(LabeledBins.of_group_scores(summary), asked.meaning)
     return rule
+
+
+def _by_label(summary: Summary) -> Summary:
+    """The bins of a summary with labels, in cells (group, 0) and (group, 1); their means are not known."""
+    p = summary.points
+    assert isinstance(p, LabeledPoints)
+    positive = p.positive_rows, p.positives, p.square_positives
+    negative = p.rows - p.positive_rows, p.weight - p.positives, p.weight_squares - p.square_positives
+    parts = [
+        replace(
+            p.unlabeled, group=2 * p.group + y, rows=rows, weight=weight, weight_squares=squares, averaged=p.exact
+        ).take(rows > 0)
+        for y, (rows, weight, squares) in enumerate((negative, positive))
+    ]
+    labels = tuple((label, y) for label in summary.labels for y in (0, 1))
+    return Summary.of_occurring(labels, join_points(parts))
+
+
+def _of_event(summary: Summary, by_label: Summary | None, event: Event) -> Summary:
+    """The bins of an event's rows."""
+    if by_label is None or event.label is None:
+        return summary
+    return Cells.of(summary.labels, by_label.labels, event).of_event(by_label)
 
 
 def rate_errors(summary: Summary, ramps: Sequence[Ramp]) -> Floats:
@@ -121,13 +148,15 @@ def _off_ramp(p: Points, foot: Floats, width: Floats) -> Floats:
     """
     off = np.zeros(len(p))
     kinks = [(p.lower < end) & (end < p.upper) for end in (foot, foot + width)]
-    which = np.flatnonzero(kinks[0] | kinks[1])
+    unknown = ~p.averaged & (p.upper > foot) & (p.lower < foot + width)  # the mean may be anywhere in the bin
+    which = np.flatnonzero(kinks[0] | kinks[1] | unknown)
     lower, upper, place, foot, width = p.lower[which], p.upper[which], p.place[which], foot[which], width[which]
 
     def chance(x: Floats) -> Floats:
         return chances(x, foot, width, 0.0)
 
     at_mean = chance(place)
+    off[which] = unknown[which] * np.maximum(chance(upper) - at_mean, at_mean - chance(lower))
     corners = [lower, np.clip(foot, lower, upper), np.clip(foot + width, lower, upper), upper]
     for start, stop in combinations(corners, 2):
         spans = (start <= place) & (place <= stop) & (start < stop)

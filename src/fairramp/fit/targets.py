@@ -21,7 +21,7 @@ def by_labels(settings: Settings, bins: Callable[[], LabeledBins], *, ordered_on
 
     With `ordered_only`, only the order of the scores is meaningful.
     """
-    if settings.by_labels:
+    if settings.by_labels:  # the labels choose each group's rate
         return {"labeled": LabeledScores.of_bins(bins(), settings.meaning, ordered_only=ordered_only)}
     if settings.target_rate == "base_rate":
         found = bins()

@@ -243,7 +243,7 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     """Bound a fitted rule's gap in the population its fit rows were drawn from."""
     record, sample = certifiable(rule), FitSample.of(rule)
     found = _bounded(sample, confidence)
-    if len(rule.groups) == 1 or found.estimated <= rule.max_gap + WIDE:
+    if len(rule.groups) == 1 or found.estimated <= record.gap_after + WIDE:
         return found
     named = list(zip(rule.groups, record.rows, strict=True))
     found = replace(found, widest_for=named[int(sample.rows.argmin())])
@@ -284,7 +284,9 @@ def _bounded(sample: FitSample, confidence: float) -> Certificate:
 
 
 def _of_the_paper(s: FitSample, confidence: float) -> list[Bound]:
-    """Theorem 1 with the size of the smallest group, as its proof requires, and as printed."""
+    """Theorem 1 with the size of the smallest group, as its proof requires, and as printed; not for ratios."""
+    if s.max_gap is None:
+        return []
     n_groups = len(s.rates)
     both = float(np.sort(s.errors)[-2:].sum()) if n_groups > 1 else 0.0  # the two largest errors can add up
     whole, least = (

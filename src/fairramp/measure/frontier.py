@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.bands import Gap
 from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
@@ -202,7 +203,7 @@ def frontier(
     seats = _seats(measured.summary.labels, fit.summary.labels)
     own_rates = fit.summary.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
     gaps = _checked_gaps(max_gaps, own_rates)
-    ramps = fit.placed(labeled.best_rates_each(gaps, problem, measure), problem)
+    ramps = fit.placed(labeled.best_rates_each([Gap(gap) for gap in gaps], problem, measure), problem)
     kind = target_rate if asked.costs is None else "cost"
 
     def value(one: Confusion) -> tuple[float, float]:

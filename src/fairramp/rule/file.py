@@ -2,11 +2,11 @@
 
     {"format": "fairramp.rule", "version": 2,
      "groups": [{"label": …, "foot": …, "width": …, "tie": …}, …],
-     "ramp": …, "scale": …, "cutoff": …, "criterion": …, "stratified": …, "max_gap": …, "target_rate": …,
-     "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
+     "ramp": …, "scale": …, "cutoff": …, "criterion": …, "stratified": …, "max_gap": …, "min_ratio": …,
+     "target_rate": …, "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
      "columns": {"score": …, "groups": …, "strata": …},
      "record": null or the fields of `FitRecord`,
-     "higher_is_better": false, if lower scores are better; otherwise omitted,
+     "higher_is_better": false, if lower scores are better; otherwise omitted, as is a "min_ratio" of null,
      "sha256": "…"}
 
 A rule survives any number of round trips unchanged, byte for byte. `scripts/make_rule_schema.py` makes its JSON
@@ -23,6 +23,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 from msgspec import Meta, convert
 
 from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH
+from fairramp.core.events import EVENT_OF
 from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.core.scales import SCALES
 from fairramp.data import documents
@@ -30,21 +31,21 @@ from fairramp.data.columns import Columns
 from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
 from fairramp.data.files import write_text
 from fairramp.errors import RuleFormatError
-from fairramp.rule.record import FitRecord, Rates
+from fairramp.rule.record import EVENT_PATTERN, FitRecord, Rates
 
 FORMAT = "fairramp.rule"
 #: Fields whose value is one of a few words.
 OPTIONS: dict[str, Collection[str]] = {
     "ramp": tuple(OFFSETS),
     "scale": tuple(SCALES),
-    "criterion": ("parity",),
+    "criterion": tuple(EVENT_OF),
     "unseen_group": ("error", "pooled", "original"),
 }
 
 _Rule = TypeVar("_Rule")
 _SETTINGS = (
     *("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group"),
-    "higher_is_better",
+    *("higher_is_better", "min_ratio"),
 )
 _Width = Annotated[
     float,
@@ -73,7 +74,7 @@ class GroupEntry(Shape, frozen=True):
     tie: Share
 
 
-_Event = Annotated[str, Meta(pattern="^selection$")]
+_Event = Annotated[str, Meta(pattern=EVENT_PATTERN)]
 _Record = shape_of(FitRecord, rates=Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)])  # type: ignore[misc]
 
 
@@ -93,13 +94,14 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     cutoff: Finite
     criterion: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["criterion"]})]
     stratified: bool
-    max_gap: Share
+    max_gap: Share | None
     target_rate: Share | None
     unseen_group: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["unseen_group"]})]
     pooled: RampEntry | None
     columns: ColumnNames
     record: _Record | None  # type: ignore[valid-type]
     higher_is_better: bool = True
+    min_ratio: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
 
 
 def _document(rule: Any) -> RuleFile:

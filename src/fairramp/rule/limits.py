@@ -89,7 +89,8 @@ class FitSample:
     from_threshold: Floats  # m: fit rows at or above the threshold
     on_a_score: np.ndarray  # whether the threshold is a fit score
     errors: Floats  # bound on the distance of each rate from that of the rows
-    max_gap: float
+    is_open: bool  # whether sample rates may differ
+    max_gap: float | None  # by how much; None for a ratio
     plain: bool = True  # unit weights
     met: bool = True  # whether thresholds meet the target on the rows
     inexact: tuple[str, ...] = ()  # why the Beta distribution is not exact
@@ -100,7 +101,7 @@ class FitSample:
     def of(cls, rule: Rule) -> "FitSample":
         """Extract it from a rule's record."""
         record = certifiable(rule)
-        seen, weighted = record.rates["selection"], record.weighted
+        seen, weighted = record.main, record.weighted
         rates, errors, inside, above = map(np.array, (seen.after, seen.error, seen.rows_inside, seen.rows_above))
         rows = np.array(seen.effective_rows if weighted else seen.rows, dtype=np.float64)
         hard = rule.is_hard and not weighted
@@ -110,8 +111,9 @@ class FitSample:
         m = np.where(single, above + inside, np.ceil(rates * rows - 1e-9))
         reasons = {
             "the ramp": not rule.is_hard,
-            "the allowed gap": rule.max_gap > 0,
-            _LEARNED: isinstance(record.target, str),
+            "the allowed gap": rule.band.is_open and rule.min_ratio is None,
+            "the allowed ratio": rule.band.is_open and rule.min_ratio is not None,
+            _LEARNED: isinstance(record.target, str | None),
             _CHOSEN: record.asked is not None,
             _WEIGHTS: weighted,
             _BINS: errors.any(),
@@ -123,11 +125,12 @@ class FitSample:
             from_threshold=np.clip(m, 0.0, rows),
             on_a_score=single & (inside > 0),
             errors=errors,
+            is_open=rule.band.is_open,
             max_gap=rule.max_gap,
             plain=not weighted,
             met=record.solver == "exact" and record.borrowed is None,
             inexact=tuple(reason for reason, holds in reasons.items() if holds),
-            target=None if isinstance(record.target, str) else float(record.target),
+            target=None if isinstance(record.target, str | None) else float(record.target),
             strata=record.strata,
         )
 
@@ -140,7 +143,14 @@ class FitSample:
         m = np.clip(np.ceil(rates * rows - 1e-9), 0.0, rows)
         # As for rules with a ramp or a learned target, which are the most common.
         return cls(
-            rows, rates, m, np.zeros(n_groups, dtype=bool), np.zeros(n_groups), max_gap, inexact=(_LEARNED,)
+            rows,
+            rates,
+            m,
+            np.zeros(n_groups, dtype=bool),
+            np.zeros(n_groups),
+            max_gap > 0,
+            max_gap,
+            inexact=(_LEARNED,),
         )
 
     def without(self, groups: Integers) -> "FitSample":
@@ -244,7 +254,7 @@ def _beta_quantiles(s: FitSample, confidence: float, *, worst_only: bool = False
 
 def kl(s: FitSample, confidence: float) -> Bound:
     """Chernoff's bound per group."""
-    tail = (1 - confidence) / ((2 if s.max_gap == 0 else 6) * len(s.rates))
+    tail = (1 - confidence) / ((6 if s.is_open else 2) * len(s.rates))
     least, most = s.ends()
     lower, upper = kl_interval(least, s.rows, tail)
     upper = kl_interval(most, s.rows, tail)[1] if s.errors.any() else upper

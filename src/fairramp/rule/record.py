@@ -1,7 +1,6 @@
 """FitRecord: a description of a fit in per-group numbers, without any row.
 
-A *rate* is the mean selection probability over the rows of a group for which an event holds. The event
-"selection" covers all rows: its rate is the selection rate.
+A *rate* is the mean selection probability over the rows of a group for which an event holds (see `core.events`).
 """
 
 from collections.abc import Mapping
@@ -11,11 +10,15 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap, widest, worst_stratum
+from fairramp.core.events import EVENTS, SELECTION
 from fairramp.core.words import exact_points, percentage, points, upward_points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
+#: Names of events.
+EVENT_PATTERN = f"^({'|'.join(EVENTS)})$"
 #: Note on rules whose small groups borrowed.
 _BORROWED = (
     "small groups borrowed from the others: rates on the fit rows are no longer exactly equal, and only limits "
@@ -105,11 +108,13 @@ class FitRecord:
     Attributes
     ----------
     rates : mapping of str to Rates
-        By event; "selection" is the selection rate.
+        By event: "selection", and with labels "true_positive" and "false_positive".
+    event : {"selection", "true_positive", "false_positive"}
+        The event whose rates were made equal.
     strata : tuple of int, or None
         Index of each group's stratum, for rules that equalize within strata.
-    target : str or float
-        The requested target rate.
+    target : str, float or None
+        The requested target rate; None if there is an overall rate.
     ramp_width : float
         The requested ramp width.
     weighted : bool
@@ -129,6 +134,8 @@ class FitRecord:
         As passed by the caller.
     costs : tuple of two floats, or None
         Cost of a false positive and of a false negative, if they were given.
+    overall_rate : float or None
+        The requested selection rate of everybody together, if it was given.
     asked : Asked or None
         The gap requested for the population, if `confidence` was given; the rule's `max_gap` is then the smaller
         gap that was used on the fit rows.
@@ -146,8 +153,9 @@ class FitRecord:
     """
 
     rates: Mapping[str, Rates]
+    event: Annotated[str, Meta(pattern=EVENT_PATTERN)]
     strata: tuple[Count, ...] | None
-    target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|balanced_accuracy|base_rate)$")]
+    target: Share | Annotated[str, Meta(pattern="^(optimal|accuracy|balanced_accuracy|base_rate)$")] | None
     ramp_width: Nonnegative
     weighted: bool
     cross_fitted: bool
@@ -157,10 +165,15 @@ class FitRecord:
     version: str
     date: str | None
     costs: tuple[Nonnegative, Nonnegative] | None = None
+    overall_rate: Share | None = None
     asked: Asked | None = None
     borrowed: tuple[Share, ...] | None = None
 
     def __post_init__(self) -> None:
+        if not {SELECTION.name, self.event} <= set(self.rates):
+            raise InputError('The "rates" of a record must include "selection" and those of its "event"')
+        if (self.target is None) == (self.overall_rate is None):
+            raise InputError('A record must have either a "target" or an "overall_rate"')
         for name, found in (
             ("strata", [self.strata]),
             ("trace", self.trace or []),
@@ -176,7 +189,12 @@ class FitRecord:
         """Fit rows of each group."""
         return self.rates["selection"].rows
 
-    def notes(self, max_gap: float) -> list[str]:
+    @property
+    def main(self) -> Rates:
+        """The rates that were made equal."""
+        return self.rates[self.event]
+
+    def notes(self, max_gap: float | None) -> list[str]:
         """What to know about a fit that was given `max_gap` on the fit rows, in sentences.
 
         Examples
@@ -194,7 +212,7 @@ class FitRecord:
                 f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
                 f"To achieve this, the gap on the fit rows is limited to {upward_points(max_gap)}.",
             ]
-            if asked
+            if asked and max_gap is not None
             else []
         )
         return [*found, *([_BORROWED] if self.borrowed else [])]
@@ -202,18 +220,19 @@ class FitRecord:
     @property
     def gaps(self) -> str:
         """The gap on the fit rows before and after, in a sentence."""
-        rates = self.rates["selection"]
+        rates = self.main
+        what = "Gap" if self.event == SELECTION.name else f"Gap between {EVENTS[self.event].rate}s"
         after = points(self.gap_after) if rates.is_exact else f"at most {upward_points(self.gap_after)}"
         bins = "" if rates.is_exact else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
-        return f"Gap on the fit rows: {points(self.gap_before)} before, {after} after{bins}."
+        return f"{what} on the fit rows: {points(self.gap_before)} before, {after} after{bins}."
 
     @property
     def gap_before(self) -> float:
-        """Gap under the classifier's own decisions.
+        """Gap under the classifier's own decisions, between the rates that were made equal.
 
         For rules that equalize within strata, the largest gap within a stratum.
         """
-        return largest_gap(self.rates["selection"].before, self.strata)
+        return largest_gap(self.main.before, self.strata)
 
     @property
     def gap_after(self) -> float:
@@ -221,6 +240,18 @@ class FitRecord:
 
         For a rule fitted to bins, the largest value that it can have, given the error of its rates.
         """
-        rates = self.rates["selection"]
-        after, errors = np.array(rates.after), np.array(rates.error)
+        after, errors = np.array(self.main.after), np.array(self.main.error)
         return worst_stratum(widest, self.strata, after - errors, after + errors)
+
+    @property
+    def ratio_before(self) -> float:
+        """Lowest rate divided by the highest under the classifier's own decisions; NaN if all rates are 0.
+
+        For rules that equalize within strata, the smallest ratio within a stratum.
+        """
+        return smallest_ratio(self.main.before, self.strata)
+
+    @property
+    def ratio_after(self) -> float:
+        """Ratio under the rule, as in `ratio_before`."""
+        return smallest_ratio(self.main.after, self.strata)

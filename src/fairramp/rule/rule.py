@@ -9,7 +9,6 @@ A rule is frozen data. It can be printed, written to JSON and read back unchange
 describes the fit in per-group numbers, without any row.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import compress
@@ -18,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.bands import Band, band_of
 from fairramp.core.blocks import map_blocks
 from fairramp.core.cells import cell_columns, stratum_index
-from fairramp.core.checks import check_number, check_option
+from fairramp.core.checks import check_number, check_option, checked_band
+from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
-from fairramp.core.table import Table, notebook_html
-from fairramp.core.words import exact_points, percent, wrapped
 from fairramp.data.arrays import checked_out
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
@@ -35,12 +34,13 @@ from fairramp.errors import InputError
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
+from fairramp.rule.shown import Shown
 from fairramp.rule.unseen import POLICIES, unseen_groups
 from fairramp.rule.verbs import Verbs
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Rule(Stored, Verbs):
+class Rule(Shown, Stored, Verbs):
     """Fair decisions from scores and groups.
 
     Made by `fit_rule`, which documents the settings.
@@ -59,13 +59,14 @@ class Rule(Stored, Verbs):
         Score at which the classifier itself selects.
     higher_is_better : bool
         Whether high scores lead to the favorable decision, or low ones, as for risks.
-    criterion : {"parity"}
-        Which rate is made equal.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}
+        Which rate is made equal: selection rates, true positive rates or false positive rates.
     stratified : bool
         Whether rates are made equal within strata instead of over all rows.
-    max_gap, target_rate : float
-        The band that contains every group's selection rate: target_rate ± max_gap/2. With strata, each stratum
-        has its own band, and `target_rate` is None.
+    max_gap, min_ratio, target_rate : float or None
+        The band that contains every group's rate on the fit rows: target_rate ± max_gap/2 or, if there is a
+        `min_ratio`, from min_ratio · target_rate to target_rate. One of `max_gap` and `min_ratio` is None. With
+        strata, each stratum has its own band, and `target_rate` is None.
     unseen_group : {"error", "pooled", "original"}
         What happens to a group that was not in the fit rows.
     pooled : Ramp or None
@@ -96,13 +97,14 @@ class Rule(Stored, Verbs):
     cutoff: float = 0.5
     criterion: str = "parity"
     stratified: bool = False
-    max_gap: float = 0.0
+    max_gap: float | None = None
     target_rate: float | None = 0.5
     unseen_group: str = "error"
     pooled: Ramp | None = None
     columns: Columns = field(default_factory=Columns)
     record: FitRecord | None = None
     higher_is_better: bool = True
+    min_ratio: float | None = None
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
@@ -122,7 +124,7 @@ class Rule(Stored, Verbs):
             "ramps": ramps,
             "cutoff": self.meaning.checked_cutoff(self.cutoff),
             "higher_is_better": self.meaning.higher_is_better,
-            "max_gap": check_number("max_gap", self.max_gap, 0.0, 1.0),
+            **checked_band(self.max_gap, self.min_ratio),
             "target_rate": self.target_rate
             if self.stratified
             else check_number("target_rate", self.target_rate, 0.0, 1.0),
@@ -158,6 +160,10 @@ class Rule(Stored, Verbs):
             strata = tuple(stratum_index(self.groups).tolist()) if self.stratified else None
             yield record.strata == strata, "The strata of a rule's record must match those of its groups"
             yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
+            yield (
+                record.event == self.event.name,
+                "The {event} of a rule's record must be that of its {criterion}",
+            )
 
     def __eq__(self, other: object) -> bool:
         # Compare text, because Python treats a group labeled True as equal to one labeled 1.
@@ -170,6 +176,16 @@ class Rule(Stored, Verbs):
     def meaning(self) -> Scale:
         """The scale of the scores, with its direction."""
         return scale_of(self.scale, self.higher_is_better)
+
+    @property
+    def event(self) -> Event:
+        """The event whose rates are made equal."""
+        return EVENT_OF[self.criterion]
+
+    @property
+    def band(self) -> Band:
+        """Which rates are allowed together."""
+        return band_of(self.max_gap, self.min_ratio)
 
     def threshold_of(self, ramp: Ramp) -> float:
         """Return the threshold of a ramp of this rule: its middle or, as in the paper, its foot.
@@ -412,84 +428,3 @@ class Rule(Stored, Verbs):
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
         return [ramp or other for ramp in ramps], own
-
-    # Showing ----------------------------------------------------------------------------------
-
-    def table(self) -> Table:
-        """One row per group: number of fit rows, threshold, ramp, and selection rate before and after.
-
-        If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the probability
-        of selection is 0 and ends where it is 1. If small groups borrowed from others, the column `borrowed` has
-        the share of each group's weight that was borrowed.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> print(Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))).table())
-        group  threshold              ramp
-        -----  ---------  ----------------
-        A         0.5000  0.4500 to 0.5500
-        B         0.4000  0.3500 to 0.4500
-        """
-        headings = {
-            "stratum": " / ".join(self.columns.strata or ["stratum"]),
-            "group": " / ".join(self.columns.groups or ["group"]),
-        }
-        meaning, (feet, width, ties) = self.meaning, Ramps.of(self.ramps)
-        rates, hard = self.record and self.record.rates["selection"], np.array([not r.width for r in self.ramps])
-        columns = {
-            "n": rates and rates.rows,
-            "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
-            # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
-            "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
-            "ramp_from": None if self.is_hard else meaning.shown(feet),
-            "ramp_to": None if self.is_hard else meaning.shown(feet + width),
-            "rate_before": rates and rates.before,
-            "rate_after": rates and rates.after,
-            "rate_error": rates.error if rates and not rates.is_exact else None,
-            "borrowed": self.record and self.record.borrowed,
-        }
-        narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
-        decimals = max(4, 2 - math.floor(math.log10(narrowest)))
-        known = {name: values for name, values in columns.items() if values is not None}
-        return Table(
-            cell_columns(self.groups, stratified=self.stratified) | known,
-            decimals,
-            headings,
-            shares=("probability_at_threshold", "rate_before", "rate_after", "rate_error", "borrowed"),
-        )
-
-    @property
-    def heading(self) -> str:
-        """The number of groups and the selection rates, in one line."""
-        n, about = len(self.groups), "about " if self.record and self.record.borrowed else ""
-        if self.target_rate is None:
-            goal = "equal rates" if self.max_gap == 0 else f"rates at most {exact_points(self.max_gap)} apart"
-            goal += f" within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata"
-        elif self.max_gap == 0:
-            goal = f"a selection rate of {about}{percent(self.target_rate)} in each"
-        else:
-            low, high = self.target_rate - self.max_gap / 2, self.target_rate + self.max_gap / 2
-            goal = f"selection rates from {about}{percent(max(low, 0))} to {percent(min(high, 1))}"
-        if self.record and self.is_hard and self.record.ramp_width > 0:
-            goal = "the classifier's decisions already meet the limit"
-        return f"fairramp rule for {n:,} group{'s' if n > 1 else ''}: {goal}."
-
-    @property
-    def notes(self) -> list[str]:
-        """Sentences that explain the thresholds in the table."""
-        threshold = self.threshold_of(self.pooled or self.ramps[0]) * self.meaning.shown_per_unit
-        unseen = [f"Groups not in the fit rows: threshold {threshold:.4f}."] if self.pooled else []
-        asked = self.record.notes(self.max_gap) if self.record else []
-        return [*asked, *unseen, *self.meaning.notes]
-
-    def _parts(self) -> list[Table | str]:
-        """The parts of its text: heading, table and notes."""
-        first = self.heading if self.record is None else f"{self.heading}\n{self.record.gaps}"
-        return [first, self.table(), *map(wrapped, self.notes)]
-
-    def __repr__(self) -> str:
-        return "\n\n".join(map(str, self._parts()))
-
-    def _repr_html_(self) -> str:
-        return notebook_html(*self._parts())

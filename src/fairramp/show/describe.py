@@ -6,7 +6,7 @@ from typing import Any
 
 from fairramp.core.checks import check_number
 from fairramp.core.table import one_line, with_rows
-from fairramp.core.words import exact_points, percentage, plain
+from fairramp.core.words import percentage, plain
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
@@ -44,13 +44,14 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     """
     record, unit, columns = rule.record, rule.meaning.shown_per_unit, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
-    goal = (
-        f"selection rates at most {exact_points(rule.max_gap)} apart" if rule.max_gap else "equal selection rates"
-    )
+    rate = f"{rule.event.rate}s"
+    goal = f"{rate} {rule.band.words}" if rule.band.is_open else f"equal {rate}"
     if record and record.asked:
         goal += " on the fit rows"
-    if record:
+    if record and record.target is not None:
         goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
+    if record and record.overall_rate is not None:
+        goal += f", overall selection rate {percentage(record.overall_rate)}"
     if record and record.costs:
         goal += (
             f", at a cost of {record.costs[0]:g} per false positive and {record.costs[1]:g} per false negative"
@@ -84,7 +85,7 @@ def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
         return "unknown, because the rule has no record of its fit"
-    n, rates = sum(record.rows), record.rates["selection"]
+    n, rates = sum(record.rows), record.main
     how = {
         f"to {n:,} row{'' if n == 1 else 's'}{' with weights' if record.weighted else ''}": True,
         f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
@@ -97,10 +98,11 @@ def _fitted(rule: Rule) -> str:
 
 def small_groups(rule: Rule) -> str | None:
     """A sentence on groups with few fit rows; None if there are none, or if the rule has no record."""
-    named = zip(rule.groups, rule.record.rows, strict=True) if rule.record else ()
+    named = zip(rule.groups, rule.record.main.rows, strict=True) if rule.record else ()
     if not (small := [(label, n) for label, n in named if n < SMALL_GROUP]):
         return None
-    return f"Groups with fewer than {SMALL_GROUP} fit rows, whose rates are unreliable: {with_rows(small)}."
+    what = "fit rows" if rule.event.label is None else f"fit rows with label {rule.event.label}"
+    return f"Groups with fewer than {SMALL_GROUP} {what}, whose rates are unreliable: {with_rows(small)}."
 
 
 def meaning(certificate: Certificate) -> str:
@@ -123,7 +125,10 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
     ('error', 0.1, None)
     """
     unit, record = rule.meaning.shown_per_unit, rule.record
-    names = ("target", "costs", "gap_before", "gap_after", "weighted", "cross_fitted", "solver", "date")
+    names = (
+        *("target", "costs", "overall_rate", "gap_before", "gap_after", "ratio_before", "ratio_after"),
+        *("weighted", "cross_fitted", "solver", "date"),
+    )
     pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
     widths = {ramp.width * unit for ramp in rule.ramps}
     return plain(
@@ -137,6 +142,7 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
             "stratified": rule.stratified,
             "max_gap": record.asked.max_gap if record and record.asked else rule.max_gap,
             "fit_gap": rule.max_gap,
+            "min_ratio": rule.min_ratio,
             "target_rate": rule.target_rate,
             "ramp_width": widths.pop() if len(widths) == 1 else None,  # the table has the widths
             "ramp": rule.ramp,

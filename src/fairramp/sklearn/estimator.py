@@ -48,13 +48,14 @@ _SCALES = {"predict_proba": "probability", "decision_function": "logit"}
 _METHODS = {scale: method for method, scale in _SCALES.items()}
 #: Settings passed to the fit unchanged.
 _SETTINGS = (
+    "criterion",
     "max_gap",
+    "min_ratio",
+    "costs",
+    "overall_rate",
     "ramp_width",
     "ramp",
-    "target_rate",
-    "costs",
     "unseen_group",
-    "criterion",
     "small_groups",
     "solver",
     "confidence",
@@ -63,7 +64,7 @@ _SETTINGS = (
 
 
 class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Binary classifier with equal selection rates between groups.
+    """Binary classifier with equal rates between groups: selection rates, or true or false positive rates.
 
     Trains a classifier, fits one threshold ramp per group to its cross-fitted scores, and decides by
     that rule. ``classes_[1]`` is the positive decision.
@@ -74,10 +75,11 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Classifier with `predict_proba` or `decision_function`, cloned and trained in `fit`. Pass a trained
         classifier as ``sklearn.frozen.FrozenEstimator(model)``; `fit` then fits only the rule, and needs rows
         that the model was not trained on.
-    max_gap, ramp_width, ramp, unseen_group, criterion, small_groups
+    criterion, max_gap, min_ratio, overall_rate, ramp_width, ramp, unseen_group, small_groups
         As in `fit_rule`.
-    target_rate : str or float, default "accuracy"
-        As in `fit_rule`. The default uses the labels, because `fit` always has them.
+    target_rate : str or float, optional
+        As in `fit_rule`, but the default is always "accuracy", because `fit` has labels; with an `overall_rate`,
+        there is no target rate.
     costs : tuple of two floats, optional
         Cost of a false positive and of a false negative, for the target "accuracy"; as in `fit_rule`.
     cutoff : float, default 0.5
@@ -151,14 +153,16 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self,
         estimator: Any,
         *,
-        max_gap: float = 0.0,
+        criterion: str = "parity",
+        max_gap: float | None = None,
+        min_ratio: float | None = None,
+        target_rate: str | float | None = None,
+        costs: tuple[float, float] | None = None,
+        overall_rate: float | None = None,
         ramp_width: float = 0.01,
         ramp: str = "centered",
-        target_rate: str | float = "accuracy",
-        costs: tuple[float, float] | None = None,
         cutoff: float = 0.5,
         solver: Any = "exact",
-        criterion: str = "parity",
         small_groups: str = "alone",
         confidence: float | None = None,
         confidence_limit: str = "estimated",
@@ -170,14 +174,16 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
+        self.criterion = criterion
         self.max_gap = max_gap
-        self.ramp_width = ramp_width
-        self.ramp = ramp
+        self.min_ratio = min_ratio
         self.target_rate = target_rate
         self.costs = costs
+        self.overall_rate = overall_rate
+        self.ramp_width = ramp_width
+        self.ramp = ramp
         self.cutoff = cutoff
         self.solver = solver
-        self.criterion = criterion
         self.small_groups = small_groups
         self.confidence = confidence
         self.confidence_limit = confidence_limit
@@ -307,7 +313,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """Return the settings, checked before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
-        asked = Settings(**{name: getattr(self, name) for name in _SETTINGS})
+        target = "accuracy" if self.target_rate is None and self.overall_rate is None else self.target_rate
+        asked = Settings(target_rate=target, **{name: getattr(self, name) for name in _SETTINGS})
         asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
         if asked.confidence is not None and not isinstance(self.estimator, FrozenEstimator):
             raise InputError(

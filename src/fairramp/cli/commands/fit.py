@@ -9,6 +9,7 @@ from fairramp.cli.options import (
     OUTPUT,
     ConfidenceLimit,
     Costs,
+    Criterion,
     Cutoff,
     Data,
     Date,
@@ -19,8 +20,10 @@ from fairramp.cli.options import (
     Label,
     LowerIsBetter,
     MaxGap,
+    MinRatio,
     NeededGroup,
     NeededScore,
+    OverallRate,
     Positive,
     Quiet,
     Ramp,
@@ -43,13 +46,16 @@ def fit(
     score: NeededScore,
     group: NeededGroup,
     output: Annotated[str, Parameter(name=OUTPUT, help="File for the rule (JSON), or - for stdout.")],
+    criterion: Criterion = DEFAULTS["criterion"],
     max_gap: MaxGap = DEFAULTS["max_gap"],
+    min_ratio: MinRatio = DEFAULTS["min_ratio"],
     label: Label = None,
     positive: Positive = None,
     weight: Weight = None,
     strata: Strata = None,
     target_rate: TargetRate = DEFAULTS["target_rate"],
     costs: Costs = None,
+    overall_rate: OverallRate = DEFAULTS["overall_rate"],
     ramp_width: RampWidth = None,
     ramp: Ramp = DEFAULTS["ramp"],
     unseen_group: UnseenGroup = DEFAULTS["unseen_group"],
@@ -68,7 +74,7 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn one threshold per group that makes the groups' selection rates nearly equal; needs no labels.
+    """Learn one threshold per group that makes the groups' rates nearly equal; selection rates need no labels.
 
     Higher scores mean yes, the favorable decision. If a high score is bad (a risk), pass --lower-is-better.
 
@@ -97,7 +103,10 @@ def fit(
         with screen.progress(job.source.connection, "Fitting"), texts.direction_told():
             found = library.fit(
                 job,
+                criterion=criterion,
                 max_gap=max_gap,
+                min_ratio=min_ratio,
+                overall_rate=overall_rate,
                 ramp_width=library.width_of(ramp_width, scale),
                 ramp=ramp,
                 target_rate=target_rate,
@@ -128,7 +137,7 @@ def fit(
     record = found.record
     assert record is not None
     screen.heading(found.heading)
-    screen.say(record.gaps, *told, "")
+    screen.say(*found.reached, *told, "")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")
     direction = "Higher scores mean yes; if a high score is bad (a risk), fit again with --lower-is-better."
@@ -147,11 +156,16 @@ def fit(
         **library.named(columns),
         rows=job.rows,
         groups=list(found.table().rows()),
-        max_gap=max_gap,
+        criterion=criterion,
+        max_gap=record.asked.max_gap if record.asked else found.max_gap,
         fit_gap=found.max_gap,
+        min_ratio=found.min_ratio,
+        overall_rate=overall_rate,
         asked=record.asked and asdict(record.asked),
         gap_before=record.gap_before,
         gap_after=record.gap_after,
+        ratio_before=record.ratio_before,
+        ratio_after=record.ratio_after,
         **{
             f"{name}_{when}": measured[name][i] if name in measured else None
             for name in ("accuracy", "balanced_accuracy", "cost")

@@ -3,20 +3,22 @@
 With signed scores f = x − cutoff, ramp width γ and c = ½ (centered) or 0 (the paper's ramp), find
 
     minimize    Σ_i w_i (γ/2 · (h_i − c)² − f_i h_i)
-    subject to  0 ≤ h_i ≤ 1   and   |rate of group k − ρ| ≤ ε/2   for every group k.
+    subject to  0 ≤ h_i ≤ 1   and   the rate of every group k is in the band at ρ,
 
-The optimum is one ramp per group, h = clip(c + (f − t_k)/γ, 0, 1), with one unknown each:
+a band of allowed rates such as [ρ − ε/2, ρ + ε/2] (see `core.bands`). The optimum is one ramp per group, h =
+clip(c + (f − t_k)/γ, 0, 1), with one unknown each:
 
-    G_k(0) inside the band [ρ − ε/2, ρ + ε/2]   →  t_k = 0, the classifier's own cutoff
-    G_k(0) outside                               →  G_k(t_k) = the nearer edge of the band
+    G_k(0) inside the band   →  t_k = 0, the classifier's own cutoff
+    G_k(0) outside           →  G_k(t_k) = the nearer edge of the band
 
 and, among thresholds with the same rate, the one nearest 0. At the best ρ the multipliers balance:
 0 ∈ Σ_k π_k T_k(ρ), where π_k is the group's share of the weight and T_k(ρ) the interval of its admissible
-multipliers. Both ends of that sum decrease with ρ and are linear between breakpoints.
+multipliers, times the slope of the edge that they belong to: 1, but τ for the lower edge τρ of a ratio. Both ends
+of that sum decrease with ρ and are linear between breakpoints.
 
 | symbol | in the interface                         |
 | ------ | ---------------------------------------- |
-| ε      | max_gap                                  |
+| ε, τ   | max_gap, min_ratio                       |
 | ρ      | target_rate                              |
 | γ      | ramp_width (here in the scores' units)   |
 | c      | ½ for ramp="centered", 0 for "paper"     |
@@ -31,13 +33,14 @@ Models, NeurIPS 2021; Theorem 3 in Appendix B for γ → 0.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from fairramp.core.cells import largest_gap
 from fairramp.core.curve import RATE_TOLERANCE, Floats, RateCurve, ScoreDistribution
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Fixed, Problem, Solution
 
@@ -49,11 +52,11 @@ _NARROW = 1e-3
 _BALANCE_TOLERANCE = 1e-14
 
 
-class _Parity:
-    """Equal selection rates of all groups."""
+@dataclass(frozen=True)
+class EqualRates:
+    """Equal rates of all groups, over the rows of an event."""
 
-    name = "parity"
-    event = "selection"
+    event: Event
 
     def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
         """Ramps of least cost with rates in the band."""
@@ -61,12 +64,8 @@ class _Parity:
             summary.distribution(), summary.shares, problem, None if near is None else float(near[0])
         )
 
-    def gap(self, rates: Floats) -> float:
-        """Largest difference between the rates of two groups."""
-        return largest_gap(rates)
 
-
-PARITY = _Parity()
+PARITY = EqualRates(SELECTION)
 
 
 def solve_parity(
@@ -97,7 +96,8 @@ def solve_parity(
 
     rates = problem.clipped(ramp_rates, target)
     # Strictly inside the band, a group's multiplier is 0 and nothing else about the group matters.
-    free = np.abs(rates - target) < problem.band.half - RATE_TOLERANCE
+    low, high = problem.band.edges(target)
+    free = (rates > low + RATE_TOLERANCE) & (rates < high - RATE_TOLERANCE)
     return _place(curve, rates, problem, target, own=rates == ramp_rates, free=free)
 
 
@@ -117,7 +117,7 @@ def place_each(curve: RateCurve, rates: Floats, problem: Problem) -> list[Soluti
         rates = np.where(own, _own_ramp_rates(curve.distribution, problem), rates)
     none = np.zeros(rates.shape[1], dtype=bool)
     return [
-        _place(curve, wanted, problem, problem.band.middle(wanted), own=keep, free=none)
+        _place(curve, wanted, problem, problem.band.level_of(wanted), own=keep, free=none)
         for wanted, keep in zip(rates, own, strict=True)
     ]
 
@@ -141,13 +141,15 @@ def _place(
     own: npt.NDArray[np.bool_],
     free: npt.NDArray[np.bool_],
 ) -> Solution:
-    """Ramps with the given rates, each as close to the classifier's own cutoff as its rate allows.
+    """Ramps with the given rates, each at the foot that the problem prefers.
 
     `own` marks groups that keep the cutoff, `free` those whose multiplier is 0.
     """
     distribution, n_groups = curve.distribution, len(rates)
+    if problem.flat != "nearest":  # beside a flat piece by rounding only, the other end of it would be taken
+        rates = np.where(own, rates, curve.snapped(rates))
     lowest, highest = curve.feet(rates)
-    feet = np.where(own, problem.own_foot, np.clip(problem.own_foot, lowest, highest))
+    feet = np.where(own, problem.own_foot, problem.chosen(lowest, highest))
     sloping = (lowest == highest) & (feet != problem.own_foot)
     if sloping.any():
         feet = np.where(sloping, curve.polish(feet, rates), feet)
@@ -191,21 +193,21 @@ def _best_target(
     near: float,
 ) -> float:
     """The ρ with 0 ∈ Σ π_k T_k(ρ); if there are several, the one nearest the classifier's own overall rate."""
-    half = problem.band.half
+    band = problem.band
     rounding = _BALANCE_TOLERANCE * (1 + abs(problem.own_foot) + problem.ramp_width)
 
     def balance(rhos: Floats) -> Iterator[tuple[float, float]]:
         """Both ends of Σ π_k T_k(ρ), for many ρ at once."""
-        edges = np.stack(problem.band.edges(rhos)[::-1])[:, :, None]
+        edges = np.stack(band.edges(rhos)[::-1])[:, :, None]
         rates = np.broadcast_to(np.clip(edges, 0.0, 1.0), (2, len(rhos), len(shares)))
         sums = []
-        for feet in curve.feet(rates if half > 0 else rates[:1]):
+        for feet in curve.feet(rates if band.is_open else rates[:1]):
             t = feet - problem.own_foot
-            if half > 0:
+            if band.is_open:
                 # The upper edge only pushes down (t ≥ 0), the lower only up (t ≤ 0); an edge outside [0, 1]
                 # cannot bind.
-                t[0] = np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
-                t[0] += np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
+                t[0] = band.slopes[1] * np.where(edges[0] <= 1, np.maximum(t[0], 0.0), 0.0)
+                t[0] += band.slopes[0] * np.where(edges[1] >= 0, np.minimum(t[1], 0.0), 0.0)
                 t[0][np.abs(t[0]) <= rounding] = 0.0  # at the cutoff
             total = t[0] @ shares
             moved = (t[0] != 0) @ shares  # the sum over light groups can be small without being a rounding error
@@ -213,8 +215,8 @@ def _best_target(
         return zip(*sums, strict=True)
 
     breakpoints = curve.breakpoints()
-    if half > 0:
-        breakpoints = np.concatenate(problem.band.levels(np.concatenate([breakpoints, ramp_rates])))
+    if band.is_open:
+        breakpoints = np.concatenate(band.levels(np.concatenate([breakpoints, ramp_rates])))
 
     seen: dict[float, tuple[float, float]] = {}
 
@@ -244,13 +246,14 @@ def _best_target(
 def _sharpened(curve: RateCurve, shares: Floats, problem: Problem, ramp_rates: Floats, target: float) -> float:
     """The best target to the last digits, which a narrow ramp magnifies.
 
-    A Newton step on Σ π_k t_k = 0 with polished feet. Used only if every group moved by the band is on a sloping
-    piece, where a derivative exists.
+    A Newton step on Σ π_k s_k t_k = 0, where s_k is the slope of the edge, with polished feet. Used only if every
+    group moved by the band is on a sloping piece, where a derivative exists.
     """
-    d, half, width = curve.distribution, problem.band.half, problem.ramp_width
+    d, band, width = curve.distribution, problem.band, problem.ramp_width
     for _ in range(4):
         rates = problem.clipped(ramp_rates, target)
-        moved = (rates != ramp_rates) if half > 0 else np.ones(len(shares), dtype=bool)
+        moved = (rates != ramp_rates) if band.is_open else np.ones(len(shares), dtype=bool)
+        slopes = np.where(ramp_rates < rates, *band.slopes)
         lowest, highest = curve.feet(rates)
         if not moved.any() or np.any(moved & (lowest != highest)):
             return target
@@ -258,8 +261,8 @@ def _sharpened(curve: RateCurve, shares: Floats, problem: Problem, ramp_rates: F
         on_ramp = d.rates_above(feet) - d.rates_from(feet + width)
         if np.any(moved & (on_ramp <= 0)):
             return target
-        give = (shares * width / np.where(moved, on_ramp, np.inf)).sum()
-        step = float((shares * np.where(moved, feet - problem.own_foot, 0.0)).sum() / give)
+        give = (shares * slopes**2 * width / np.where(moved, on_ramp, np.inf)).sum()
+        step = float((shares * slopes * np.where(moved, feet - problem.own_foot, 0.0)).sum() / give)
         if not abs(step) < _NARROW or not 0 < target + step < 1:
             return target
         target += step

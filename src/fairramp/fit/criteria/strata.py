@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairramp.core.cells import largest_gap, strata_slices
+from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Criterion, Problem, Solution
@@ -42,7 +42,7 @@ class WithinStrata:
 
     def __init__(self, inner: Criterion, strata: Integers) -> None:
         self.inner, self.strata = inner, strata
-        self.name, self.event = inner.name, inner.event
+        self.event = inner.event
         #: Which cells are alone in their stratum.
         self.alone = np.bincount(strata)[strata] == 1
 
@@ -62,7 +62,3 @@ class WithinStrata:
             for name in ("levels", "feet", "thresholds", "ties", "rates", "multiplier_feet")
         }
         return Solution(width=problem.ramp_width, **joined)
-
-    def gap(self, rates: Floats) -> float:
-        """Largest difference between the rates of two groups in the same stratum."""
-        return largest_gap(rates, self.strata)

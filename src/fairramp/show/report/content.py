@@ -24,6 +24,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.words import plain
 from fairramp.errors import FairrampWarning, InputError
+from fairramp.fit.cells import FitRows
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.measure.audit import Selection
@@ -321,7 +322,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     sample = known.sample
     fitted = partial(
         fit_rows,
-        sample.rows,
+        FitRows(sample.rows),
         columns=rule.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
@@ -333,7 +334,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     # The slider needs a second position even if the rates are equal already.
     others = gaps[1:] or ([] if rule.max_gap else [0.01])
     found = {gap: fitted(replace(known.settings, max_gap=gap)) for gap in others}
-    rules = {0.0: first} | found | {rule.max_gap: rule}
+    rules = {0.0: first} | found | {rule.max_gap or 0.0: rule}
     return [rules[gap] for gap in sorted(rules)], first.record.fingerprint
 
 
@@ -358,7 +359,7 @@ def _outcome(
     stands = not (more.any() or less.any())
     shown, units = rule.meaning.shown, rule.meaning.shown_per_unit
     return Outcome(
-        max_gap=rule.max_gap,
+        max_gap=rule.max_gap or 0.0,
         is_own=is_own,
         stands=stands,
         target_rate=rule.target_rate,

@@ -1,0 +1,140 @@
+"""How a rule is printed: a sentence on its rates, a table of its groups, and notes."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.cells import cell_columns, stratum_index
+from fairramp.core.events import SELECTION
+from fairramp.core.ramps import OFFSETS, Ramps
+from fairramp.core.table import Table, notebook_html
+from fairramp.core.words import NOTHING, fixed, percent, wrapped
+
+
+class Shown:
+    """The methods of a rule that show it."""
+
+    def table(self: Any) -> Table:
+        """One row per group: number of fit rows, threshold, ramp, and rate before and after.
+
+        The rate is the one that the rule makes equal; beside true or false positive rates, there are selection
+        rates. If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the
+        probability of selection is 0 and ends where it is 1. If small groups borrowed from others, the column
+        `borrowed` has the share of each group's weight that was borrowed.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> print(Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1))).table())
+        group  threshold              ramp
+        -----  ---------  ----------------
+        A         0.5000  0.4500 to 0.5500
+        B         0.4000  0.3500 to 0.4500
+        """
+        event, record, meaning, (feet, width, ties) = self.event, self.record, self.meaning, Ramps.of(self.ramps)
+        headings = {
+            "stratum": " / ".join(self.columns.strata or ["stratum"]),
+            "group": " / ".join(self.columns.groups or ["group"]),
+        }
+        rates, hard = record and record.main, np.array([not ramp.width for ramp in self.ramps])
+        others = record.rates[SELECTION.name] if record and event is not SELECTION else None
+        if others:
+            headings[f"n_label_{event.label}"] = f"label {event.label}"
+            for when in ("before", "after"):
+                headings |= {
+                    f"rate_{when}": f"{event.short} {when}",
+                    f"selection_rate_{when}": f"selected {when}",
+                }
+        columns = {
+            "n": record and record.rows,
+            f"n_label_{event.label}": others and rates.rows,
+            "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
+            # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
+            "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
+            "ramp_from": None if self.is_hard else meaning.shown(feet),
+            "ramp_to": None if self.is_hard else meaning.shown(feet + width),
+            "rate_before": rates and rates.before,
+            "rate_after": rates and rates.after,
+            "rate_error": rates.error if rates and not rates.is_exact else None,
+            "selection_rate_before": others and others.before,
+            "selection_rate_after": others and others.after,
+            "borrowed": record and record.borrowed,
+        }
+        narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
+        decimals = max(4, 2 - math.floor(math.log10(narrowest)))
+        known = {name: values for name, values in columns.items() if values is not None}
+        return Table(
+            cell_columns(self.groups, stratified=self.stratified) | known,
+            decimals,
+            headings,
+            shares=("probability_at_threshold", "borrowed", *(name for name in known if "rate" in name)),
+        )
+
+    @property
+    def heading(self: Any) -> str:
+        """The number of groups and their rates, in one line; without a record, the rates that are allowed."""
+        n, record, rate = len(self.groups), self.record, self.event.rate
+        first = f"fairramp rule for {n:,} group{'s' if n > 1 else ''}"
+        if record and self.is_hard and record.ramp_width > 0:
+            return f"{first}: the classifier's decisions already meet the limit."
+        if self.stratified:
+            goal = f"{rate}s {self.band.words}" if self.band.is_open else f"equal {rate}s"
+            return f"{first}: {goal} within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata."
+        about = "about " if record and record.borrowed else ""
+        low, high = (min(record.main.after), max(record.main.after)) if record else self._allowed
+        if high - low <= NOTHING or (about and not self.band.is_open):
+            level = high if record is None or not about else self.target_rate
+            return f"{first}: a {rate} of {about}{percent(level)} in each."
+        return f"{first}: {rate}s from {about}{percent(low)} to {percent(high)}."
+
+    @property
+    def _allowed(self: Any) -> tuple[float, float]:
+        """The lowest and the highest rate that the band allows."""
+        low, high = self.band.edges(self.target_rate)
+        return max(low, 0.0), min(high, 1.0)
+
+    @property
+    def reached(self: Any) -> list[str]:
+        """What the rule reached on its fit rows, in sentences."""
+        record = self.record
+        if record is None:
+            return []
+        found = [record.gaps]
+        if self.min_ratio is not None:
+            before, after = (
+                fixed(r, 2) if r == r else "undefined" for r in (record.ratio_before, record.ratio_after)
+            )
+            found = [
+                f"Ratio of the lowest {self.event.rate} to the highest: {before} before, {after} after.",
+                *found,
+            ]
+        if record.overall_rate is not None:
+            found.append(f"Selection rate of everybody together: {percent(record.overall_rate)}.")
+        elif not isinstance(record.target, str) and self.band.is_open and not self.stratified:
+            low, high = map(percent, self._allowed)
+            where = "the highest" if self.min_ratio is not None else "the middle"
+            found.append(
+                f"Allowed rates: {low} to {high}, because the target rate of {percent(record.target)} is {where}."
+                " To choose the selection rate of everybody together, set the overall rate instead."
+            )
+        return found
+
+    @property
+    def notes(self: Any) -> list[str]:
+        """Sentences that explain the thresholds in the table."""
+        threshold = self.threshold_of(self.pooled or self.ramps[0]) * self.meaning.shown_per_unit
+        unseen = [f"Groups not in the fit rows: threshold {threshold:.4f}."] if self.pooled else []
+        asked = self.record.notes(self.max_gap) if self.record else []
+        return [*asked, *unseen, *self.meaning.notes]
+
+    def _parts(self: Any) -> list[Table | str]:
+        """The parts of its text: heading, table and notes."""
+        first = "\n".join([self.heading, *map(wrapped, self.reached)])
+        return [first, self.table(), *map(wrapped, self.notes)]
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self._parts()))
+
+    def _repr_html_(self) -> str:
+        return notebook_html(*self._parts())
