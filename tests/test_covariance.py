@@ -202,7 +202,10 @@ def test_settings_that_conflict_with_strata_raise(settings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"criterion": "covariance"}, "`criterion` must be 'parity', got 'covariance'"),
+        (
+            {"criterion": "covariance"},
+            "`criterion` must be one of 'parity', 'equal_opportunity', 'predictive_equality', got 'covariance'",
+        ),
         ({"criterion": "demographic_parity"}, "did you mean 'parity'?"),
         ({"strata": "department"}, "`strata` must be a column with one label per row"),
         ({"strata": np.arange(600) + 0.5}, "stratum must be"),
@@ -344,7 +347,7 @@ def test_decisions_and_table_use_strata():
     np.testing.assert_array_equal(drawn, expected)
     assert list(rule.table().columns)[:2] == ["stratum", "group"]
     assert "department" in str(rule.table())
-    assert "equal rates within each of 3 strata" in repr(rule)
+    assert "equal selection rates within each of 3 strata" in repr(rule)
 
 
 def test_integer_weights_equal_repeated_rows_within_strata():

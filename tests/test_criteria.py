@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from oracles import objective, solve_convex
 
 import fairramp
 from fairramp.core.bands import Gap, Ratio
@@ -16,6 +15,7 @@ from fairramp.data.sample import Sample
 from fairramp.fit.gains import Costs, GainCurves
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.settings import Settings
+from oracles import objective, solve_convex
 
 CRITERIA = ("equal_opportunity", "predictive_equality")
 LABEL = {"parity": None, "equal_opportunity": 1, "predictive_equality": 0}
@@ -240,7 +240,7 @@ def test_error_rates_on_the_fit_rows_are_in_the_band(criterion, batch):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("seed", range(60))
 def test_thresholds_are_the_best_of_all_with_equal_rates(criterion, seed):
-    """Exhaustive search: pairs of thresholds between scores, on rows so regular that calibration changes nothing."""
+    """Exhaustive search: all pairs of thresholds between scores, on rows that are calibrated up to order."""
     rng = np.random.default_rng(seed)
     times = 12  # groups of 1,080 rows are calibrated by isotonic regression
     scores = np.tile(np.arange(1, 10) / 10, 20 * times)
@@ -290,7 +290,7 @@ def test_separable_scores_are_decided_without_error(criterion):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_strata_equalize_error_rates_within_each(criterion):
     for seed in range(40):
-        rng, scores, groups, labels, weights = rows(seed + 30_000, n_groups=4)
+        _, scores, groups, labels, weights = rows(seed + 30_000, n_groups=4)
         strata, groups = groups // 2, groups % 2
         level = {"overall_rate": 0.4} if seed % 3 == 0 else {}
         rule = quiet(
@@ -419,12 +419,9 @@ def test_bad_settings_get_their_sentence(settings, sentence):
 def test_a_group_without_the_event_is_named(criterion, label, lazy):
     scores, groups = np.tile([0.2, 0.4, 0.6, 0.8], 20), np.repeat(["A", "B"], 40)
     labels = np.where(groups == "B", 1 - label, np.tile([0, 1], 40))
+    frame = pl.DataFrame({"p": scores, "g": groups, "y": labels})
     with pytest.raises(fairramp.InputError) as raised:
-        if lazy:
-            frame = pl.LazyFrame({"p": scores, "g": groups, "y": labels})
-            fairramp.fit_frame(frame, score="p", group="g", label="y", criterion=criterion)
-        else:
-            fairramp.fit_rule(scores, groups, labels, criterion=criterion)
+        fairramp.fit_frame(frame.lazy() if lazy else frame, score="p", group="g", label="y", criterion=criterion)
     assert f"requires rows with label {label} in every group; there is none in B" in str(raised.value)
     assert "merge the group" in str(raised.value)
 

@@ -503,9 +503,9 @@ def test_bad_groups_raise_before_training():
             SEX,
             "`target_rate` must be 'optimal', 'accuracy', 'balanced_accuracy', 'base_rate' or a number",
         ),
-        ({"target_rate": None}, SEX, "or a number between 0 and 1, got None"),
+        ({"overall_rate": 0.2, "target_rate": 0.2}, SEX, "`overall_rate` and `target_rate` exclude each other"),
         ({"solver": "sgd"}, SEX, "`solver='sgd'` requires `target_rate` to be a number"),
-        ({"criterion": "covariance"}, SEX, "`criterion` must be 'parity'"),
+        ({"criterion": "covariance"}, SEX, "`criterion` must be one of 'parity', 'equal_opportunity'"),
         ({"strata": "nope", "target_rate": "optimal"}, SEX, "`strata` has column names"),
         ({"strata": 0, "target_rate": 0.5}, SEX, "'accuracy' or 'balanced_accuracy', got 0.5"),
     ]:
@@ -851,10 +851,12 @@ def test_without_routing_the_missing_groups_are_explained():
 def test_the_constructor_takes_settings_by_name_with_these_defaults():
     assert optimizer(FROZEN).get_params(deep=False) == {
         "estimator": FROZEN,
-        "max_gap": 0.0,
+        "max_gap": None,
+        "min_ratio": None,
+        "overall_rate": None,
         "ramp_width": 0.01,
         "ramp": "centered",
-        "target_rate": "accuracy",
+        "target_rate": None,
         "costs": None,
         "cutoff": 0.5,
         "solver": "exact",

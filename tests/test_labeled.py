@@ -18,6 +18,7 @@ from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import Sample
 from fairramp.data.tables import open_table
+from fairramp.fit.cells import FitRows
 from fairramp.fit.fit import fit_rows
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.problem import Fixed
@@ -286,12 +287,12 @@ def expected_rule(bins, sample, columns, **settings_):
     """The rule of `fit_rule`, with labels from these bins."""
     asked = Settings(**settings_, scale=sample.scale.name)
     by_label = (
-        {"labeled": LabeledScores(bins.scores, bins.positives, bins.square_positives, sample.scale)}
+        {"labeled": LabeledScores.of_bins(bins, sample.scale)}
         if asked.target_rate == "accuracy"
         else {"level": Fixed(np.average(sample.outcomes, weights=sample.weights))}
     )
     return fit_rows(
-        sample.rows,
+        FitRows(sample.rows),
         asked,
         columns,
         stratified=sample.stratified,

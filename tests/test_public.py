@@ -18,6 +18,7 @@ ERRORS = {
     "RuleFormatError",
     "SummaryFormatError",
     "UnseenGroupError",
+    "UnsupportedError",
 }
 MODULES = {"baselines", "bounds", "datasets"}
 NAMES = ERRORS | {

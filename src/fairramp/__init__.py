@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RuleFormatError,
         SummaryFormatError,
         UnseenGroupError,
+        UnsupportedError,
     )
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
@@ -73,6 +74,7 @@ __all__ = [
     "Table",
     "Tuned",
     "UnseenGroupError",
+    "UnsupportedError",
     "__version__",
     "audit",
     "baselines",
@@ -109,6 +111,7 @@ _HOMES = {
             "RuleFormatError",
             "SummaryFormatError",
             "UnseenGroupError",
+            "UnsupportedError",
         ),
         "fit.summary": ("fit_summary",),
         "fit.fit": ("fit_rule",),

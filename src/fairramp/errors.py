@@ -118,6 +118,13 @@ class InputError(FairrampError, ValueError):
     """An invalid argument: wrong type, wrong length or out of range."""
 
 
+class UnsupportedError(InputError):
+    """Settings, or settings and rows, that are valid alone but cannot be combined.
+
+    The page *What works with what* lists all combinations.
+    """
+
+
 class UnseenGroupError(InputError):
     """A group that did not occur in the fit rows."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.errors import FairrampError, InputError
+from fairramp.errors import FairrampError, InputError, UnsupportedError
 
 #: In narrower ramps, rounding of a threshold could change the selection rate by more than 1e-9.
 MIN_RAMP_WIDTH = 1e-6
@@ -75,7 +75,7 @@ def is_real(value: Any) -> bool:
 def checked_band(max_gap: Any, min_ratio: Any) -> dict[str, float | None]:
     """Return the maximum gap and the minimum ratio, of which one is given; without either, the gap is 0."""
     if max_gap is not None and min_ratio is not None:
-        raise InputError(
+        raise UnsupportedError(
             "{max_gap} and {min_ratio} exclude each other: both limit how far rates may be apart",
             remedy="remove one of the two",
         )

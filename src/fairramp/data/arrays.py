@@ -13,6 +13,11 @@ from fairramp.core.curve import Array, Booleans, Floats
 from fairramp.core.labels import Label
 from fairramp.errors import InputError, shown
 
+#: What to do with labels of more than two classes.
+TWO_CLASSES = (
+    "more than two classes are not supported yet: pass 1 for the favorable class and 0 for all other classes"
+)
+
 
 def as_scores(values: Any) -> Array:
     """One column of real numbers; not copied if it already is one."""
@@ -72,7 +77,7 @@ def checked_labels(values: Any, n_rows: int, of: str = "scores") -> Array:
         return labels.dtype.kind == "b" or bool(((block == 0) | (block == 1)).all())
 
     if not all(map_blocks(sound, n_rows)):
-        _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1")
+        _check_rows(labels, (labels == 0) | (labels == 1), "labels", "must be 0 or 1", TWO_CLASSES)
     return labels
 
 
@@ -93,7 +98,7 @@ def _one_column(
         raise InputError(
             "must be one column{of}, got shape {shape}",
             argument=name,
-            remedy="pass predict_proba(X)[:, 1]" if name == "scores" and column.shape[1:] == (2,) else None,
+            remedy=_of_classes(column.shape) if name == "scores" else None,
             of="" if one_row else of,
             shape=column.shape,
         )
@@ -104,11 +109,25 @@ def _one_column(
     return column
 
 
-def _check_rows(column: Array, sound: Booleans, name: str, rule: str) -> None:
+def _of_classes(shape: tuple[int, ...]) -> str | None:
+    """What to pass instead of the scores of several classes."""
+    if len(shape) != 2 or shape[1] < 2:
+        return None
+    more = "" if shape[1] == 2 else "more than two classes are not supported yet: "
+    return f"{more}pass the scores of the favorable class, such as predict_proba(X)[:, 1]"
+
+
+def _check_rows(column: Array, sound: Booleans, name: str, rule: str, remedy: str | None = None) -> None:
     """Raise if any row is invalid, naming the first."""
     if not sound.all():
         row = int(np.argmin(sound))
-        raise InputError(rule + ", got {value!r} in row {row}", argument=name, value=float(column[row]), row=row)
+        raise InputError(
+            rule + ", got {value!r} in row {row}",
+            argument=name,
+            remedy=remedy,
+            value=float(column[row]),
+            row=row,
+        )
 
 
 def _as_numbers(values: Any, name: str, *, keep_integers: bool) -> Array:

@@ -16,7 +16,7 @@ from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, canonical_label, label_key, label_of
 from fairramp.core.scales import SATURATION, Scale
 from fairramp.data import engines
-from fairramp.data.arrays import no_weight
+from fairramp.data.arrays import TWO_CLASSES, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.rows import refusal
 from fairramp.errors import InputError
@@ -149,7 +149,7 @@ class Profile(NamedTuple):
             _refuse_scores(table, scale, counted["sound"])
         for name, argument, rule, remedy in (
             ("has_id", "ids", "must be strings or integers, got null", "give every row a unique id"),
-            ("zero_one", "labels", "must be 0 or 1, got other values", None),
+            ("zero_one", "labels", "must be 0 or 1, got other values", TWO_CLASSES),
             ("weighs", "sample_weight", "must be finite and not negative, got other values", None),
         ):
             if total.get(name, n_rows) < n_rows:

@@ -17,7 +17,7 @@ from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
 from fairramp.data.sample import warn_saturated
 from fairramp.data.tables import check_columns, open_table, sample_of_table
-from fairramp.errors import InputError
+from fairramp.errors import UnsupportedError
 from fairramp.fit.cells import FitRows
 from fairramp.fit.direction import warn_direction, warn_direction_of_bins
 from fairramp.fit.fit import fit_rows, fit_sample
@@ -87,7 +87,7 @@ def fit_frame(
         needed="{label}, the column of true outcomes",
     )
     if is_lazy(table) and asked.sgd is not None:
-        raise InputError("{solver:sgd} requires rows in memory", remedy="collect the table first")
+        raise UnsupportedError("{solver:sgd} requires rows in memory", remedy="collect the table first")
     if not is_lazy(table):
         sample = sample_of_table(table, columns, asked.meaning, weight=weight, label=label)
         rule = fit_sample(sample, asked)

@@ -12,7 +12,7 @@ from fairramp.core.checks import check_number, check_option, checked_band, check
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.keywords import Asked
 from fairramp.fit.problem import Budget, ByLabels, Fixed, Level, Optimal, Problem
 from fairramp.fit.sgd import SGD
@@ -99,7 +99,7 @@ class Settings(Asked):
                 remedy="pass, for example, date.today().isoformat()",
             )
         if self.costs is not None and self.target_rate != "accuracy":
-            raise InputError(
+            raise UnsupportedError(
                 "{costs} requires {target_rate:accuracy}, got {target}",
                 remedy="pass it, or remove {costs}",
                 target="{overall_rate}" if self.target_rate is None else repr(self.target_rate),
@@ -108,25 +108,25 @@ class Settings(Asked):
         self._check_simple("{solver:sgd}", self.sgd is not None)
         self._check_simple("{small_groups:borrow}", self.borrows)
         if self.sgd is not None and self.target_rate in ("optimal", "accuracy", "balanced_accuracy"):
-            raise InputError(
+            raise UnsupportedError(
                 "{solver:sgd} requires {target_rate} to be a number, or 'base_rate' with labels",
                 got=self.target_rate,
                 remedy="use the exact solver to find the best rate",
             )
         if self.sgd is not None and self.ramp_width == 0:
-            raise InputError(
+            raise UnsupportedError(
                 "{solver:sgd} requires {ramp_width} above 0, got 0",
                 remedy="use the exact solver for a width of 0",
             )
 
         if self.borrows and self.scale == "signed":
-            raise InputError(
+            raise UnsupportedError(
                 "{small_groups:borrow} requires scores that are probabilities, percentages or logits, got "
                 "{scale:signed}",
                 remedy="if (score + 1) / 2 is a probability, pass that",
             )
         if self.borrows and self.sgd is not None:
-            raise InputError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")
+            raise UnsupportedError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")
 
     def _checked_target(self) -> str | float | None:
         """The target, or its default, which depends on the criterion."""
@@ -134,7 +134,7 @@ class Settings(Asked):
         if target is None and self.overall_rate is not None:
             return None
         if self.overall_rate is not None:
-            raise InputError(
+            raise UnsupportedError(
                 "{overall_rate} and {target_rate} exclude each other: both say how many are selected",
                 remedy="remove one of the two",
             )
@@ -152,7 +152,7 @@ class Settings(Asked):
                 "optimal": "optimal by the scores alone are only selection rates",
                 "base_rate": "the base rate is a selection rate",
             }
-            raise InputError(
+            raise UnsupportedError(
                 "must be 'accuracy', 'balanced_accuracy' or a number with {criterion:"
                 + self.criterion
                 + "}, because "
@@ -171,7 +171,7 @@ class Settings(Asked):
         }
         for other, given in others.items():
             if asked and given:
-                raise InputError(what + " does not support " + other, remedy="remove one of the two")
+                raise UnsupportedError(what + " does not support " + other, remedy="remove one of the two")
 
     def _check_confidence(self) -> None:
         """Check the settings of a gap that must hold in the population."""
@@ -182,7 +182,7 @@ class Settings(Asked):
             return
         object.__setattr__(self, "confidence", check_number("confidence", self.confidence, 0.5, 1 - 1e-9))
         if self.min_ratio is not None:
-            raise InputError(
+            raise UnsupportedError(
                 "{confidence} does not support {min_ratio}: limits in the population are limits of the gap",
                 remedy="pass {max_gap} instead, or measure the ratio on new rows with an audit",
             )
@@ -192,7 +192,7 @@ class Settings(Asked):
                 remedy="no sample can show that rates in the population are exactly equal",
             )
         if self.sgd is not None:
-            raise InputError("{confidence} requires the exact solver", remedy="remove {solver}")
+            raise UnsupportedError("{confidence} requires the exact solver", remedy="remove {solver}")
 
     @classmethod
     def of(
@@ -222,26 +222,28 @@ class Settings(Asked):
             raise InputError("{" + what + "} requires " + needed)
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:
-                raise InputError(
+                raise UnsupportedError(
                     "{small_groups:borrow} does not support {word}",
                     remedy="remove one of the two",
                     word=word,
                 )
         if weighted and self.confidence_limit == "proven":
-            raise InputError(
+            raise UnsupportedError(
                 "{confidence_limit:proven} does not support weights: nothing is proven for weighted rows",
                 remedy="remove it to use the estimated limit",
             )
         if stratified and self.sgd is not None:
-            raise InputError("{solver:sgd} does not support strata", remedy="remove it to fit within strata")
+            raise UnsupportedError(
+                "{solver:sgd} does not support strata", remedy="remove it to fit within strata"
+            )
         if stratified and self.target_rate not in (None, "optimal", "accuracy", "balanced_accuracy"):
-            raise InputError(
+            raise UnsupportedError(
                 "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal', "
                 "'accuracy' or 'balanced_accuracy'",
                 got=self.target_rate,
             )
         if stratified and self.unseen_group == "pooled":
-            raise InputError(
+            raise UnsupportedError(
                 "With {strata}, there is no common band: {unseen_group} must be 'error' or 'original', got "
                 "'pooled'"
             )

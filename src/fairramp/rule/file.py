@@ -30,7 +30,7 @@ from fairramp.data import documents
 from fairramp.data.columns import Columns
 from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
 from fairramp.data.files import write_text
-from fairramp.errors import RuleFormatError
+from fairramp.errors import InputError, RuleFormatError
 from fairramp.rule.record import EVENT_PATTERN, FitRecord, Rates
 
 FORMAT = "fairramp.rule"
@@ -120,6 +120,8 @@ def _document(rule: Any) -> RuleFile:
 
 
 def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
+    if document.max_gap is None and document.min_ratio is None:
+        raise InputError('The field "max_gap" must be a number if there is no "min_ratio"')
     return kind(
         groups=tuple(entry.label for entry in document.groups),
         ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),

@@ -228,6 +228,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             raise InputError(
                 "must be a binary classifier, got {kind} with {n} classes",
                 argument="estimator",
+                remedy="more than two classes are not supported yet" if len(classes) > 2 else None,
                 kind=kind_of(model),
                 n=len(classes),
             )
