@@ -95,8 +95,8 @@ def solve_convex(
     them, so some optimum gives them the same h (for γ > 0 the only one does). The objective is unique,
     and so is h for γ > 0; h for γ = 0 need not be, nor ρ.
 
-    With `min_ratio` τ instead of ε, the rates are between τ ρ and ρ. `overall_rate` is a further constraint on the
-    mean of all h. `strata`, one per group code, have a ρ each; `target_rate` is then that of the first.
+    With `min_ratio` τ instead of ε, the rates are between τ ρ and ρ. `overall_rate` is a further constraint on
+    the mean of all h. `strata`, one per group code, have a ρ each; `target_rate` is then that of the first.
     """
     import cvxpy as cp
 

@@ -393,7 +393,7 @@ def test_base_rate_is_weighted():
 NOT_NUMBERS = [True, False, np.True_, "0.1", None, [0.1], np.array([0.1]), 1j, decimal.Decimal("0.1")]
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, np.inf, *NOT_NUMBERS], ids=repr)
+@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, np.inf, *NOT_NUMBERS[:4], *NOT_NUMBERS[5:]], ids=repr)
 def test_max_gap_must_be_a_number_in_0_to_1(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, max_gap=value), "`max_gap`", "between 0 and 1", f"got {plain(value)!r}"
@@ -421,7 +421,7 @@ def test_ramp_width_can_be_0_or_at_least_1e_6(value):
     assert all(ramp.width == value for ramp in fit_rule(SCORES, GROUPS, ramp_width=value).ramps)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, *NOT_NUMBERS[:3], *NOT_NUMBERS[4:]], ids=repr)
+@pytest.mark.parametrize("value", [-0.1, 1.5, np.nan, *NOT_NUMBERS[:3], *NOT_NUMBERS[5:]], ids=repr)
 def test_target_rate_must_be_a_number_in_0_to_1(value):
     refused(
         lambda: fit_rule(SCORES, GROUPS, target_rate=value),

@@ -399,7 +399,7 @@ def test_options_of_a_fit_have_the_defaults_and_the_help_of_its_settings(shell):
 
     told = " ".join(shell("fit", "--help").stdout.replace("│", " ").split())
     taken = inspect.signature(fit).parameters
-    assert set(DEFAULTS) - set(taken) == {"criterion", "higher_is_better", "solver"}
+    assert set(DEFAULTS) - set(taken) == {"higher_is_better", "solver"}
     assert taken["lower_is_better"].default is not DEFAULTS["higher_is_better"]
     for name in set(DEFAULTS) & set(taken):
         assert taken[name].default in (DEFAULTS[name], None)

@@ -124,7 +124,7 @@ def _check_rows(column: Array, sound: Booleans, name: str, rule: str, remedy: st
         raise InputError(
             rule + ", got {value!r} in row {row}",
             argument=name,
-            remedy=remedy,
+            remedy=remedy if np.isfinite(column[row]) else None,
             value=float(column[row]),
             row=row,
         )

@@ -107,6 +107,7 @@ def solve_by_labels(
     few = nobody if overall(few) > budget else few
     # On the way from one solution to the other, the rates of the event stay in the band.
     few, many = _around(lambda part: many + part * (few - many), overall, budget, 0.0, 1.0)
+    relied_on = np.array([place_each(curve, rates[None], problem)[0].feet for rates in (few, many)])
     ends = selected(many), selected(few)
     if overall(many) < budget:
         ends = everybody, ends[1]
@@ -116,7 +117,7 @@ def solve_by_labels(
     wanted = _mixed(*ends, shares, budget)
     found = place_ramps(everyone.distribution(), wanted, replace(problem, flat="nearest"))
     rates = _reached(rows, found)
-    return replace(found, rates=rates, levels=levels_of(rates, problem, strata))
+    return replace(found, rates=rates, levels=levels_of(rates, problem, strata), multiplier_feet=relied_on)
 
 
 def _reached(summary: Summary, solution: Solution) -> Floats:

@@ -149,16 +149,16 @@ class Settings(Asked):
             )
         if error_rates and target in ("optimal", "base_rate"):
             why = {
-                "optimal": "optimal by the scores alone are only selection rates",
+                "optimal": "the scores alone cannot choose error rates",
                 "base_rate": "the base rate is a selection rate",
             }
             raise UnsupportedError(
                 "must be 'accuracy', 'balanced_accuracy' or a number with {criterion:"
                 + self.criterion
-                + "}, because "
-                + why[str(target)],
+                + "}",
                 argument="target_rate",
                 got=target,
+                remedy=why[str(target)],
             )
         return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)
 

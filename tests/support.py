@@ -1,0 +1,285 @@
+"""What works with what: combinations are tried, and docs/support.md is written from the results.
+
+`python tests/support.py` writes the page. A *choice* is a value of an argument, such as ``min_ratio=0.8``; choices
+of one aspect, such as the criterion, exclude each other. Two choices are compatible if some fit has both. The test
+tries all combinations and expects that one works if and only if its choices are compatible in pairs.
+"""
+
+import functools
+import itertools
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from engines import table
+
+import fairramp
+from fairramp.fit.settings import Settings
+
+PAGE = Path(__file__).parents[1] / "docs" / "support.md"
+#: Values that say which rows are passed, not settings.
+ROWS = ("labels", "strata", "sample_weight")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value of an argument; the first choice of an aspect is its default."""
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def _choices(name: str, *values: Any) -> list[Choice]:
+    return [Choice(f'{name}="{v}"' if isinstance(v, str) else f"{name}={v}", {name: v}) for v in values]
+
+
+ASPECTS: dict[str, list[Choice]] = {
+    "criterion": _choices("criterion", "parity", "equal_opportunity", "predictive_equality"),
+    "limit": [Choice("max_gap", {"max_gap": 0.2}), Choice("min_ratio", {"min_ratio": 0.8})],
+    "level": [
+        *_choices("target_rate", "optimal", "accuracy"),
+        Choice("costs", {"target_rate": "accuracy", "costs": (2, 1)}),
+        *_choices("target_rate", "balanced_accuracy", "base_rate"),
+        Choice("target_rate=0.3", {"target_rate": 0.3}),
+        Choice("overall_rate=0.3", {"overall_rate": 0.3}),
+    ],
+    "strata": [Choice("no strata"), Choice("strata", {"strata": True})],
+    "solver": _choices("solver", "exact", "sgd"),
+    "small groups": _choices("small_groups", "alone", "borrow"),
+    "population": [
+        Choice("no confidence"),
+        Choice("confidence", {"confidence": 0.9}),
+        Choice('confidence_limit="proven"', {"confidence": 0.9, "confidence_limit": "proven"}),
+    ],
+    "unseen groups": _choices("unseen_group", "error", "original", "pooled"),
+    "weights": [Choice("no weights"), Choice("sample_weight", {"sample_weight": True})],
+    "ramp": [Choice("ramp_width=0.01", {"ramp_width": 0.01}), Choice("ramp_width=0", {"ramp_width": 0.0})],
+    "scale": _choices("scale", "probability", "percent", "signed", "logit"),
+    "direction": _choices("higher_is_better", True, False),
+}
+Combination = tuple[Choice, ...]
+
+
+def defaults() -> dict[str, Choice]:
+    """The default of each aspect."""
+    return {aspect: choices[0] for aspect, choices in ASPECTS.items()}
+
+
+def keywords(combination: Combination) -> dict[str, Any]:
+    """The settings of a combination."""
+    found: dict[str, Any] = {}
+    for choice in combination:
+        found |= choice.settings
+    return found
+
+
+def refused(combination: Combination) -> str | None:
+    """The error of a combination, found before any row is read; None if it is accepted."""
+    given = keywords(combination)
+    strata, weights = given.pop("strata", False), given.pop("sample_weight", False)
+    try:
+        Settings(**given).check_rows(labeled=True, stratified=strata, weighted=weights)
+    except fairramp.UnsupportedError as error:
+        return str(error)
+    return None
+
+
+def combinations() -> list[Combination]:
+    """All of them."""
+    return list(itertools.product(*ASPECTS.values()))
+
+
+@functools.cache
+def incompatible() -> dict[frozenset[str], str]:
+    """Pairs of choices that no fit has both of, with the error of a combination where only they are to blame."""
+    together = set().union(*(pairs_of(c) for c in combinations() if refused(c) is None))
+    found = {}
+    for (a, first), (b, second) in itertools.combinations(ASPECTS.items(), 2):
+        for one, other in itertools.product(first, second):
+            if frozenset({one.name, other.name}) not in together:
+                found[frozenset({one.name, other.name})] = {a: one, b: other}
+    return {pair: _reason(chosen, set(found)) for pair, chosen in found.items()}
+
+
+def pairs_of(combination: Combination) -> set[frozenset[str]]:
+    """The pairs of choices in a combination."""
+    return {frozenset(pair) for pair in itertools.combinations([choice.name for choice in combination], 2)}
+
+
+def names_both(told: str, pair: frozenset[str]) -> bool:
+    """Whether an error names both choices."""
+    words = {"sample_weight": "weights", "confidence_limit": "confidence", "costs": "target_rate"}
+    return all(words.get(name, name) in told for name in (choice.partition("=")[0] for choice in pair))
+
+
+def _reason(chosen: dict[str, Choice], pairs: set[frozenset[str]]) -> str:
+    """The error about two choices, at a level that adds as little as possible to what is wrong."""
+    pair = frozenset(choice.name for choice in chosen.values())
+    tried = [tuple((defaults() | {"level": level} | chosen).values()) for level in ASPECTS["level"]]
+    told = [refused(c) or "" for c in sorted(tried, key=lambda c: len(pairs_of(c) & pairs))]
+    return next(text for text in told if names_both(text, pair))
+
+
+# Fits --------------------------------------------------------------------------------------------
+
+
+def rows(scale: str = "probability", *, up: bool = True, n: int = 2_400) -> dict[str, Any]:
+    """Rows of four cells with both labels."""
+    rng = np.random.default_rng(7)
+    group, stratum = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    p = np.clip(rng.beta(3, 3, n) + 0.05 * group, 0.001, 0.999)
+    label = (rng.random(n) < p).astype(int)
+    p = p if up else 1 - p
+    score = {"probability": p, "percent": 100 * p, "signed": 2 * p - 1, "logit": np.log(p / (1 - p))}[scale]
+    return {
+        "score": score,
+        "group": np.array(["A", "B"])[group],
+        "stratum": np.array(["north", "south"])[stratum],
+        "label": label,
+        "weight": rng.uniform(0.5, 2, n),
+    }
+
+
+def fitted(combination: Combination) -> fairramp.Rule:
+    """The rule of a combination, from arrays."""
+    given = keywords(combination)
+    data = rows(given["scale"], up=given["higher_is_better"])
+    strata = {"strata": data["stratum"]} if given.pop("strata", False) else {}
+    weights = {"sample_weight": data["weight"]} if given.pop("sample_weight", False) else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairramp.FairrampWarning)
+        return fairramp.fit_rule(data["score"], data["group"], data["label"], **strata, **weights, **given)
+
+
+def fitted_table(engine: str, combination: Combination) -> fairramp.Rule:
+    """The rule of a combination, from a table of an engine or from a summary."""
+    given = keywords(combination)
+    data = rows(given["scale"], up=given["higher_is_better"])
+    names: dict[str, Any] = {"score": "score", "group": "group", "label": "label"}
+    names |= {"strata": "stratum"} if given.pop("strata", False) else {}
+    names |= {"weight": "weight"} if given.pop("sample_weight", False) else {}
+    columns = {name: data[name].tolist() for name in ("score", "group", "stratum", "label", "weight")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fairramp.FairrampWarning)
+        if engine != "summary":
+            return fairramp.fit_frame(table(engine, columns), **names, **given)
+        of = {name: given.pop(name) for name in ("scale", "higher_is_better")}
+        summary = fairramp.summarize_frame(table("polars", columns), **names, **of)
+        if given.pop("solver") == "sgd":
+            raise fairramp.UnsupportedError("A summary has no rows, which {solver:sgd} needs")
+        return fairramp.fit_summary(summary, **given)
+
+
+def core() -> list[Combination]:
+    """Combinations of what decides which problem is solved, with the defaults of everything else."""
+    main = ("criterion", "limit", "level", "strata", "solver", "small groups")
+    rest = {aspect: choices[:1] for aspect, choices in ASPECTS.items() if aspect not in main}
+    return list(itertools.product(*({aspect: ASPECTS[aspect] for aspect in main} | rest).values()))
+
+
+def each_once() -> list[Combination]:
+    """For each aspect that `core` leaves at its default, each of its choices with each criterion and limit."""
+    found = []
+    for aspect in list(ASPECTS)[6:]:
+        for choice, criterion, limit in itertools.product(
+            ASPECTS[aspect][1:], ASPECTS["criterion"], ASPECTS["limit"]
+        ):
+            level = ASPECTS["level"][criterion.name != 'criterion="parity"']
+            chosen = {"criterion": criterion, "limit": limit, "level": level, aspect: choice}
+            found.append(tuple((defaults() | chosen).values()))
+    return found
+
+
+# Exports -----------------------------------------------------------------------------------------
+
+EXPORTS = ("duckdb", "postgres", "spark", "snowflake", "bigquery", "sqlite", "onnx", "json")
+
+
+def exported(rule: fairramp.Rule, kind: str) -> None:
+    """Export a rule."""
+    if kind == "json":
+        assert fairramp.Rule.from_json(rule.to_json()) == rule
+    elif kind == "onnx":
+        with tempfile.TemporaryDirectory() as folder:
+            rule.to_onnx(Path(folder) / "rule.onnx")
+    else:
+        names = {"score": "score", "group": "group"} | ({"strata": "stratum"} if rule.stratified else {})
+        rule.to_sql(kind, table="people", **names)
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def _shown(name: str) -> str:
+    return f"`{name}`" if name not in ("no strata", "no weights", "no confidence") else name
+
+
+def page() -> str:
+    """The text of docs/support.md."""
+    pairs = incompatible()
+    lines = [
+        "# What works with what",
+        "",
+        "Every setting works with every other, except for the pairs below. A combination of settings works if and",
+        "only if no two of them are listed here; otherwise `fairramp.UnsupportedError` says which. A test tries all",
+        f"{len(combinations()):,} combinations, and this page is made from its results.",
+        "",
+        "## Settings",
+        "",
+        "| Setting | does not work with |",
+        "| --- | --- |",
+    ]
+    order = [choice.name for choices in ASPECTS.values() for choice in choices]
+    aspect_of = {choice.name: aspect for aspect, choices in ASPECTS.items() for choice in choices}
+    for name in order:
+        against = [other for other in order if frozenset({name, other}) in pairs]
+        if against:
+            lines.append(f"| {_shown(name)} | {', '.join(map(_shown, against))} |")
+    free = [name for name in order if not any(name in pair for pair in pairs)]
+    lines += ["", "These work with everything: " + ", ".join(map(_shown, free)) + ".", "", "The reasons:", ""]
+    told: dict[str, list[frozenset[str]]] = {}
+    for pair, reason in pairs.items():
+        told.setdefault(reason, []).append(pair)
+    for reason, found in told.items():
+        names = sorted({name for pair in found for name in pair}, key=order.index)
+        by_aspect = {aspect: [n for n in names if aspect_of[n] == aspect] for aspect in ASPECTS}
+        sides = [", ".join(map(_shown, part)) for part in by_aspect.values() if part]
+        lines.append(f"- {' with '.join(sides)}: “{reason}”")
+    lines += [
+        "",
+        "`target_rate`, `overall_rate` and `costs` are levels: a fit has one of them, and `costs` belong to",
+        '`target_rate="accuracy"`. Error rates (`equal_opportunity`, `predictive_equality`) and the targets',
+        '"accuracy", "balanced_accuracy" and "base_rate" need labels in the fit. Decisions never do.',
+        "",
+        "## Tables and exports",
+        "",
+        "| | Fit | Fit with labels, error rates | Decisions |",
+        "| --- | --- | --- | --- |",
+        "| NumPy, lists, pandas, polars, Arrow | yes | yes | yes |",
+        "| DuckDB, polars LazyFrame, Dask, Spark | yes, except `solver=\"sgd\"` | yes | yes |",
+        "| Summaries (`fairramp.summarize`) | yes, except `solver=\"sgd\"`; rates have a known error | yes | – |",
+        "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
+        "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite has no random draws |",
+        "| ONNX, torch, JSON | – | – | yes |",
+        "",
+        "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
+        "criterion, with strata, and with ramps of width 0.",
+        "",
+        "## Not supported yet",
+        "",
+        "- Groups that are unknown when deciding, or known only as probabilities.",
+        "- Several attributes one by one, without their combinations.",
+        "- More than two classes: scores of several classes, and labels other than 0 and 1, raise an error that",
+        "  says what to pass instead.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    sys.stdout.write(f"{PAGE.name}: {len(incompatible())} pairs\n")

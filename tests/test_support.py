@@ -1,0 +1,122 @@
+"""The page *What works with what*: all combinations of settings, engines and exports are tried."""
+
+import itertools
+
+import numpy as np
+import pytest
+from engines import ENGINES
+from support import (
+    ASPECTS,
+    EXPORTS,
+    PAGE,
+    combinations,
+    core,
+    defaults,
+    each_once,
+    exported,
+    fitted,
+    fitted_table,
+    incompatible,
+    keywords,
+    names_both,
+    page,
+    pairs_of,
+    refused,
+    rows,
+)
+
+import fairramp
+
+pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
+
+
+def name_of(combination):
+    return ", ".join(c.name for c, d in zip(combination, defaults().values(), strict=True) if c is not d)
+
+
+def works(combination):
+    return pairs_of(combination).isdisjoint(incompatible())
+
+
+def test_every_combination_works_or_is_refused_by_the_pairs_on_the_page():
+    for combination in combinations():
+        assert (refused(combination) is None) == works(combination), name_of(combination)
+
+
+def test_every_refusal_names_what_cannot_be_combined():
+    for pair, told in incompatible().items():
+        assert names_both(told, pair), (pair, told)
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text() == page(), "python tests/support.py writes it"
+
+
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("criterion", ASPECTS["criterion"], ids=lambda choice: choice.name)
+def test_fits_work_or_raise_as_the_page_says(criterion, strata):
+    for combination in [*core(), *each_once()]:
+        given = keywords(combination)
+        if given["criterion"] != criterion.settings["criterion"] or given.get("strata", False) != strata:
+            continue
+        if not works(combination):
+            with pytest.raises(fairramp.UnsupportedError):
+                fitted(combination)
+            continue
+        rule = fitted(combination)
+        data = rows(given["scale"], up=given["higher_is_better"])
+        labels = {"strata": data["stratum"]} if strata else {}
+        h = rule.probabilities(data["score"], data["group"], **labels)
+        assert rule.criterion == given["criterion"]
+        if given["solver"] == "sgd" or given["small_groups"] == "borrow":
+            continue  # rates are only about equal
+        of = np.ones(len(h), dtype=bool) if rule.event.label is None else data["label"] == rule.event.label
+        w = data["weight"] if given.get("sample_weight") else np.ones(len(h))
+        for stratum in np.unique(data["stratum"]) if strata else [None]:
+            there = of & (data["stratum"] == stratum) if strata else of
+            rates = [np.average(h[m], weights=w[m]) for m in (there & (data["group"] == g) for g in "AB")]
+            low, high = min(rates), max(rates)
+            most = given.get("max_gap")
+            assert (high - low <= most + 1e-9) if most is not None else (0.8 * high - low <= 1e-9)
+        if "overall_rate" in given:
+            assert np.average(h, weights=w) == pytest.approx(given["overall_rate"], abs=1e-9)
+
+
+@pytest.mark.parametrize("source", [*ENGINES, "summary"])
+def test_tables_and_summaries_work_like_arrays(source):
+    tried = [c for c in core() if keywords(c)["small_groups"] == "alone"]
+    if source not in ("pandas", "polars-lazy", "summary"):  # others read tables in the same way
+        tried = tried[:: 7 if source in ("duckdb", "polars", "arrow") else 31]
+    for combination in tried:
+        given = keywords(combination)
+        is_lazy = source not in ("pandas", "polars", "arrow")
+        if not works(combination) or (is_lazy and given["solver"] == "sgd"):
+            with pytest.raises(fairramp.UnsupportedError):
+                fitted_table(source, combination)
+            continue
+        found, expected = fitted_table(source, combination), fitted(combination)
+        close = 1e-9 if source != "summary" else 0.05
+        np.testing.assert_allclose(found.record.main.after, expected.record.main.after, atol=close)
+        if source != "summary":
+            np.testing.assert_allclose(found.thresholds, expected.thresholds, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_every_rule_can_be_exported(kind):
+    aspects = ("criterion", "limit", "strata", "ramp", "scale", "direction")
+    for choices in itertools.product(*(ASPECTS[aspect] for aspect in aspects)):
+        chosen = dict(zip(aspects, choices, strict=True))
+        level = ASPECTS["level"][choices[0].name != 'criterion="parity"']
+        exported(fitted(tuple((defaults() | {"level": level} | chosen).values())), kind)
+
+
+@pytest.mark.parametrize("scores", [np.full((6, 3), 1 / 3), np.full((6, 2), 0.5)], ids=["three", "two"])
+def test_scores_of_several_classes_are_named(scores):
+    with pytest.raises(fairramp.InputError, match=r"pass the scores of the favorable class, such as predict_proba"):
+        fairramp.fit_rule(scores, ["A", "B"] * 3)
+
+
+def test_labels_of_several_classes_are_named():
+    told = "must be 0 or 1, got 2.0 in row 2; more than two classes are not supported yet: pass 1 for the favorable"
+    with pytest.raises(fairramp.InputError, match=told):
+        fairramp.fit_rule([0.1, 0.2, 0.3], ["A", "B", "A"], [0, 1, 2], target_rate="accuracy")
