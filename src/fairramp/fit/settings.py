@@ -153,9 +153,7 @@ class Settings(Asked):
                 "base_rate": "the base rate is a selection rate",
             }
             raise UnsupportedError(
-                "must be 'accuracy', 'balanced_accuracy' or a number with {criterion:"
-                + self.criterion
-                + "}",
+                "must be 'accuracy', 'balanced_accuracy' or a number with {criterion:" + self.criterion + "}",
                 argument="target_rate",
                 got=target,
                 remedy=why[str(target)],
