@@ -29,6 +29,7 @@ NAMES = ERRORS | {
     "Columns",
     "FitRecord",
     "Frontier",
+    "GroupRates",
     "GroupScores",
     "HiddenSplit",
     "Monitor",

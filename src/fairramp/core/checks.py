@@ -42,6 +42,14 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_ratio(name: str, value: Any) -> float:
+    """Return `value` as a float if it is in (0, 1]; booleans are rejected."""
+    if not is_real(value) or not 0 < value <= 1:
+        percent = f"for {value:g}%, pass {value / 100:g}" if is_real(value) and 1 < value <= 100 else None
+        raise InputError("must be a number above 0 and at most 1", argument=name, got=value, remedy=percent)
+    return float(value)
+
+
 def _slip(name: str, value: Any) -> str | None:
     """Suggest a correction for a value given as a percentage."""
     percent = float(value) if is_real(value) and 1 < value <= 100 else None
