@@ -1,8 +1,8 @@
 """What works with what: combinations are tried, and docs/support.md is written from the results.
 
-`python tests/support.py` writes the page. A *choice* is a value of an argument, such as ``min_ratio=0.8``; choices
-of one aspect, such as the criterion, exclude each other. Two choices are compatible if some fit has both. The test
-tries all combinations and expects that one works if and only if its choices are compatible in pairs.
+`python tests/support.py` writes the page. A *choice* is a value of an argument, such as ``min_ratio=0.8``;
+choices of one aspect, such as the criterion, exclude each other. Two choices are compatible if some fit has both.
+The test tries all combinations and expects that one works if and only if its choices are compatible in pairs.
 """
 
 import functools
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from engines import table
 
 import fairramp
+from engines import table
 from fairramp.fit.settings import Settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
@@ -224,9 +224,9 @@ def page() -> str:
     lines = [
         "# What works with what",
         "",
-        "Every setting works with every other, except for the pairs below. A combination of settings works if and",
-        "only if no two of them are listed here; otherwise `fairramp.UnsupportedError` says which. A test tries all",
-        f"{len(combinations()):,} combinations, and this page is made from its results.",
+        "Every setting works with every other, except for the pairs below. A combination of settings works if",
+        "and only if no two of them are listed here; otherwise `fairramp.UnsupportedError` says which. A test",
+        f"tries all {len(combinations()):,} combinations, and this page is made from its results.",
         "",
         "## Settings",
         "",
@@ -260,10 +260,10 @@ def page() -> str:
         "| | Fit | Fit with labels, error rates | Decisions |",
         "| --- | --- | --- | --- |",
         "| NumPy, lists, pandas, polars, Arrow | yes | yes | yes |",
-        "| DuckDB, polars LazyFrame, Dask, Spark | yes, except `solver=\"sgd\"` | yes | yes |",
-        "| Summaries (`fairramp.summarize`) | yes, except `solver=\"sgd\"`; rates have a known error | yes | – |",
+        '| DuckDB, polars LazyFrame, Dask, Spark | yes, except `solver="sgd"` | yes | yes |',
+        '| Summaries (`fairramp.summarize`) | yes, except `solver="sgd"`; rates have a known error | yes | – |',
         "| Streams (`fairramp.StreamingFit`) | equal selection rates and `max_gap` only, approximate | no | – |",
-        "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite has no random draws |",
+        "| SQL: DuckDB, PostgreSQL, Spark, Snowflake, BigQuery, SQLite | – | – | yes; SQLite without draws |",
         "| ONNX, torch, JSON | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",

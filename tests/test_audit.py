@@ -413,10 +413,12 @@ def test_one_group_has_gap_0_and_ratio_1():
     assert (found.ratio, found.before.ratio_interval) == (1.0, (1.0, 1.0))
 
 
-def test_with_nobody_selected_ratio_is_1_and_precision_is_undefined():
+def test_with_nobody_selected_ratio_and_precision_are_undefined():
     found = audit(SCORES / 4, GROUPS, LABELS)
     assert found.before.rate == (0.0, 0.0, 0.0)
-    assert (found.gap, found.ratio) == (0.0, 1.0)
+    assert (found.gap, found.before.ratio_interval) == (0.0, (0.0, 1.0))
+    assert np.isnan(found.ratio)
+    assert found.to_dict()["before"]["ratio"] is None
     assert np.isnan(found.before.precision).all()
     assert found.before.lower == (0.0, 0.0, 0.0)
     assert min(found.before.upper) > 0
@@ -448,7 +450,7 @@ def test_a_gate_follows_the_confidence_limits_of_the_gap(found):
         assert all(sentence.startswith(f"Gate {word}: ") for sentence in both.sentences())
         fields = json.loads(json.dumps(both.to_dict(), allow_nan=False))
         assert (fields["verdict"], fields["failed"]) == (verdict, both.exit_code != 0)
-        assert (fields["gap"], fields["lower_limit"], fields["upper_limit"]) == (found.gap, lower, upper)
+        assert (fields["gap"], fields["gap_interval"]) == (found.gap, [lower, upper])
 
 
 @pytest.mark.parametrize("limits", [(0.0, 0.0), (np.nan, np.nan), (0.0, np.inf)])
@@ -464,10 +466,17 @@ def test_invalid_limits_pass_no_gate(limits):
 
 def test_gates_reject_invalid_maximums():
     found = audit(SCORES, GROUPS)
-    with pytest.raises(InputError, match="`fail_above` or `fail_unless_below`"):
+    with pytest.raises(InputError, match=r"Pass `fail_above`, .*or `fail_unless_ratio`"):
         Gates(found)
     with pytest.raises(InputError, match="`fail_unless_below` must be between 0 and 1"):
         Gates(found, fail_unless_below=5)
+    for name in ("fail_below_ratio", "fail_unless_ratio"):
+        for wrong in (0, -0.1, 1.01, np.nan, True, "0.8", None):
+            with pytest.raises(InputError, match=f"`{name}` must be a number above 0 and at most 1|Pass `fail"):
+                Gates(found, **{name: wrong})
+        Gates(found, **{name: 1})
+    with pytest.raises(InputError, match=r"got 80; for 80%, pass 0\.8"):
+        Gates(found, fail_below_ratio=80)
 
 
 # Showing ------------------------------------------------------------------------------------------

@@ -36,9 +36,16 @@ def assert_tally(tally, w, h, y, group, present):
     """A tally of decisions has the sums of the formulas."""
     for i, k in enumerate(present):
         of = group == k
-        expected = naive(w[of], h[of], y[of])
-        assert tally.rates[i] == pytest.approx(expected["rate"], rel=1e-12, abs=1e-15)
-        assert tally.effective_rows[i] == pytest.approx(expected["effective_rows"], rel=1e-9)
+        for label in (None, 0, 1):
+            rows = of if label is None else of & (y == label)
+            part = tally.of(label)
+            assert part.rows.sum(axis=0)[i] == rows.sum()
+            if not rows.any():
+                assert np.isnan(part.rates[i])
+                continue
+            expected = naive(w[rows], h[rows], y[rows])
+            assert part.rates[i] == pytest.approx(expected["rate"], rel=1e-12, abs=1e-15)
+            assert part.effective_rows[i] == pytest.approx(expected["effective_rows"], rel=1e-9)
         for label in (0, 1):
             one = of & (y == label)
             assert tally.yes[label, i] == pytest.approx((w * h)[one].sum(), rel=1e-12, abs=1e-300)
@@ -89,7 +96,7 @@ def test_tallies_equal_the_formulas(rows, cutoff, width, piece):
         assert found.changed_to_no[i] == pytest.approx((v[of] * less).sum() / total, rel=1e-12, abs=1e-15)
     assert found.randomized == pytest.approx((v * ((h > 0) & (h < 1))).sum() / v.sum(), rel=1e-12)
     # The same rows as points.
-    points = Sums(np.searchsorted(present, group), v, len(present), v**2)
+    points = Sums(np.searchsorted(present, group), v, len(present), v**2, np.ones(len(x), dtype=int))
     assert_tally(points.tally(h, y), v, h, y, group, present)
     np.testing.assert_allclose(points.tally(h, None).rates, found.after.rates, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(points.mean(h), found.after.rates, rtol=1e-12, atol=1e-15)

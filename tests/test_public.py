@@ -30,6 +30,7 @@ NAMES = ERRORS | {
     "Columns",
     "FitRecord",
     "Frontier",
+    "GroupRates",
     "GroupScores",
     "HiddenSplit",
     "Monitor",

@@ -286,7 +286,7 @@ def test_labels_with_one_value_leave_blanks_in_the_table():
     content = make_content(fairramp.fit_rule(scores, group), scores, group, np.ones(len(scores), dtype=int))
     assert np.isnan(content.chosen.after.false_positive_rate).all()
     chosen = json.loads(content.to_json())["outcomes"][content.own]
-    assert chosen["after"]["false_positive_rate"] == [None, None]
+    assert chosen["after"]["rates"]["false_positive"]["rate"] == [None, None]
 
 
 def test_refits_do_not_warn():

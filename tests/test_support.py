@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+
+import fairramp
 from engines import ENGINES
 from support import (
     ASPECTS,
@@ -24,8 +26,6 @@ from support import (
     refused,
     rows,
 )
-
-import fairramp
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
 
@@ -112,11 +112,15 @@ def test_every_rule_can_be_exported(kind):
 
 @pytest.mark.parametrize("scores", [np.full((6, 3), 1 / 3), np.full((6, 2), 0.5)], ids=["three", "two"])
 def test_scores_of_several_classes_are_named(scores):
-    with pytest.raises(fairramp.InputError, match=r"pass the scores of the favorable class, such as predict_proba"):
+    with pytest.raises(
+        fairramp.InputError, match=r"pass the scores of the favorable class, such as predict_proba"
+    ):
         fairramp.fit_rule(scores, ["A", "B"] * 3)
 
 
 def test_labels_of_several_classes_are_named():
-    told = "must be 0 or 1, got 2.0 in row 2; more than two classes are not supported yet: pass 1 for the favorable"
+    told = (
+        "must be 0 or 1, got 2.0 in row 2; more than two classes are not supported yet: pass 1 for the favorable"
+    )
     with pytest.raises(fairramp.InputError, match=told):
         fairramp.fit_rule([0.1, 0.2, 0.3], ["A", "B", "A"], [0, 1, 2], target_rate="accuracy")

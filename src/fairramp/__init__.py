@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from fairramp.fit.stream import StreamingFit
     from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
-    from fairramp.measure.audit import Audit, Selection, audit
+    from fairramp.measure.audit import Audit, audit
     from fairramp.measure.certificate import Certificate, rows_needed
     from fairramp.measure.drift import Check
     from fairramp.measure.frontier import Frontier, frontier
     from fairramp.measure.hidden import HiddenSplit, hidden_split
     from fairramp.measure.monitor import Monitor
+    from fairramp.measure.rates import GroupRates, Selection
     from fairramp.measure.tune import Tuned, tune
     from fairramp.rule.draws import draws
     from fairramp.rule.limits import Bound
@@ -57,6 +58,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupRates",
     "GroupScores",
     "HiddenSplit",
     "InputError",
@@ -118,13 +120,14 @@ _HOMES = {
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
         "fit.stream": ("StreamingFit",),
-        "measure.audit": ("Audit", "Selection", "audit"),
+        "measure.audit": ("Audit", "audit"),
         "measure.bounds": ("bounds",),
         "measure.certificate": ("Certificate", "rows_needed"),
         "measure.drift": ("Check",),
         "measure.frontier": ("Frontier", "frontier"),
         "measure.hidden": ("HiddenSplit", "hidden_split"),
         "measure.monitor": ("Monitor",),
+        "measure.rates": ("GroupRates", "Selection"),
         "measure.tune": ("Tuned", "tune"),
         "rule.draws": ("draws",),
         "rule.limits": ("Bound",),

@@ -50,9 +50,9 @@ def test_gate_uses_the_limits_of_the_gap(shell):
     assert failed.stderr == ""
     gate = json.loads(shell("audit", *columns, "--fail-above", "0", "--json", code=1).stdout)["gate"]
     assert gate["gap"] == pytest.approx((low + high) / 2, abs=0.02)
-    expected = {"decisions": "before", "fail_above": 0.0, "lower_limit": low, "upper_limit": high}
-    expected |= {"verdict": "exceeded", "failed": True}
-    assert expected.items() <= gate.items()
+    expected = {"decisions": "before", "fail_above": 0.0, "gap_interval": [low, high]}
+    expected |= {"verdict": "exceeded", "verdicts": {"fail_above": "exceeded"}, "failed": True}
+    assert {name: gate[name] for name in expected} == expected
     assert shell("audit", *columns, "--fail-above", "0", "--quiet", code=1).stdout == ""
 
 
@@ -364,7 +364,10 @@ def test_json_fields_are_documented(fitted):
     }
     for command, arguments in runs.items():
         content = json.loads(fitted(*arguments, "--json").stdout)
-        for part, fields in ((command, content), (f"… `{'before'}`", content.get("before", {}))):
+        before, gate = content.get("before", {}), content.get("gate", {})
+        rates = before.get("rates", {})
+        parts = {"before": before, "rates": rates | rates.get("true_positive", {}), "gate": gate}
+        for part, fields in ((command, content), *((f"… `{name}`", found) for name, found in parts.items())):
             described = next(line for line in page.split("\n") if line.startswith((f"| `{part}`", f"| {part}")))
             missing = set(fields) - set(re.findall(r"`(\w+)`", described)) - {"command", "format", "fairramp"}
             assert not missing, (command, missing)

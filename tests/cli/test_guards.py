@@ -257,7 +257,7 @@ def test_gate_claims_no_more_than_the_data_show(inside):
     gate = ("audit", "scores.csv", *COLUMNS, "--rule", "rule.json", "--json")
     limit = json.loads(inside(*gate).stdout)["after"]["gap_interval"][1]
     passed = json.loads(inside(*gate, "--fail-unless-below", repr(limit)).stdout)["gate"]
-    assert (passed["decisions"], passed["upper_limit"], passed["failed"]) == ("after", limit, False)
+    assert (passed["decisions"], passed["gap_interval"][1], passed["failed"]) == ("after", limit, False)
     assert passed["verdict"] == "within"
     open_ = json.loads(inside(*gate, "--fail-unless-below", repr(limit - 1e-9), code=3).stdout)["gate"]
     assert (open_["verdict"], open_["failed"]) == ("undecided", True)

@@ -75,6 +75,12 @@ GATES = [
     ("--fail-unless-below", 0.05, "exceeded", 1),
     ("--fail-unless-below", 0.16, "undecided", 3),
     ("--fail-unless-below", 0.5, "within", 0),
+    ("--fail-below-ratio", 0.9, "exceeded", 1),
+    ("--fail-below-ratio", 0.55, "undecided", 0),
+    ("--fail-below-ratio", 0.3, "within", 0),
+    ("--fail-unless-ratio", 0.9, "exceeded", 1),
+    ("--fail-unless-ratio", 0.55, "undecided", 3),
+    ("--fail-unless-ratio", 0.3, "within", 0),
 ]
 WORDS = {"exceeded": "failed", "undecided": "undecided", "within": "passed"}
 
@@ -108,13 +114,82 @@ def test_two_gates_at_once(inside, above, below, verdict, code):
     assert (gate["verdict"], gate["failed"]) == (verdict, code != 0)
 
 
+def test_four_gates_at_once(inside):
+    write(inside, {"a": 0.2, "b": 0.36})
+    limits = {"fail_above": 0.5, "fail_unless_below": 0.16, "fail_below_ratio": 0.9, "fail_unless_ratio": 0.3}
+    gates = [text for name, limit in limits.items() for text in (f"--{name.replace('_', '-')}", limit)]
+    gate = json.loads(inside("audit", *COLUMNS, *gates, "--json", code=1).stdout)["gate"]
+    assert {name: gate[name] for name in limits} == limits
+    assert list(gate["verdicts"].values()) == ["within", "undecided", "exceeded", "within"]
+    assert (gate["verdict"], gate["failed"]) == ("exceeded", True)
+    lines = inside("audit", *COLUMNS, *gates, code=1).stdout
+    assert [lines.count(f"Gate {word}: ") for word in ("passed", "undecided", "failed")] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("option", ["--fail-below-ratio", "--fail-unless-ratio"])
+@pytest.mark.parametrize("limit", [0, 1.2, -1])
+def test_ratio_limits_are_above_0_and_at_most_1(inside, option, limit):
+    write(inside, {"a": 0.2, "b": 0.36})
+    done = inside("audit", *COLUMNS, option, limit, code=2)
+    assert f"{option} must be a number above 0 and at most 1, got {limit}" in done.stderr
+
+
+@pytest.mark.parametrize(("option", "code"), [("--fail-below-ratio", 0), ("--fail-unless-ratio", 3)])
+def test_ratio_gate_is_undecided_if_nobody_is_selected(inside, option, code):
+    write(inside, {"a": 0, "b": 0})
+    done = inside("audit", *COLUMNS, option, 0.8, code=code)
+    assert "Gate undecided: these rows cannot show" in done.stdout
+    gate = json.loads(inside("audit", *COLUMNS, option, 0.8, "--json", code=code).stdout)["gate"]
+    assert (gate["ratio"], gate["ratio_interval"], gate["verdict"]) == (None, [0, 1], "undecided")
+
+
+@pytest.mark.parametrize("option", ["--fail-below-ratio", "--fail-unless-ratio"])
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (NAN, NAN), (0.0, INF)])
+def test_invalid_ratio_limits_exit_with_3(inside, monkeypatch, option, limits):
+    from fairramp.measure import rates
+
+    write(inside, {"a": 0.2, "b": 0.36})
+    monkeypatch.setattr(rates, "ratio_interval", lambda *_: limits)
+    done = inside("audit", *COLUMNS, option, 0.5, code=3)
+    assert (
+        "Gate undecided: the confidence limits of the ratio of selection rates in these decisions are not numbers"
+        in (" ".join(done.stdout.split()))
+    )
+
+
+@pytest.mark.parametrize(
+    ("criterion", "code"), [("parity", 1), ("equal_opportunity", 0), ("predictive_equality", 1)]
+)
+def test_gates_apply_to_the_criterion(inside, criterion, code):
+    # All positives are selected in both groups, but only group b also selects some negatives.
+    rows = {"a": [(1, 1)] * 500 + [(0, 0)] * 500, "b": [(1, 1)] * 500 + [(1, 0)] * 250 + [(0, 0)] * 250}
+    inside.write("s.csv", "p,g,y\n" + "".join(f"{p},{g},{y}\n" for g, of in rows.items() for p, y in of))
+    gate = ("--criterion", criterion, "--fail-above", 0.1, "--fail-below-ratio", 0.8)
+    done = inside("audit", *COLUMNS, "--label", "y", *gate, code=code)
+    name = {"parity": "Selection", "equal_opportunity": "True positive", "predictive_equality": "False positive"}
+    assert f"{name[criterion]} rate: " in done.stdout
+    content = json.loads(inside("audit", *COLUMNS, "--label", "y", *gate, "--json", code=code).stdout)
+    assert content["criterion"] == criterion
+    assert content["gate"]["gap"] == content["before"]["gap"]
+    if criterion != "parity":
+        done = inside("audit", *COLUMNS, "--criterion", criterion, code=2)
+        assert f"--criterion {criterion} requires --label" in done.stderr
+
+
+def test_wrong_criterion_is_an_error(inside):
+    write(inside, {"a": 0.2, "b": 0.36})
+    done = inside("audit", *COLUMNS, "--criterion", "true_positive_rate", code=2)
+    assert "--criterion must be one of 'parity'" in done.stderr
+    assert "did you mean 'equal_opportunity'?" in done.stderr
+
+
 @pytest.mark.parametrize(("option", "limit"), [("--fail-above", 0.05), ("--fail-unless-below", 0.05)])
 @pytest.mark.parametrize("limits", [(0.0, 0.0), (NAN, NAN), (0.0, INF)])
 def test_invalid_limits_exit_with_3(inside, monkeypatch, option, limit, limits):
-    from fairramp.measure import audit
+    from fairramp.measure import rates
 
     write(inside, {"a": 0.2, "b": 0.36})
-    monkeypatch.setattr(audit, "gap_interval", lambda *_: limits)
+    monkeypatch.setattr(rates, "gap_interval", lambda *_: limits)
     done = inside("audit", *COLUMNS, option, limit, code=3)
     assert (
         "Gate undecided: the confidence limits of the gap in these decisions are not numbers or do not contain it"
@@ -133,6 +208,7 @@ def test_extreme_weights_never_pass_a_gate(inside, weight):
     path = str(inside.folder / write(inside, {"a": 0.2, "b": 0.36}, weight=weight))
     gate = ["audit", path, *COLUMNS[1:], "--weight", "w", "-q", "--fail-unless-below", "0.05"]
     assert run(gate) in (1, 3)
+    assert run([*gate[:-2], "--fail-unless-ratio", "0.9"]) in (1, 3)
 
 
 # Checks -------------------------------------------------------------------------------------------

@@ -42,6 +42,14 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_ratio(name: str, value: Any) -> float:
+    """Return `value` as a float if it is in (0, 1]; booleans are rejected."""
+    if not is_real(value) or not 0 < value <= 1:
+        percent = f"for {value:g}%, pass {value / 100:g}" if is_real(value) and 1 < value <= 100 else None
+        raise InputError("must be a number above 0 and at most 1", argument=name, got=value, remedy=percent)
+    return float(value)
+
+
 def _slip(name: str, value: Any) -> str | None:
     """Suggest a correction for a value given as a percentage."""
     percent = float(value) if is_real(value) and 1 < value <= 100 else None
@@ -84,14 +92,7 @@ def checked_band(max_gap: Any, min_ratio: Any) -> dict[str, float | None]:
             "max_gap": check_number("max_gap", 0.0 if max_gap is None else max_gap, 0.0, 1.0),
             "min_ratio": None,
         }
-    if not is_real(min_ratio) or not 0 < min_ratio <= 1:
-        raise InputError(
-            "must be a number above 0 and at most 1",
-            argument="min_ratio",
-            got=min_ratio,
-            remedy="0.8 means that the lowest rate is at least 80% of the highest",
-        )
-    return {"max_gap": None, "min_ratio": float(min_ratio)}
+    return {"max_gap": None, "min_ratio": check_ratio("min_ratio", min_ratio)}
 
 
 def checked_width(value: Any, name: str = "ramp_width") -> float:

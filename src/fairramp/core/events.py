@@ -54,3 +54,12 @@ FALSE_POSITIVE = Event("false_positive", "false positive rate", "FPR", "predicti
 EVENTS = {event.name: event for event in (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)}
 #: The event whose rate each criterion makes equal.
 EVENT_OF = {event.criterion: event for event in EVENTS.values()}
+#: What criteria are also called.
+SYNONYMS = {
+    **{name: event.criterion for event in EVENTS.values() for name in (event.name, f"{event.name}_rate")},
+    **dict.fromkeys(("demographic_parity", "statistical_parity", "independence"), "parity"),
+    **dict.fromkeys(("tpr", "recall", "true_positives", "true_positive_rate_parity"), "equal_opportunity"),
+    **dict.fromkeys(("fnr", "false_negative_rate", "false_negative_rate_parity"), "equal_opportunity"),
+    **dict.fromkeys(("fpr", "false_positives", "false_positive_rate_parity"), "predictive_equality"),
+    **dict.fromkeys(("tnr", "true_negative_rate", "true_negative_rate_parity"), "predictive_equality"),
+}

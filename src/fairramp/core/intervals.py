@@ -89,11 +89,18 @@ def gap_interval(
     lower, upper = wilson_interval(rates, rows, corrected)
     best_low = best_high = 0.0
     for part, top, bottom in candidates:
-        # One row of pairs at a time keeps memory low for thousands of groups.
-        for i in part:
+        # One row of pairs at a time keeps memory low for thousands of groups. As max(a, b) ≤ √(a² + b²) ≤ a + b,
+        # each row has a bound that no pair in it exceeds; rows are taken by their bounds until none can matter.
+        least = (rates - down)[part].min()
+        for i in part[np.argsort(-(rates + up)[part])]:
+            if rates[i] + up[i] - least <= best_high:
+                break
             j = part[part != i]
             best_high = float((rates[i] - rates[j] + np.hypot(up[i], down[j])).max(initial=best_high))
-        for i in top:
+        least = rates[bottom].min()
+        for i in top[np.argsort(-lower[top])]:
+            if lower[i] - least <= best_low:
+                break
             low = rates[i] - rates[bottom] - np.hypot(rates[i] - lower[i], upper[bottom] - rates[bottom])
             best_low = max(best_low, float(low.max()))
     return best_low, min(best_high, 1.0)
@@ -108,13 +115,19 @@ def ratio_interval(
     corrected_lower, corrected_upper = wilson_interval(rates, rows, corrected)
     least_low = least_high = 1.0
     for part, top, bottom in candidates:
-        for i in part:
+        most = upper[part].max()
+        for i in part[np.argsort(lower[part])]:  # a pair's limit is at least l₁ / u₂
+            if lower[i] >= least_low * most:
+                break
             j = part[part != i]
             low = _ratio_limit(rates[i], lower[i], rates[j], upper[j], -1)
             # If a denominator is 0, take the widest possible limit.
             low = np.where(np.isfinite(low) & (low >= 0), low, 0.0)
             least_low = float(low.min(initial=least_low))
-        for i in bottom:
+        most = rates[top].max()
+        for i in bottom[np.argsort(corrected_upper[bottom])]:  # a pair's limit is at least u₁ / r₂
+            if corrected_upper[i] >= least_high * most:
+                break
             j = top[top != i]
             high = _ratio_limit(rates[i], corrected_upper[i], rates[j], corrected_lower[j], 1)
             high = np.where(np.isfinite(high) & (high >= 0), high, np.inf)

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from fairramp.core.bands import band_of
 from fairramp.core.checks import check_number, check_option, checked_band, checked_width, meant
-from fairramp.core.events import EVENT_OF, Event
+from fairramp.core.events import EVENT_OF, SYNONYMS, Event
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import Scale, scale_of
 from fairramp.errors import InputError, UnsupportedError
@@ -22,30 +22,6 @@ from fairramp.rule.file import OPTIONS
 TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
 #: How groups with few rows are treated.
 SMALL_GROUPS = ("alone", "borrow")
-#: Common synonyms of some options.
-_ALSO = {
-    "criterion": {
-        "demographic_parity": "parity",
-        "statistical_parity": "parity",
-        "independence": "parity",
-        "selection_rate": "parity",
-        "tpr": "equal_opportunity",
-        "true_positive_rate": "equal_opportunity",
-        "true_positive_rate_parity": "equal_opportunity",
-        "true_positives": "equal_opportunity",
-        "recall": "equal_opportunity",
-        "fnr": "equal_opportunity",
-        "false_negative_rate": "equal_opportunity",
-        "false_negative_rate_parity": "equal_opportunity",
-        "fpr": "predictive_equality",
-        "false_positive_rate": "predictive_equality",
-        "false_positive_rate_parity": "predictive_equality",
-        "false_positives": "predictive_equality",
-        "tnr": "predictive_equality",
-        "true_negative_rate": "predictive_equality",
-        "true_negative_rate_parity": "predictive_equality",
-    }
-}
 
 
 class Keywords(TypedDict, total=False):
@@ -76,7 +52,7 @@ class Settings(Asked):
 
     def __post_init__(self) -> None:
         for name, allowed in OPTIONS.items():
-            check_option(name, getattr(self, name), allowed, _ALSO.get(name))
+            check_option(name, getattr(self, name), allowed, SYNONYMS if name == "criterion" else None)
         check_option("small_groups", self.small_groups, SMALL_GROUPS)
         checked = {
             "higher_is_better": self.meaning.higher_is_better,

@@ -1,4 +1,4 @@
-"""Audits: selection rates, gaps, errors and changed decisions, with confidence intervals.
+"""Audits: rates, gaps, errors and changed decisions, with confidence intervals.
 
 For rows with weight w, selection probability h (0 or 1 for hard decisions) and label y, per group
 
@@ -8,9 +8,9 @@ For rows with weight w, selection probability h (0 or 1 for hard decisions) and 
 
 where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
 calibration error is thus the average error of the scores that held-out rows confirm (see `measure.calibration`).
-The gap is the maximum minus the minimum of the groups' selection rates, the ratio their minimum divided by their
-maximum. Rates have Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals
-(see `core.intervals`).
+The criterion says which of the rates on the left is compared. The gap is the maximum minus the minimum of the
+groups' rates, the ratio their minimum divided by their maximum. Rates have Wilson intervals with effective rows
+(see `measure.means`), gap and ratio Newcombe intervals (see `core.intervals`).
 
 Every number is an expectation over the rule's random draws, not the result of one draw.
 """
@@ -18,12 +18,10 @@ Every number is an expectation over the rule's random draws, not the result of o
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from fairramp.core.cells import cell_columns, largest_gap, stratum_index, worst_stratum
-from fairramp.core.checks import check_number
-from fairramp.core.curve import Floats, Integers
-from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
+from fairramp.core.cells import cell_columns, stratum_index
+from fairramp.core.checks import check_number, check_option
+from fairramp.core.curve import Floats
+from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import Table, notebook_html, one_line
 from fairramp.core.words import percent, plain, wrapped
@@ -33,55 +31,11 @@ from fairramp.fit.direction import warn_direction
 from fairramp.fit.gains import Costs
 from fairramp.fit.settings import Settings, checked_costs
 from fairramp.measure.calibration import calibration_errors
-from fairramp.measure.comparison import comparison
-from fairramp.measure.means import Tally, are_decisions, tally_rows
+from fairramp.measure.comparison import comparison, left_out
+from fairramp.measure.means import are_decisions, tally_rows
+from fairramp.measure.rates import Selection, selection
 from fairramp.rule.rule import Rule
 from fairramp.rule.verbs import Drawn
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Selection rates of one set of decisions.
-
-    Attributes
-    ----------
-    rate, lower, upper : tuple of float
-        Selection rate of each group, with its confidence limits.
-    gap, gap_interval : float, pair of float
-        Largest difference between two groups' selection rates, with its confidence limits.
-    ratio, ratio_interval : float, pair of float
-        Smallest rate divided by the largest, with its confidence limits; 1 if nobody is selected.
-    accuracy, true_positive_rate, false_positive_rate, precision : tuple of float, or None
-        One value per group; None without labels, NaN for a group whose denominator is 0.
-    overall_accuracy : float or None
-        Accuracy over all rows; None without labels.
-    balanced_accuracy : float or None
-        Mean of the true positive rate and the true negative rate over all rows; None without labels, NaN if all
-        labels are the same.
-    cost : float or None
-        Mean cost of a row; None without labels or costs.
-
-    Examples
-    --------
-    >>> import fairramp
-    >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).before.rate
-    (0.5, 1.0)
-    """
-
-    rate: tuple[float, ...]
-    lower: tuple[float, ...]
-    upper: tuple[float, ...]
-    gap: float
-    gap_interval: tuple[float, float]
-    ratio: float
-    ratio_interval: tuple[float, float]
-    accuracy: tuple[float, ...] | None = None
-    true_positive_rate: tuple[float, ...] | None = None
-    false_positive_rate: tuple[float, ...] | None = None
-    precision: tuple[float, ...] | None = None
-    overall_accuracy: float | None = None
-    balanced_accuracy: float | None = None
-    cost: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +59,8 @@ class Audit(Drawn):
     calibration_error : tuple of float, or None
         Average error of each group's scores, as far as held-out rows confirm it; near 0 for calibrated scores,
         even with few rows. None without labels.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}
+        Which rate is compared: the selection rate, the true positive rate or the false positive rate.
     confidence : float
         Confidence level of all intervals.
     within_strata : bool
@@ -118,7 +74,6 @@ class Audit(Drawn):
         Whether high scores are better.
     of_decisions : bool
         Whether the scores were 0/1 decisions and no rule was given.
-
     costs : tuple of two floats, or None
         Cost of a false positive and of a false negative, if they are known.
 
@@ -140,6 +95,7 @@ class Audit(Drawn):
     changed_to_no: tuple[float, ...] | None = None
     randomized: float | None = None
     calibration_error: tuple[float, ...] | None = None
+    criterion: str = "parity"
     confidence: float = 0.95
     within_strata: bool = False
     weighted: bool = False
@@ -149,7 +105,7 @@ class Audit(Drawn):
     costs: tuple[float, float] | None = None
 
     def sentences(self) -> list[str]:
-        """Sentences on the groups furthest apart, before and after, on random decisions and on weights.
+        """Sentences on the groups furthest apart, before and after, on groups without a rate and on weights.
 
         Examples
         --------
@@ -157,20 +113,29 @@ class Audit(Drawn):
         >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).sentences()
         ['Selection rate: B 100.0% of 2 rows, A 50.0% of 2 rows (2.0 times as high).']
         """
-        names = [one_line(show_label(label)) for label in self.groups]
+        event, names = self.event, [one_line(show_label(label)) for label in self.groups]
         strata = stratum_index(self.groups) if self.within_strata else None
-        what = "Selection rate"
-        first = what if self.after is None else f"{what} before"
+        what = event.rate.capitalize()
         side = "above" if self.higher_is_better else "below"
+        first = what if self.after is None else f"{what} before"
         before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or {side})"
-        found = [comparison(self.before.rate, names, strata, self.rows, before)]
-        if self.after is not None:
-            found.append(comparison(self.after.rate, names, strata, self.rows, f"{what} after"))
+        found = [
+            comparison(side.rate, names, strata, side.rows, said, event=event)
+            for side, said in ((self.before, before), (self.after, f"{what} after"))
+            if side is not None
+        ]
+        if gone := left_out(self.before.rate, names, event):
+            found.append(gone)
         if self.randomized is not None:
             found.append(f"Decided at random: {percent(self.randomized)} of the rows.")
         if self.weighted:
             found.append("Rows are weighted, so the confidence intervals are approximate.")
         return found
+
+    @property
+    def event(self) -> Event:
+        """The rows that the compared rate is computed for."""
+        return EVENT_OF[self.criterion]
 
     @property
     def selection(self) -> Selection:
@@ -179,16 +144,16 @@ class Audit(Drawn):
 
     @property
     def gap(self) -> float:
-        """Largest difference between two groups' selection rates."""
+        """Largest difference between two groups' rates."""
         return self.selection.gap
 
     @property
     def ratio(self) -> float:
-        """Smallest selection rate divided by the largest."""
+        """Smallest rate divided by the largest; NaN if all rates are 0."""
         return self.selection.ratio
 
     def table(self) -> Table:
-        """One row per group.
+        """One row per group: its rows, the compared rate and, if that is another one, the selection rate.
 
         Examples
         --------
@@ -200,23 +165,31 @@ class Audit(Drawn):
         A      2     50.0% [9.5%, 90.5%]
         B      2  100.0% [34.2%, 100.0%]
         """
-        s = self.selection
+        s, event = self.selection, self.event
+        other, when = event is not SELECTION, " after" if self.after else ""
         return self._per_group(
+            headings={
+                "n_event": f"n{event.rows.removeprefix('rows')}",
+                "rate": f"{event.rate if other else 'rate'}{when}",
+                "selection_rate": f"selection rate{when}",
+            },
             n=self.rows,
+            n_event=s.rows if other else None,
             rate_before=self.before.rate if self.after else None,
             rate=s.rate,
             rate_low=s.lower,
             rate_high=s.upper,
+            selection_rate=s.rates[SELECTION.name].rate if other else None,
             changed_to_yes=self.changed_to_yes,
             changed_to_no=self.changed_to_no,
         )
 
-    def _per_group(self, **columns: Any) -> Table:
+    def _per_group(self, headings: dict[str, str] | None = None, **columns: Any) -> Table:
         """A table of the columns that are not None."""
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
             cell_columns(self.groups, stratified=self.within_strata) | known,
-            headings={"rate": "rate after"} if self.after else None,
+            headings=headings,
             shares=known,
             confidence=self.confidence,
         )
@@ -301,6 +274,7 @@ def audit(
     labels: Any = None,
     *,
     rule: Rule | None = None,
+    criterion: str | None = None,
     strata: Any = None,
     sample_weight: Any = None,
     confidence: float = 0.95,
@@ -309,7 +283,7 @@ def audit(
     higher_is_better: bool | None = None,
     costs: tuple[float, float] | None = None,
 ) -> Audit:
-    """Measure selection rates and their gap, before and after a rule; with labels, also accuracy and error rates.
+    """Measure each group's rate and the gap, before and after a rule; with labels, also accuracy and error rates.
 
     Parameters
     ----------
@@ -321,6 +295,10 @@ def audit(
         True outcomes.
     rule : Rule, optional
         Also audit the decisions of this rule.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}, optional
+        Which rate to compare: "parity" compares selection rates, "equal_opportunity" true positive rates (among
+        rows with label 1) and "predictive_equality" false positive rates (among rows with label 0). The last two
+        require `labels`. By default, the criterion of the rule; without a rule, "parity".
     strata : labels of shape (n,), or several columns, optional
         Compare groups within strata: the gap is then the largest gap between two groups of the same stratum.
     sample_weight : numbers of shape (n,), optional
@@ -341,8 +319,13 @@ def audit(
     >>> found = fairramp.audit(data.score, data.sex, data.label)
     >>> round(found.gap, 3), round(found.ratio, 2)
     (0.168, 0.31)
+    >>> found = fairramp.audit(data.score, data.sex, data.label, criterion="equal_opportunity")
+    >>> round(found.gap, 3), round(found.ratio, 2)
+    (0.063, 0.89)
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    if criterion is not None:
+        check_option("criterion", criterion, EVENT_OF, SYNONYMS)
     if not isinstance(rule, Rule | None):
         raise InputError(
             "must be a fairramp.Rule, got {kind}",
@@ -374,6 +357,12 @@ def audit(
     if costs is None and labels is not None and rule is not None and rule.record is not None:
         costs = rule.record.costs
     paid = None if costs is None else Costs(*checked_costs(costs))
+    event = EVENT_OF[criterion or (rule.criterion if rule else SELECTION.criterion)]
+    if event.label is not None and labels is None:
+        raise InputError(
+            "{criterion:" + event.criterion + "} requires {labels}, the true outcomes",
+            remedy="pass them, or compare selection rates with {criterion:parity}",
+        )
     sample = Sample.of_arrays(
         scores,
         groups,
@@ -390,7 +379,7 @@ def audit(
     own, more = found.own, dict[str, Any]()
     if found.after is not None:
         more = {
-            "after": selection(found.after, confidence, of, paid),
+            "after": selection(found.after, confidence, of, paid, event),
             "changed_to_yes": _floats(found.changed_to_yes),
             "changed_to_no": _floats(found.changed_to_no),
             "randomized": found.randomized,
@@ -400,7 +389,8 @@ def audit(
     return Audit(
         groups=found.groups,
         rows=tuple(found.rows.tolist()),
-        before=selection(own, confidence, of, paid),
+        before=selection(own, confidence, of, paid, event),
+        criterion=event.criterion,
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
@@ -410,45 +400,6 @@ def audit(
         costs=None if paid is None else (paid.false_positive, paid.false_negative),
         **more,
     )
-
-
-def selection(tally: Tally, confidence: float, strata: Integers | None, costs: Costs | None = None) -> Selection:
-    """Rates, gap, ratio and, with labels, errors of decisions and what they cost."""
-    rates, rows = tally.rates, tally.effective_rows
-    lower, upper = wilson_interval(rates, rows, confidence)
-    errors: dict[str, Any] = {}
-    if tally.labeled:
-        (yes_0, yes_1), (no_0, no_1) = tally.yes, tally.no
-        right = no_0 + yes_1
-        errors = {
-            "accuracy": _shares(right, no_1 + yes_0),
-            "true_positive_rate": _shares(yes_1, no_1),
-            "false_positive_rate": _shares(yes_0, no_0),
-            "precision": _shares(yes_1, yes_0),
-            "overall_accuracy": float(right.sum() / tally.weights.sum()),
-            "balanced_accuracy": float(
-                np.mean(_shares(np.array([no_0.sum(), yes_1.sum()]), np.array([yes_0.sum(), no_1.sum()])))
-            ),
-        }
-        if costs is not None:
-            paid = costs.false_positive * yes_0.sum() + costs.false_negative * no_1.sum()
-            errors["cost"] = float(paid / tally.weights.sum())
-    return Selection(
-        rate=_floats(rates),
-        lower=_floats(lower),
-        upper=_floats(upper),
-        gap=largest_gap(rates, strata),
-        gap_interval=gap_interval(rates, rows, confidence, strata),
-        ratio=-worst_stratum(lambda r: -float(r.min() / r.max()) if r.max() > 0 else -1.0, strata, rates),
-        ratio_interval=ratio_interval(rates, rows, confidence, strata),
-        **errors,
-    )
-
-
-def _shares(part: Floats, rest: Floats) -> tuple[float, ...]:
-    """Part / (part + rest); NaN where both are 0."""
-    with np.errstate(invalid="ignore"):
-        return _floats(part / (part + rest))
 
 
 def _floats(values: Floats) -> tuple[float, ...]:

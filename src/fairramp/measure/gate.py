@@ -1,32 +1,58 @@
-"""Gates: maximums for the gap of an audit, with a verdict, a sentence and an exit code for pipelines.
+"""Gates: limits for the gap or the ratio of an audit, with a verdict, a sentence and an exit code for pipelines.
 
-    verdict      fail_above   fail_unless_below
-    within       0            0
-    exceeded     1            1
-    undecided    0            3
+    verdict      fail_above, fail_below_ratio   fail_unless_below, fail_unless_ratio
+    within       0                              0
+    exceeded     1                              1
+    undecided    0                              3
 
-If the confidence limits of the gap are invalid, every gate is undecided and its exit code is 3.
+A minimum for the ratio is exceeded if the ratio is shown to be below it. If the confidence limits are invalid, a
+gate is undecided and its exit code is 3.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fairramp.core.checks import check_number
-from fairramp.core.table import with_rows
-from fairramp.core.words import decimals_apart, exact_points, percentage, plain, points, with_interval
+from fairramp.core.checks import check_number, check_ratio
+from fairramp.core.events import SELECTION
+from fairramp.core.labels import show_label
+from fairramp.core.table import one_line
+from fairramp.core.words import decimals_apart, exact_points, number, percentage, plain, points, with_interval
 from fairramp.errors import InputError
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import WIDE
-from fairramp.measure.verdict import Verdict, exit_code, is_sound, verdict_on, worst
+from fairramp.measure.comparison import counted
+from fairramp.measure.verdict import (
+    Verdict,
+    exit_code,
+    is_sound,
+    is_sound_ratio,
+    verdict_on,
+    verdict_on_ratio,
+    worst,
+)
 
-#: Exit codes of undecided gates.
-_UNDECIDED = {"fail_above": 0, "fail_unless_below": 3}
+#: Exit code of each gate if it is undecided.
+_UNDECIDED = {"fail_above": 0, "fail_unless_below": 3, "fail_below_ratio": 0, "fail_unless_ratio": 3}
+#: Gates for the ratio; the others are for the gap.
+_RATIOS = ("fail_below_ratio", "fail_unless_ratio")
+
+
+def check_gates(**limits: float | None) -> dict[str, float]:
+    """Return the gates that are given, by name; their limits must be valid."""
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    return {
+        name: check_ratio(name, limit) if name in _RATIOS else check_number(name, limit, 0.0, 1.0)
+        for name, limit in given.items()
+    }
 
 
 @dataclass(frozen=True)
 class Gates:
-    """Maximums for the gap of an audit: of the decisions after the rule or, without a rule, of those audited.
+    """Limits for an audit: for the decisions after the rule or, without a rule, for those audited.
+
+    They apply to the gap and the ratio of the rate that the audit compares; see `audit`'s `criterion`.
 
     Attributes
     ----------
@@ -36,50 +62,49 @@ class Gates:
         The gate fails if the lower confidence limit of the gap is above this maximum.
     fail_unless_below : float or None
         The same, but exit code 3 if the upper confidence limit is not at most this maximum either.
+    fail_below_ratio : float or None
+        The gate fails if the upper confidence limit of the ratio is below this minimum.
+    fail_unless_ratio : float or None
+        The same, but exit code 3 if the lower confidence limit is not at least this minimum either.
 
     Examples
     --------
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
-    >>> gates = Gates(fairramp.audit(data.score, data.sex), fail_above=0.05)
+    >>> gates = Gates(fairramp.audit(data.score, data.sex), fail_above=0.05, fail_unless_ratio=0.8)
     >>> gates.exit_code, [str(verdict) for verdict in gates.verdicts]
-    (1, ['exceeded'])
-    >>> print(gates.sentences()[0].partition(" is ")[0])
-    Gate failed: the gap in the classifier's own decisions
+    (1, ['exceeded', 'exceeded'])
+    >>> print(gates.sentences()[1].partition(" is ")[0])
+    Gate failed: the ratio of selection rates in the classifier's own decisions
     """
 
     audit: Audit
     fail_above: float | None = None
     fail_unless_below: float | None = None
+    fail_below_ratio: float | None = None
+    fail_unless_ratio: float | None = None
 
     def __post_init__(self) -> None:
-        if not self._maximums:
-            raise InputError("Pass {fail_above} or {fail_unless_below}")
-        for name, maximum in self._maximums.items():
-            check_number(name, maximum, 0.0, 1.0)
-
-    @cached_property
-    def _maximums(self) -> dict[str, float]:
-        given = {"fail_above": self.fail_above, "fail_unless_below": self.fail_unless_below}
-        return {name: maximum for name, maximum in given.items() if maximum is not None}
+        if not check_gates(**self._asked):
+            raise InputError("Pass {fail_above}, {fail_unless_below}, {fail_below_ratio} or {fail_unless_ratio}")
 
     @property
-    def _is_sound(self) -> bool:
-        return is_sound(self.audit.gap, self.audit.selection.gap_interval)
+    def _asked(self) -> dict[str, float | None]:
+        return {name: getattr(self, name) for name in _UNDECIDED}
+
+    @cached_property
+    def _gates(self) -> list["_Gate"]:
+        return [_Gate(self.audit, name, limit) for name, limit in check_gates(**self._asked).items()]
 
     @property
     def verdicts(self) -> list[Verdict]:
         """The verdict of each gate."""
-        gap, limits = self.audit.gap, self.audit.selection.gap_interval
-        return [verdict_on(gap, limits, maximum) for maximum in self._maximums.values()]
+        return [gate.verdict for gate in self._gates]
 
     @property
     def exit_codes(self) -> list[int]:
         """The exit code of each gate."""
-        return [
-            exit_code(verdict, sound=self._is_sound, undecided=_UNDECIDED[name])
-            for name, verdict in zip(self._maximums, self.verdicts, strict=True)
-        ]
+        return [gate.exit_code for gate in self._gates]
 
     @property
     def exit_code(self) -> int:
@@ -89,47 +114,99 @@ class Gates:
 
     def sentences(self) -> list[str]:
         """The verdict of each gate with its numbers."""
-        return [
-            f"Gate {verdict.word}: {self._sentence(verdict, maximum)}."
-            for verdict, maximum in zip(self.verdicts, self._maximums.values(), strict=True)
-        ]
-
-    def _sentence(self, verdict: Verdict, maximum: float) -> str:
-        found = self.audit
-        gap, limits = found.gap, found.selection.gap_interval
-        own = "these decisions" if found.of_decisions else "the classifier's own decisions"
-        what = f"the gap in {own if found.after is None else 'the decisions after the rule'}"
-        decimals, most = decimals_apart(maximum, *limits), exact_points(maximum)
-        measured = with_interval(*(points(value, decimals) for value in (gap, *limits)))
-        if not self._is_sound:
-            return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
-        if verdict is Verdict.UNDECIDED:
-            more = "; more rows would help" if gap > maximum else ""
-            return f"these rows cannot show whether {what} is above {most}: {measured}{more}{_why_wide(found)}"
-        where = "above" if verdict is Verdict.EXCEEDED else "at most"
-        return f"{what} is {measured}, {where} {most} with {percentage(found.confidence)} confidence"
+        return [gate.sentence() for gate in self._gates]
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain values, ready for JSON, with None for unknown values and NaN."""
-        lower, upper = self.audit.selection.gap_interval
+        found = self.audit.selection
         return plain(
             {
                 "decisions": "before" if self.audit.after is None else "after",
-                "fail_above": self.fail_above,
-                "fail_unless_below": self.fail_unless_below,
-                "gap": self.audit.gap,
-                "lower_limit": lower,
-                "upper_limit": upper,
+                **self._asked,
+                "gap": found.gap,
+                "gap_interval": found.gap_interval,
+                "ratio": found.ratio,
+                "ratio_interval": found.ratio_interval,
+                "verdicts": {gate.name: gate.verdict.value for gate in self._gates},
                 "verdict": worst(self.verdicts).value,
                 "failed": self.exit_code != 0,
             }
         )
 
 
-def _why_wide(found: Audit) -> str:
-    """Name the group that makes the interval of a gap wide, if it is wide."""
-    chosen = found.selection
-    if chosen.gap_interval[1] - chosen.gap_interval[0] <= WIDE:
-        return ""
-    k = max(range(len(found.groups)), key=lambda k: chosen.upper[k] - chosen.lower[k])
-    return f"; the interval is widest for group {with_rows([(found.groups[k], found.rows[k])])}"
+@dataclass(frozen=True)
+class _Gate:
+    """One limit for the gap or the ratio of an audit."""
+
+    audit: Audit
+    name: str
+    limit: float
+
+    @property
+    def _of_ratio(self) -> bool:
+        return self.name in _RATIOS
+
+    @property
+    def _measured(self) -> tuple[float, tuple[float, float]]:
+        found = self.audit.selection
+        return (found.ratio, found.ratio_interval) if self._of_ratio else (found.gap, found.gap_interval)
+
+    @property
+    def _is_sound(self) -> bool:
+        return is_sound_ratio(*self._measured) if self._of_ratio else is_sound(*self._measured)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the confidence limits show."""
+        return (verdict_on_ratio if self._of_ratio else verdict_on)(*self._measured, self.limit)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command with this gate alone."""
+        return exit_code(self.verdict, sound=self._is_sound, undecided=_UNDECIDED[self.name])
+
+    def sentence(self) -> str:
+        """The verdict with its numbers."""
+        return f"Gate {self.verdict.word}: {self._why()}."
+
+    def _why(self) -> str:
+        found, (value, _) = self.audit, self._measured
+        own = "these decisions" if found.of_decisions else "the classifier's own decisions"
+        rates = "" if not self._of_ratio and found.event is SELECTION else f"{found.event.rate}s"
+        what = f"the ratio of {rates}" if self._of_ratio else f"the gap{rates and f' between {rates}'}"
+        what += f" in {own if found.after is None else 'the decisions after the rule'}"
+        measured, limit = self._spelled()
+        beyond, kept = ("below", "at least") if self._of_ratio else ("above", "at most")
+        if not self._is_sound:
+            return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
+        if self.verdict is Verdict.UNDECIDED:
+            missed = value < self.limit if self._of_ratio else value > self.limit
+            more = f"{'; more rows would help' if missed else ''}{self._why_wide()}"
+            return f"these rows cannot show whether {what} is {beyond} {limit}: {measured}{more}"
+        where = beyond if self.verdict is Verdict.EXCEEDED else kept
+        return f"{what} is {measured}, {where} {limit} with {percentage(found.confidence)} confidence"
+
+    def _spelled(self) -> tuple[str, str]:
+        """The measured value with its confidence limits, and the limit of the gate."""
+        value, limits = self._measured
+        if not self._of_ratio:
+            decimals = decimals_apart(self.limit, *limits)
+            shown = [points(one, decimals) for one in (value, *limits)]
+            return with_interval(*shown), exact_points(self.limit)
+        if math.isnan(value) and self._is_sound:
+            return "all rates are 0", f"{self.limit:.10g}"
+        # A percentage has two decimals fewer than the ratio.
+        decimals = max(decimals_apart(self.limit / 100, *(limit / 100 for limit in limits)), 2)
+        return with_interval(*(number(one, decimals) for one in (value, *limits))), f"{self.limit:.10g}"
+
+    def _why_wide(self) -> str:
+        """Name the group that makes the interval wide, if it is wide."""
+        found, (_, (low, high)) = self.audit.selection, self._measured
+        if high - low <= WIDE:
+            return ""
+        # A ratio depends on how large errors are in relation to the rates.
+        units = [rate or 1e-300 for rate in found.rate] if self._of_ratio else [1.0] * len(found.rate)
+        widths = [(high - low) / unit for low, high, unit in zip(found.lower, found.upper, units, strict=True)]
+        k = max((k for k, width in enumerate(widths) if width == width), key=widths.__getitem__)
+        name = one_line(show_label(self.audit.groups[k]))
+        return f"; the interval is widest for group {name} ({counted(found.rows[k], self.audit.event)})"

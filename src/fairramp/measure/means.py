@@ -32,19 +32,31 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class Tally:
-    """Weights of yes and no decisions.
+    """Weights of yes and no decisions; the second axis, K, are the groups.
 
     Attributes
     ----------
     yes, no : floats of shape (1, K), or (2, K) for labels 0 and 1
-        Σ w h and Σ w (1 − h) of each group.
-    effective_rows : floats of shape (K,)
-        Effective rows behind each group's rate.
+        Σ w h and Σ w (1 − h).
+    rows : integers of the same shape
+        Number of rows.
+    squares : floats of shape (5, 1 or 2, K), or None
+        Σ w² of the rows with h = 1, with h = 0 and between, and Σ w² h and Σ w² h² of those between; None without
+        weights.
     """
 
     yes: Floats
     no: Floats
-    effective_rows: Floats
+    rows: Integers
+    squares: Floats | None
+
+    def of(self, label: int | None) -> "Tally":
+        """Restrict to the rows with a label; None means all rows."""
+        if label is None:
+            return self
+        at = slice(label, label + 1)
+        squares = None if self.squares is None else self.squares[:, at]
+        return Tally(self.yes[at], self.no[at], self.rows[at], squares)
 
     @property
     def labeled(self) -> bool:
@@ -59,19 +71,33 @@ class Tally:
 
     @property
     def rates(self) -> Floats:
-        """Selection rate of each group."""
-        rates: Floats = np.clip(self.yes.sum(axis=0) / self.weights, 0.0, 1.0)
+        """Mean of h in each group; NaN without rows."""
+        with np.errstate(invalid="ignore"):
+            rates: Floats = np.clip(self.yes.sum(axis=0) / self.weights, 0.0, 1.0)
         return rates
+
+    @property
+    def effective_rows(self) -> Floats:
+        """Effective rows behind each group's rate; 0 or NaN without rows."""
+        if self.squares is None:
+            rows: Floats = self.rows.sum(axis=0).astype(np.float64)
+            return rows
+        yes, no, between, first, second = self.squares.sum(axis=1)
+        r, w = self.rates, self.weights
+        spread = yes * (1 - r) ** 2 + no * r**2 + (between * r**2 - 2 * r * first + second)
+        with np.errstate(invalid="ignore"):  # the square of w could underflow
+            return effective_rows(r, (yes + no + between) / w / w, spread / w / w)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Weights of points that stand for several rows each; `squares` is Σw²."""
+    """Weights of points that stand for several rows each; `squares` is Σw², `rows` their number."""
 
     group: Integers
     weights: Floats
     n_groups: int
     squares: Floats
+    rows: Integers
 
     def mean(self, values: Floats) -> Floats:
         """Mean in each group."""
@@ -90,20 +116,18 @@ class Sums:
         shape = (1 if labels is None else 2, self.n_groups)
         cells = self.group if labels is None else labels.astype(np.intp) * self.n_groups + self.group
 
-        def total(amounts: Floats) -> Floats:
+        def total(amounts: Any) -> Floats:
             sums: Any = np.bincount(cells, amounts, minlength=shape[0] * shape[1])
             return np.reshape(sums, shape)
 
-        w, squares = self.weights, self.squares
-        found = Tally(total(w * h), total(w * (1 - h)), np.empty(0))
-        spread = total(squares * (h - found.rates[self.group]) ** 2)
-        return Tally(found.yes, found.no, _effective(found, total(squares).sum(axis=0), spread.sum(axis=0)))
-
-
-def _effective(tally: Tally, squares: Floats, spread: Floats) -> Floats:
-    """Effective rows from Σw² and Σ w² (h − r)²."""
-    w = tally.weights  # its square could underflow
-    return effective_rows(tally.rates, squares / w / w, spread / w / w)
+        w, squares, between = self.weights, self.squares, (h > 0) & (h < 1)
+        parts: list[Any] = [h >= 1, h <= 0, between, between * h, between * h**2]
+        return Tally(
+            yes=total(w * h),
+            no=total(w * (1 - h)),
+            rows=total(self.rows).astype(np.intp),
+            squares=np.stack([total(squares * part) for part in parts]),
+        )
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,7 @@ class RowTallies:
 
     groups: tuple[Label, ...]
     counts: Integers  # rows of all labels of the cells; the other arrays have only those that occur
+    rows_by_label: Integers  # axes: label, group
     weighted: bool
     weights: Floats
     squares: Floats
@@ -131,16 +156,17 @@ class RowTallies:
     def own(self) -> Tally:
         """The classifier's own decisions."""
         no, yes = np.moveaxis(self.weights.sum(axis=2), 1, 0)
-        return self._tally(yes, no, *self.squares.sum(axis=(0, 2))[::-1])
+        no_squares, yes_squares = np.moveaxis(self.squares.sum(axis=2), 1, 0)
+        return self._tally(yes, no, [yes_squares, no_squares, *np.zeros((3, *yes.shape))])
 
     @cached_property
     def after(self) -> Tally | None:
         """The rule's decisions; None without a rule."""
         if self.weights.shape[2] == 1:
             return None
-        (yes, no), (no_squares, _, yes_squares) = self._after.sum(axis=2), self.squares.sum(axis=(0, 1))
-        between = self.squares[:, :, 1].sum(axis=(0, 1)), *self.between[2:].sum(axis=(1, 2))
-        return self._tally(yes, no, yes_squares, no_squares, between)
+        yes, no = self._after.sum(axis=2)
+        no_squares, between, yes_squares = np.moveaxis(self.squares.sum(axis=1), 1, 0)
+        return self._tally(yes, no, [yes_squares, no_squares, between, *self.between[2:].sum(axis=2)])
 
     @property
     def changed_to_yes(self) -> Floats:
@@ -164,15 +190,8 @@ class RowTallies:
         """Σ wh and Σ w(1 − h) under the rule, by label, own decision and group."""
         return np.stack([self.weights[:, :, 2], self.weights[:, :, 0]]) + self.between[:2]
 
-    def _tally(
-        self, yes: Floats, no: Floats, yes_squares: Floats, no_squares: Floats, between: Any = (0.0, 0.0, 0.0)
-    ) -> Tally:
-        if not self.weighted:
-            return Tally(yes, no, self.rows.astype(np.float64))
-        tally = Tally(yes, no, np.empty(0))
-        r, (squares, first, second) = tally.rates, between
-        spread = yes_squares * (1 - r) ** 2 + no_squares * r**2 + (squares * r**2 - 2 * r * first + second)
-        return Tally(yes, no, _effective(tally, yes_squares + no_squares + squares, spread))
+    def _tally(self, yes: Floats, no: Floats, squares: list[Floats]) -> Tally:
+        return Tally(yes, no, self.rows_by_label, np.stack(squares) if self.weighted else None)
 
 
 def tally_rows(sample: Sample, *, cutoff: float | None = None, rule: Rule | None = None) -> RowTallies:
@@ -221,6 +240,7 @@ def tally_rows(sample: Sample, *, cutoff: float | None = None, rule: Rule | None
     return RowTallies(
         groups=tuple(compress(codes.labels, counts > 0)),
         counts=counts,
+        rows_by_label=rows.sum(axis=(1, 2)).astype(np.intp),
         weighted=weights is not None,
         weights=total,
         squares=squares,

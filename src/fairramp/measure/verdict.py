@@ -1,10 +1,12 @@
-"""Verdicts: what a gap's confidence limits show about a maximum.
+"""Verdicts: what confidence limits show about the maximum of a gap or the minimum of a ratio.
 
-    within       upper ≤ maximum
-    exceeded     lower > maximum
-    undecided    otherwise, and always if the limits are not finite or do not contain the gap
+                 gap                ratio
+    within       upper ≤ maximum    lower ≥ minimum
+    exceeded     lower > maximum    upper < minimum
+    undecided    otherwise, and always if the limits are not finite or do not contain the gap or the ratio
 
-The last condition guards against invalid numbers: a gate must not pass because of them.
+The last condition guards against invalid numbers: a gate must not pass because of them. A ratio of NaN means that
+all rates are 0; then only the limits decide.
 """
 
 import math
@@ -16,7 +18,7 @@ _ROUNDING = 1e-9
 
 
 class Verdict(StrEnum):
-    """What rows show about a gap and its maximum."""
+    """What rows show about a gap and its maximum, or a ratio and its minimum."""
 
     WITHIN = "within"
     EXCEEDED = "exceeded"
@@ -48,6 +50,27 @@ def verdict_on(gap: float, limits: tuple[float, float], maximum: float) -> Verdi
     if not is_sound(gap, limits) or lower <= maximum < upper:
         return Verdict.UNDECIDED
     return Verdict.EXCEEDED if lower > maximum else Verdict.WITHIN
+
+
+def is_sound_ratio(ratio: float, limits: tuple[float, float]) -> bool:
+    """Whether limits are valid confidence limits of a ratio, which is NaN if all rates are 0.
+
+    >>> is_sound_ratio(0.9, (0.8, 1.0)), is_sound_ratio(math.nan, (0.0, 1.0)), is_sound_ratio(0.9, (0.0, 0.5))
+    (True, True, False)
+    """
+    return is_sound(limits[0] if math.isnan(ratio) else ratio, limits)
+
+
+def verdict_on_ratio(ratio: float, limits: tuple[float, float], minimum: float) -> Verdict:
+    """Compare the confidence limits of a ratio with a minimum.
+
+    >>> [str(verdict_on_ratio(0.9, limits, 0.8)) for limits in ((0.85, 0.95), (0.7, 0.95), (0.0, 0.0))]
+    ['within', 'undecided', 'undecided']
+    """
+    lower, upper = limits
+    if not is_sound_ratio(ratio, limits) or lower < minimum <= upper:
+        return Verdict.UNDECIDED
+    return Verdict.EXCEEDED if upper < minimum else Verdict.WITHIN
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -44,7 +44,7 @@ class Shown:
             for when in ("before", "after"):
                 headings |= {
                     f"rate_{when}": f"{event.short} {when}",
-                    f"selection_rate_{when}": f"selected {when}",
+                    f"selection_rate_{when}": f"rate {when}",
                 }
         columns = {
             "n": record and record.rows,

@@ -142,19 +142,19 @@ def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -
 
 
 def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title: str = "") -> alt.LayerChart:
-    """Selection rates before and after, with their intervals.
+    """Rates before and after, with their intervals.
 
     `before` holds rate, lower and upper limit per group; `after` the same for each position of the slider.
     """
     theme, y = groups.theme, y_axis(len(groups))
-    values = [v for rows in (before, *after) for row in rows for v in row if v is not None]
-    x = partial(x_axis, title="selection rate", domain=(0, min(max(max(values) * 1.18, 0.02), 1.12)), form="~%")
+    highest = max((v for rows in (before, *after) for row in rows for v in row if v is not None), default=0.0)
+    x = partial(x_axis, title=groups.rate, domain=(0, min(max(highest * 1.18, 0.02), 1.12)), form="~%")
     hover = [
         alt.Tooltip("name:N", title="group"),
         alt.Tooltip("when:N", title="decisions"),
         *(
             alt.Tooltip(f"{field}:Q", title=name, format=".6f")
-            for field, name in (("x", "selection rate"), ("low", "CI from"), ("high", "CI to"))
+            for field, name in (("x", groups.rate), ("low", "CI from"), ("high", "CI to"))
         ),
     ]
     layers = [
@@ -179,6 +179,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
                 text="format(100 * datum.x, '.1f') + '%'",
                 end="isValid(datum.high) ? datum.high : datum.x",
             )
+            .transform_filter("isValid(datum.x)")
             .encode(y=y)
         )
         colored = base.encode(color=groups.color) if when == "after" else base
@@ -338,16 +339,20 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
 
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
-    """Selection rates with their intervals and, with a rule, the decisions that change."""
-    seats = largest(audit.rows, MOST_DRAWN)
-    before = [[v[i] for i in seats] for v in (audit.before.rate, audit.before.lower, audit.before.upper)]
-    groups = Groups([show_label(audit.groups[i]) for i in seats], before[0], not audit.within_strata)
+    """The compared rates with their intervals and, with a rule, the decisions that change."""
+    seats, what = largest(audit.rows, MOST_DRAWN), audit.event.rate
+    title = f"{what.capitalize()}s"
+    before = table([audit.before.rate, audit.before.lower, audit.before.upper], seats)
+    known = [rate for rate in before[0] if rate is not None] or [0.0]
+    middle = (min(known) + max(known)) / 2  # a group without a rate is neither the lowest nor the highest
+    rates = [middle if rate is None else rate for rate in before[0]]
+    groups = Groups([show_label(audit.groups[i]) for i in seats], rates, not audit.within_strata, rate=what)
     if audit.after is None or audit.changed_to_yes is None or audit.changed_to_no is None:
-        return [rates_chart(groups, before, title="Selection rates")]
+        return [rates_chart(groups, before, title=title)]
     after = [table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper)]
     to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
     return [
-        rates_chart(groups, before, after, "Selection rates before and after"),
+        rates_chart(groups, before, after, f"{title} before and after"),
         changes_chart(groups, to_yes, to_no, title="Decisions that change"),
     ]
 

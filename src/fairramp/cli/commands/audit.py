@@ -1,4 +1,4 @@
-"""`fairramp audit`: selection rates by group, and a gate on their gap."""
+"""`fairramp audit`: rates by group, and gates on their gap and ratio."""
 
 from typing import Annotated
 
@@ -37,6 +37,13 @@ def audit(
     weight: Weight = None,
     strata: Strata = None,
     rule: Annotated[str | None, Parameter(help="Also audit the decisions of this rule.")] = None,
+    criterion: Annotated[
+        str | None,
+        Parameter(
+            help="Which rate to compare: parity (selection rates), equal_opportunity (true positive rates) or "
+            "predictive_equality (false positive rates); the last two need --label. By default, as in the rule."
+        ),
+    ] = None,
     fail_above: Annotated[
         float | None,
         Parameter(help="Exit with code 1 if the lower confidence limit of the gap is above this value."),
@@ -46,6 +53,17 @@ def audit(
         Parameter(
             help="Exit with code 0 if the upper confidence limit of the gap is at most this value, with "
             "1 if the lower confidence limit is above it, and with 3 otherwise."
+        ),
+    ] = None,
+    fail_below_ratio: Annotated[
+        float | None,
+        Parameter(help="Exit with code 1 if the upper confidence limit of the ratio is below this value."),
+    ] = None,
+    fail_unless_ratio: Annotated[
+        float | None,
+        Parameter(
+            help="Exit with code 0 if the lower confidence limit of the ratio is at least this value, with "
+            "1 if the upper confidence limit is below it, and with 3 otherwise."
         ),
     ] = None,
     every: All = False,
@@ -59,23 +77,24 @@ def audit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Measure each group's selection rate and the gap, before and after a rule.
+    """Measure each group's rate, the gap and the ratio, before and after a rule.
 
     For example:
 
     fairramp audit scores.csv --score score --group sex --label label
     """
     from fairramp.cli import library, texts
-    from fairramp.core.checks import check_number
     from fairramp.errors import refuse_if
     from fairramp.measure.audit import audit as measure
-    from fairramp.measure.gate import Gates
+    from fairramp.measure.gate import Gates, check_gates
 
     screen = Screen(json=json, quiet=quiet)
-    limits = {"fail_above": fail_above, "fail_unless_below": fail_unless_below}
-    gates = {name: limit for name, limit in limits.items() if limit is not None}
-    for name, limit in gates.items():
-        check_number(name, limit, 0.0, 1.0)
+    gates = check_gates(
+        fail_above=fail_above,
+        fail_unless_below=fail_unless_below,
+        fail_below_ratio=fail_below_ratio,
+        fail_unless_ratio=fail_unless_ratio,
+    )
     known = library.load_rule(rule) if rule is not None else None
     refuse_if(
         lower_is_better and known and known.higher_is_better,
@@ -100,6 +119,7 @@ def audit(
         found = measure(
             **arrays,
             rule=known,
+            criterion=criterion,
             confidence=confidence,
             cutoff=cutoff,
             scale=None if known else scale,

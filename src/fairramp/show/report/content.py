@@ -27,7 +27,7 @@ from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.cells import FitRows
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.measure.audit import Selection
+from fairramp.measure.rates import Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.report.measured import KnownRows, Measured

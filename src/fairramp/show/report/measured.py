@@ -21,8 +21,8 @@ from fairramp.data.sample import Sample
 from fairramp.fit.borrow import can_borrow
 from fairramp.fit.gains import Costs
 from fairramp.fit.settings import Settings
-from fairramp.measure.audit import Selection, selection
 from fairramp.measure.means import Sums
+from fairramp.measure.rates import Selection, selection
 from fairramp.rule.rule import Rule
 
 #: Bins of a histogram; a power of two, so that each bin of a summary falls into one of them.
@@ -146,7 +146,7 @@ class Measured:
             labels=None if sample.labels is None else (cells % 2)[p.group].astype(np.float64),
             own=(p.lower >= border).astype(np.float64),
             rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
-            sums=Sums(group, p.weight, n_groups, p.weight_squares),
+            sums=Sums(group, p.weight, n_groups, p.weight_squares, p.rows),
             strata=stratum_index(sample.cells.labels) if sample.stratified else None,
             confidence=confidence,
             costs=Costs(*known.settings.costs) if known.settings.costs and sample.labels is not None else None,

@@ -15,7 +15,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairramp.core.words import exact_points, fixed, percent, percentage, points
+from fairramp.core.words import exact_points, fixed, number, percent, percentage, points
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
@@ -228,7 +228,7 @@ _UNITS = {
 
 #: A number as shown, and with all its digits.
 _Number = tuple[str, str]
-_two = partial(fixed, decimals=2)
+_two = partial(number, decimals=2)
 
 
 def _number(value: float | None, spelled: Callable[[float], str]) -> _Number:
