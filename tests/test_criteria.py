@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 import fairramp
 from fairramp.core.bands import Gap, Ratio
@@ -444,3 +446,41 @@ def test_a_numeric_target_is_the_middle_and_the_text_says_what_was_reached():
     text = repr(fairramp.fit_rule(data.score, data.sex, min_ratio=0.8, target_rate=0.2))
     assert "selection rates from 16.0% to 20.0%" in text
     assert "because the target rate of 20.0% is the highest" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"criterion": "equal_opportunity"}, "a stream does not support `criterion='equal_opportunity'`"),
+        ({"min_ratio": 0.8}, "a stream does not support `min_ratio`"),
+    ],
+)
+def test_streams_refuse_rules_that_they_cannot_continue(settings, told):
+    data = fairramp.datasets.load_adult_scores()
+    rule = quiet(data.score, data.sex, data.label, **settings)
+    with pytest.raises(fairramp.UnsupportedError, match=told):
+        fairramp.StreamingFit.from_rule(rule)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"criterion": "equal_opportunity"},
+        {"criterion": "predictive_equality", "overall_rate": 0.2},
+        {"min_ratio": 0.8},
+        {"overall_rate": 0.2, "max_gap": 0.05},
+    ],
+)
+def test_the_estimator_takes_the_same_settings(settings):
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 2_000)
+    x = rng.normal(size=(2_000, 3)) + (sex == "m")[:, None]
+    y = (x.sum(axis=1) + rng.normal(size=2_000) > 1.5).astype(int)
+    model = LogisticRegression().fit(x[:1_000], y[:1_000])
+    fair = fairramp.RandomizedThresholdOptimizer(FrozenEstimator(model), **settings)
+    rest = slice(1_000, None)
+    rule = fair.fit(x[rest], y[rest], sensitive_features=sex[rest]).rule_
+    target = {} if "overall_rate" in settings else {"target_rate": "accuracy"}
+    expected = quiet(model.predict_proba(x[rest])[:, 1], sex[rest], y[rest], **settings, **target)
+    assert rule.thresholds == expected.thresholds
+    assert rule.criterion == settings.get("criterion", "parity")

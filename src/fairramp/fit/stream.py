@@ -16,13 +16,14 @@ import numpy as np
 
 from fairramp.core.checks import check_length, check_option, checked_whole, checked_width
 from fairramp.core.curve import Floats
+from fairramp.core.events import SELECTION
 from fairramp.core.labels import Label, label_key, refuse_mixed
 from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.data.arrays import as_scores
 from fairramp.data.columns import Columns
 from fairramp.data.groups import check_n_columns, encode_groups
 from fairramp.data.rows import ArrayRows
-from fairramp.errors import FairrampError, InputError
+from fairramp.errors import FairrampError, InputError, UnsupportedError
 from fairramp.fit.settings import Settings
 from fairramp.fit.sgd import ITERATES, DualDescent, checked_learning_rate, published_rate
 from fairramp.rule.rule import Rule
@@ -128,10 +129,18 @@ class StreamingFit:
         """
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
-        if rule.target_rate is None:
-            raise InputError(
-                "must equalize over all rows", argument="rule", remedy="a stream does not support strata"
+        unlike = {
+            "strata": rule.target_rate is None,
+            "{min_ratio}": rule.min_ratio is not None,
+            "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
+        }
+        for what in [what for what, holds in unlike.items() if holds]:
+            raise UnsupportedError(
+                "must make selection rates equal up to a gap, over all rows",
+                argument="rule",
+                remedy="a stream does not support " + what,
             )
+        assert rule.target_rate is not None
         record, widths = rule.record, {ramp.width for ramp in rule.ramps}
         if record is None and len(widths) > 1:
             raise InputError(
