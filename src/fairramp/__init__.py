@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
     from fairramp.fit.sgd import SGD
+    from fairramp.fit.shortlist import Shortlist, select
     from fairramp.fit.stream import StreamingFit
     from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
@@ -68,6 +69,7 @@ __all__ = [
     "Rule",
     "RuleFormatError",
     "Selection",
+    "Shortlist",
     "StreamingFit",
     "SummaryFormatError",
     "Table",
@@ -85,6 +87,7 @@ __all__ = [
     "frontier",
     "hidden_split",
     "rows_needed",
+    "select",
     "summarize",
     "summarize_frame",
     "tune",
@@ -114,6 +117,7 @@ _HOMES = {
         "fit.fit": ("fit_rule",),
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
+        "fit.shortlist": ("Shortlist", "select"),
         "fit.stream": ("StreamingFit",),
         "measure.audit": ("Audit", "Selection", "audit"),
         "measure.bounds": ("bounds",),
