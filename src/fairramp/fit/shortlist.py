@@ -302,12 +302,14 @@ def _band(max_gap: Any, min_ratio: Any) -> Band:
     if max_gap is not None:
         raise InputError("Pass either {max_gap} or {min_ratio}, not both")
     if not is_real(min_ratio) or not 0 < min_ratio <= 1:
-        percentage = is_real(min_ratio) and 1 < min_ratio <= 100
+        percentage = min_ratio if is_real(min_ratio) and 1 < min_ratio <= 100 else None
         raise InputError(
             "must be a number above 0 and at most 1",
             argument="min_ratio",
             got=min_ratio,
-            remedy=f"{min_ratio:g}% is {min_ratio / 100:g}" if percentage else None,
+            remedy="{percentage:g}% is {share:g}" if percentage else None,
+            percentage=percentage,
+            share=(percentage or 0) / 100,
         )
     return Band(float(min_ratio), 0.0)
 
