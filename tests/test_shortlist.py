@@ -258,16 +258,22 @@ def test_limit_that_is_met_exactly(gap):
 
 
 TIED = ([0.5, 0.5, 0.5, 0.1], list("AAAB"))
+RATIO = "must be a number above 0 and at most 1"
+MEANING = "0.8 means that the lowest rate is at least 80% of the highest."
 WRONG = {
     "`places` must be at most 4, the number of people, got 5.": {"places": 5},
     "`places` must be an integer of at least 0, got -1.": {"places": -1},
     "`places` must be an integer of at least 0, got 1.0.": {"places": 1.0},
     "`places` must be an integer of at least 0, got True.": {"places": True},
-    "Pass either `max_gap` or `min_ratio`, not both.": {"max_gap": 0.1, "min_ratio": 0.8},
-    "`min_ratio` must be a number above 0 and at most 1, got 0.": {"min_ratio": 0},
-    "`min_ratio` must be a number above 0 and at most 1, got 80; 80% is 0.8.": {"min_ratio": 80},
-    "`min_ratio` must be a number above 0 and at most 1, got nan.": {"min_ratio": float("nan")},
-    "`min_ratio` must be a number above 0 and at most 1, got 'high'.": {"min_ratio": "high"},
+    "`max_gap` and `min_ratio` exclude each other: both limit how far rates may be apart; remove one of the "
+    "two.": {
+        "max_gap": 0.1,
+        "min_ratio": 0.8,
+    },
+    f"`min_ratio` {RATIO}, got 0; {MEANING}": {"min_ratio": 0},
+    f"`min_ratio` {RATIO}, got 80; {MEANING}": {"min_ratio": 80},
+    f"`min_ratio` {RATIO}, got nan; {MEANING}": {"min_ratio": float("nan")},
+    f"`min_ratio` {RATIO}, got 'high'; {MEANING}": {"min_ratio": "high"},
     "`max_gap` must be between 0 and 1, got 2; 2 percentage points are 0.02.": {"max_gap": 2},
     "3 people in group A have the score 0.5, but only 2 of them can be admitted; pass `ids` and `key`, which "
     "decide such ties.": {"places": 2, "max_gap": 1.0},

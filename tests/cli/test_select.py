@@ -169,11 +169,11 @@ def test_no_and_all_places(inside):
         ((), "--places is missing. See: fairramp select --help"),
         (
             ("--places", 9, "--max-gap", "0.1", "--min-ratio", "0.8"),
-            "Pass either --max-gap or --min-ratio, not both.",
+            "--max-gap and --min-ratio exclude each other: both limit how far rates may be apart",
         ),
         (
             ("--places", 9, "--min-ratio", "80"),
-            "--min-ratio must be a number above 0 and at most 1, got 80.0; 80% is 0.8.",
+            "--min-ratio must be a number above 0 and at most 1, got 80.0; 0.8 means that",
         ),
         (
             ("--places", 9, "--id", "g", "--key-file", "key.txt"),

@@ -300,16 +300,16 @@ def _band(max_gap: Any, min_ratio: Any) -> Band:
     if min_ratio is None:
         return Band(1.0, 0.0 if max_gap is None else check_number("max_gap", max_gap, 0.0, 1.0))
     if max_gap is not None:
-        raise InputError("Pass either {max_gap} or {min_ratio}, not both")
+        raise InputError(
+            "{max_gap} and {min_ratio} exclude each other: both limit how far rates may be apart",
+            remedy="remove one of the two",
+        )
     if not is_real(min_ratio) or not 0 < min_ratio <= 1:
-        percentage = min_ratio if is_real(min_ratio) and 1 < min_ratio <= 100 else None
         raise InputError(
             "must be a number above 0 and at most 1",
             argument="min_ratio",
             got=min_ratio,
-            remedy="{percentage:g}% is {share:g}" if percentage else None,
-            percentage=percentage,
-            share=(percentage or 0) / 100,
+            remedy="0.8 means that the lowest rate is at least 80% of the highest",
         )
     return Band(float(min_ratio), 0.0)
 
