@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fairramp.fit.fit import fit_rule
     from fairramp.fit.frames import fit_frame
     from fairramp.fit.sgd import SGD
+    from fairramp.fit.shortlist import Shortlist, select
     from fairramp.fit.stream import StreamingFit
     from fairramp.fit.summary import fit_summary
     from fairramp.measure import bounds
@@ -71,6 +72,7 @@ __all__ = [
     "Rule",
     "RuleFormatError",
     "Selection",
+    "Shortlist",
     "StreamingFit",
     "SummaryFormatError",
     "Table",
@@ -89,6 +91,7 @@ __all__ = [
     "frontier",
     "hidden_split",
     "rows_needed",
+    "select",
     "summarize",
     "summarize_frame",
     "tune",
@@ -119,6 +122,7 @@ _HOMES = {
         "fit.fit": ("fit_rule",),
         "fit.frames": ("fit_frame",),
         "fit.sgd": ("SGD",),
+        "fit.shortlist": ("Shortlist", "select"),
         "fit.stream": ("StreamingFit",),
         "measure.audit": ("Audit", "audit"),
         "measure.bounds": ("bounds",),

@@ -19,7 +19,7 @@ import fairramp
 from shell import KEY, Inside, rows
 
 DECIDE = ("--id", "id", "--key-file", "key.txt")
-COMMANDS = ("audit", "fit", "apply", "frontier", "keygen", "demo", "report", "show")
+COMMANDS = ("audit", "fit", "apply", "select", "frontier", "keygen", "demo", "report", "show")
 
 
 def table(text, delimiter=","):
@@ -358,6 +358,7 @@ def test_json_fields_are_documented(fitted):
         "audit": ("audit", *columns, "--rule", "rule.json", "--fail-above", "1"),
         "fit": ("fit", *columns, "-o", "r.json"),
         "apply": ("apply", "rule.json", "scores.csv", "-o", "o.csv", *DECIDE),
+        "select": ("select", *columns[:5], "--places", "40", "-o", "s.csv", *DECIDE),
         "check": ("check", "rule.json", "scores.csv"),
         "frontier": ("frontier", *columns, "--max-gap", "0.1"),
         "report": ("report", "rule.json", "scores.csv", "-o", "report.html"),

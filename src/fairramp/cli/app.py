@@ -19,6 +19,7 @@ from fairramp.cli.commands import (
     monitor,
     report,
     rows_needed,
+    select,
     show,
 )
 
@@ -36,6 +37,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     fit.fit,
     keygen.keygen,
     apply.apply,
+    select.select,
     check.check,
     monitor.monitor,
     rows_needed.rows_needed,
@@ -57,6 +59,7 @@ _RENAMED = {
     "labels": "label",
     "sample_weight": "weight",
     "ids": "id",
+    "key": "key_file",
     "max_gaps": "max_gap",
     "n_groups": "groups",
 }

@@ -417,10 +417,34 @@ _PROBABILITY = (
 )
 
 
+def check_new(job: Job, added: Sequence[str]) -> None:
+    """Reject new columns that the table already has."""
+    for name in added:
+        refuse_if(
+            name in job.source.names,
+            "{where} already has a column {name!r}; pass --prefix new_ or rename the column",
+            where=job.source.shown,
+            name=name,
+        )
+
+
 def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -> str:
     """Return SQL for the output, over the view `applied`; `comma` writes decimal commas in text formats."""
+    columns, probability = _written(job, target, comma), "probability"
+    if (format_of(target) or "csv") in ("csv", "tsv"):
+        commas = comma or (job.source.format == "csv" and job.score.comma)
+        probability = _with_comma(_PROBABILITY) if commas else _PROBABILITY
+    return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
+
+
+def selected_query(job: Job, *, target: str, comma: bool = False) -> str:
+    """Return SQL for the output, after `Job.decide`."""
+    return f"SELECT {', '.join([*_written(job, target, comma), 'decision'])} FROM decided ORDER BY position"
+
+
+def _written(job: Job, target: str, comma: bool) -> list[str]:
+    """Return SQL for the columns of the file in an output."""
     columns = [f"c{i}" for i in range(len(job.source.names))]
-    probability = "probability"
     from_text, to_text = job.source.format == "csv", (format_of(target) or "csv") in ("csv", "tsv")
     if from_text and to_text:
         columns = [f"nullif({column}, '')" for column in columns]  # keeps empty cells empty, without quotes
@@ -429,9 +453,7 @@ def output_query(job: Job, *, decided: bool, target: str, comma: bool = False) -
     elif to_text and comma:
         types = zip(columns, job.source.types, strict=True)
         columns = [_with_comma(c) if t.startswith(("DECIMAL", "FLOAT", "DOUBLE")) else c for c, t in types]
-    if to_text:
-        probability = _with_comma(_PROBABILITY) if comma or (from_text and job.score.comma) else _PROBABILITY
-    return f"SELECT {', '.join([*columns, probability, *(['decision'] if decided else [])])} FROM applied"
+    return columns
 
 
 def measured(job: Job, rule: Rule) -> dict[str, tuple[float, float]]:

@@ -148,6 +148,30 @@ class Job:
             ),
         }
 
+    def in_order(self) -> dict[str, Any]:
+        """Keep all rows in the table `kept`, and return scores, groups and ids (or None) in their order."""
+        self.relation(extra=True).project("*, row_number() OVER () AS position").create("kept")
+        match = " AND ".join(f"r.g{i} IS NOT DISTINCT FROM s.k{i}" for i in range(len(self.keys)))
+        id = ", r.id" if self.columns.id is not None else ""
+        columns = self.source.connection.sql(
+            f"SELECT CAST(s.code AS INTEGER) AS code, r.score{id} FROM kept AS r "
+            f"JOIN {self.table} AS s ON {match} ORDER BY r.position"
+        ).fetchnumpy()
+        return {
+            "scores": columns["score"],
+            "groups": _codes(columns["code"], self.cells, self.columns.groups),
+            "ids": columns["id"].tolist() if id else None,
+        }
+
+    def decide(self, decisions: Any) -> None:
+        """Create the view `decided`: the table of `in_order` with the column `decision`."""
+        chosen = (np.flatnonzero(decisions) + 1).tolist()
+        self.source.connection.execute("CREATE TEMP TABLE chosen AS SELECT unnest(?::BIGINT[]) AS i", [chosen])
+        self.source.connection.execute(
+            "CREATE TEMP VIEW decided AS SELECT kept.*, CAST(i IS NOT NULL AS TINYINT) AS decision "
+            "FROM kept LEFT JOIN chosen ON position = i"
+        )
+
 
 def _codes(code: Any, parts: Sequence[tuple[Any, ...]], names: tuple[str, ...] | None) -> Codes:
     """Return the codes of some columns, given the codes of all of them."""

@@ -16,6 +16,7 @@ from fairramp.core.words import exact_points, number, percent, wrapped
 from fairramp.data.columns import Columns
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
+from fairramp.fit.shortlist import Shortlist
 from fairramp.measure.audit import Audit
 from fairramp.measure.certificate import Certificate
 from fairramp.rule.limits import limit_kind
@@ -47,6 +48,13 @@ def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, eve
         screen.table(found.errors(), every=every)
     screen.text()
     screen.table(found.gaps())
+
+
+def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str, *, every: bool = False) -> None:
+    """Print a shortlist."""
+    show_heading(screen, found.rows, columns, data)
+    screen.say(*map(plain_name, found.sentences()), "")
+    screen.table(found.table(), every=every, more="with --all", what="group")
 
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:

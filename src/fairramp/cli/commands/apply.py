@@ -19,7 +19,6 @@ from fairramp.cli.options import (
     Strata,
 )
 from fairramp.cli.render import STDOUT, Screen, count, spoken
-from fairramp.errors import refuse_if
 
 
 def apply(
@@ -86,13 +85,7 @@ def apply(
         rule=known,
         may_be_empty=True,
     ) as job:
-        for name in added:
-            refuse_if(
-                name in job.source.names,
-                "{where} already has a column {name!r}; pass --prefix new_ or rename the column",
-                where=job.source.shown,
-                name=name,
-            )
+        library.check_new(job, added)
         if job.rows:
             texts.warn_groups(screen, job, known)
         else:

@@ -1,0 +1,107 @@
+"""`fairramp select`: fill a fixed number of places."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairramp.cli.options import (
+    OUTPUT,
+    All,
+    Data,
+    Decimal,
+    Delimiter,
+    Json,
+    NeededGroup,
+    NeededScore,
+    Quiet,
+    Scale,
+)
+from fairramp.cli.render import STDOUT, Screen, count, spoken
+
+
+def select(
+    data: Data,
+    /,
+    *,
+    score: NeededScore,
+    group: NeededGroup,
+    places: Annotated[int, Parameter(help="Number of people to admit.")],
+    output: Annotated[
+        str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
+    ],
+    max_gap: Annotated[
+        float | None,
+        Parameter(
+            help="Largest difference between two groups' selection rates; 0.02 means 2 points. The default is 0, "
+            "unless --min-ratio is given."
+        ),
+    ] = None,
+    min_ratio: Annotated[
+        float | None,
+        Parameter(help="Smallest ratio of the lowest selection rate to the highest, such as 0.8."),
+    ] = None,
+    id: Annotated[
+        str | None,
+        Parameter(help="Column that identifies each person; needed, with a key, only to decide ties."),
+    ] = None,
+    key_file: Annotated[
+        str | None,
+        Parameter(help="File with the secret key (see fairramp keygen); or set FAIRRAMP_KEY to the key."),
+    ] = None,
+    prefix: Annotated[str, Parameter(help="Prefix for the name of the new column.", show_default=False)] = "",
+    every: All = False,
+    scale: Scale = None,
+    lower_is_better: Annotated[
+        bool, Parameter(help="Low scores are better, as for risks.", negative="", show_default=False)
+    ] = False,
+    delimiter: Delimiter = None,
+    decimal: Decimal = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Admit exactly this many people, with a limit on the gap or the ratio of selection rates.
+
+    The output has all columns and rows of DATA and the column decision: 1 for each person who is admitted, 0 for
+    all others. The best scores of each group are admitted.
+
+    For example:
+
+    fairramp select scores.csv --score score --group sex --places 1000 -o list.csv
+    """
+    from fairramp.cli import library, outputs, texts
+    from fairramp.fit.shortlist import select as choose
+
+    screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
+    outputs.check_output(output, data, {"the key file": key_file}, table=True)
+    key, _ = library.drawing(screen, id, key_file, None, False)
+    columns, added = library.columns_of(None, score, group, None, id), f"{prefix}decision"
+    with library.opened(screen, data, columns, scale=scale, decimal=decimal, delimiter=delimiter) as job:
+        library.check_new(job, [added])
+        with screen.progress(job.source.connection, "Selecting"):
+            found = choose(
+                **job.in_order(),
+                places=places,
+                max_gap=max_gap,
+                min_ratio=min_ratio,
+                key=key,
+                scale=scale or "probability",
+                higher_is_better=not lower_is_better,
+            )
+            job.decide(found.decisions)
+        with (
+            screen.progress(job.source.connection, "Writing"),
+            outputs.written(
+                job.source.connection,
+                library.selected_query(job, target=output, comma=decimal == ","),
+                [*job.source.names, added],
+                output,
+                delimiter=library.output_delimiter(job, delimiter, decimal),
+                mark=job.source.mark,
+            ),
+        ):
+            pass
+    texts.show_shortlist(screen, found, columns, data, every=every)
+    screen.say(f"\nAdded {added} to {count(job.rows, 'row')}. Saved to {spoken(output)}.")
+    screen.result(
+        "select", data=data, output=output, columns=[added], **library.named(columns), **found.to_dict()
+    )
