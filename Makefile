@@ -60,7 +60,7 @@ test-browser: $(DEV)  ## test the report in a browser (needs chromium, and npm f
 docs: $(DOCS)/ready  ## build the documentation in docs/_build/html; warnings are errors (Spark's example needs Java)
 	$(DOCS)/bin/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 docs docs/_build/html
 
-docs-pictures: $(DOCS)/ready  ## redraw the charts of docs/how-it-works.md
+docs-pictures: $(DOCS)/ready  ## redraw the charts of the documentation
 	$(DOCS)/bin/python scripts/make_doc_pictures.py
 
 test-docs: $(DEV)  ## test the built documentation in a browser (needs chromium; run `make docs` first)

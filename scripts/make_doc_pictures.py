@@ -1,4 +1,8 @@
-"""Draw the pictures of docs/index.md and docs/how-it-works.md from the Adult scores: `make docs-pictures`."""
+"""Draw the pictures of the documentation from the Adult scores: `make docs-pictures`.
+
+`front.svg` is on docs/index.md, `criterion-*.svg` on docs/guide/criteria.md, and `how-*.svg` on
+docs/how-it-works.md.
+"""
 
 from itertools import pairwise
 from pathlib import Path
@@ -102,6 +106,50 @@ def draw_front():
     axes[1, 0].set_xlabel("score")
     axes[1, 1].set_xlabel("selection rate")
     save(fig, "front.svg")
+
+
+def draw_criterion(criterion):
+    """Three rates of both groups before and after; the panel of the rate that is made equal is tinted."""
+    rule = fairramp.fit_rule(data.score, data.sex, data.label, criterion=criterion, target_rate="accuracy")
+    chances = {
+        "before": (data.score >= rule.cutoff).astype(float),
+        "after": rule.probabilities(data.score, data.sex),
+    }
+    panels = {
+        "parity": ("selection rate", "all people", data.label >= 0, 0.32),
+        "equal_opportunity": ("true positive rate", "people with label 1", data.label == 1, 0.95),
+        "predictive_equality": ("false positive rate", "people with label 0", data.label == 0, 0.12),
+    }
+    fig, axes = plt.subplots(1, 3, figsize=(7.3, 2.3), sharey=True)
+    for ax, (name, (rate_name, whose, counted, most)) in zip(axes, panels.items(), strict=True):
+        equal = name == criterion
+        weight, back = ("bold", "#eef2f7") if equal else ("normal", "white")
+        blank = {"facecolor": back, "edgecolor": "none", "pad": 0.5}  # the dashed line must not cross numbers
+        for y, sex in enumerate(NAMES):
+            rows = counted & (data.sex == sex)
+            before, after = (chance[rows].mean() for chance in chances.values())
+            ax.plot([before, after], [-y, -y], color=BEFORE if equal else LIGHT, linewidth=2, zorder=1)
+            ax.scatter(before, -y, s=45, color=BEFORE, zorder=2)
+            ax.scatter(after, -y, s=70, color=COLORS[sex], zorder=3)
+            beside(ax, f"{after:.1%}", (after, -y), (0, 14), ha="center", fontweight=weight, bbox=blank)
+            gray = {"color": "#5b6470", "fontsize": 9, "bbox": blank}
+            beside(ax, f"{before:.1%}", (before, -y), (0, -14), ha="center", **gray)
+        if equal:
+            ax.axvline(after, color="black", linestyle="--", linewidth=1, zorder=0)
+            ax.set_facecolor(back)
+        ax.set_title(f"{rate_name}{': equal' if equal else ''}", fontsize=10, fontweight=weight)
+        ax.set(xlim=(0, most), ylim=(-1.6, 0.6), xlabel=whose, yticks=[0, -1], yticklabels=NAMES.values())
+        ax.xaxis.set_major_locator(plt.MaxNLocator(3))
+        ax.xaxis.set_major_formatter("{x:.0%}")
+        ax.tick_params(axis="y", length=0, labelcolor="#1b1f24")
+        ax.spines["left"].set_visible(False)
+    keys = [plt.Line2D([], [], marker="o", linestyle="", color=BEFORE, label="before")]
+    keys += [
+        plt.Line2D([], [], marker="o", linestyle="", color=COLORS[sex], label=f"after, {NAMES[sex]}")
+        for sex in NAMES
+    ]
+    fig.legend(handles=keys, loc="outside lower center", ncols=3, fontsize=9, handletextpad=0.1)
+    save(fig, f"criterion-{criterion.replace('_', '-')}.svg")
 
 
 def draw_ramps():
@@ -249,3 +297,5 @@ def draw_monotone():
 if __name__ == "__main__":
     for draw in (draw_front, draw_ramps, draw_rates, draw_target, draw_bins, draw_monotone):
         draw()
+    for criterion in ("parity", "equal_opportunity", "predictive_equality"):
+        draw_criterion(criterion)

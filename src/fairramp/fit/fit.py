@@ -64,13 +64,14 @@ def fit_rule(
     sample_weight: Any = None,
     **settings: Unpack[Keywords],
 ) -> Rule:
-    """Fit one threshold ramp per group that makes selection rates equal up to `max_gap`.
+    """Fit one threshold ramp per group that makes a rate equal between groups, up to `max_gap` or `min_ratio`.
 
-    The rule is the exact optimum: of all rules with this ramp width and gap on the given rows, it has the lowest
-    cost, where changing a decision costs the distance of its score from the cutoff. The least certain decisions
-    are therefore changed first; the number of changed decisions is not minimized. The fit needs no labels, uses
-    no random numbers and stores no rows. The gap is the one between expected selection rates; the rates of actual
-    random decisions vary around the expected rates, more so in small groups.
+    By default, selection rates are made equal, which needs no labels. The rule is then the exact optimum: of all
+    rules with this ramp width and gap on the given rows, it has the lowest cost, where changing a decision costs
+    the distance of its score from the cutoff. The least certain decisions are therefore changed first; the number
+    of changed decisions is not minimized. The fit uses no random numbers and stores no rows. The gap is the one
+    between expected rates; the rates of actual random decisions vary around the expected rates, more so in small
+    groups.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ def fit_rule(
         Strings, integers, booleans or categories; missing values are a group of their own. A dataframe, mapping,
         2-D array or list of columns gives groups that are combinations of values, labeled by tuples.
     labels : 0 or 1 of shape (n,), optional
-        True outcomes; used only for ``target_rate`` "accuracy", "balanced_accuracy" and "base_rate".
+        True outcomes; required by every `criterion` but "parity", and by ``target_rate`` "accuracy",
+        "balanced_accuracy" and "base_rate". Decisions never need them.
     strata : labels of shape (n,), or several columns, optional
         Department, region, job family and so on. Rates are made equal within each stratum instead of over all
         rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff. With
@@ -108,6 +110,18 @@ def fit_rule(
     >>> print(rule.table())  # doctest: +SKIP
     >>> round(rule.record.gap_before, 3), round(rule.record.gap_after, 3)
     (0.168, 0.02)
+
+    Equal true positive rates:
+
+    >>> rule = fairramp.fit_rule(data.score, data.sex, data.label, criterion="equal_opportunity")
+    >>> [round(rate, 3) for rate in rule.record.rates["true_positive"].after]
+    [0.568, 0.568]
+
+    A ratio of at least 0.8, with one in ten people selected:
+
+    >>> rule = fairramp.fit_rule(data.score, data.sex, min_ratio=0.8, overall_rate=0.1)
+    >>> round(rule.record.ratio_after, 3), round(float(rule.probabilities(data.score, data.sex).mean()), 3)
+    (0.8, 0.1)
 
     Within strata:
 

@@ -108,7 +108,7 @@ class FitRecord:
     Attributes
     ----------
     rates : mapping of str to Rates
-        By event: "selection", and with labels "true_positive" and "false_positive".
+        By event: "selection" and, for rules that make error rates equal, "true_positive" and "false_positive".
     event : {"selection", "true_positive", "false_positive"}
         The event whose rates were made equal.
     strata : tuple of int, or None
