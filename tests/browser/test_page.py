@@ -44,7 +44,7 @@ class Opened:
 
     def move_to(self, at):
         self.page.evaluate(
-            "at => { const s = document.getElementById('max-gap'); s.value = at; "
+            "at => { const s = document.getElementById('limit'); s.value = at; "
             "s.dispatchEvent(new Event('input')); }",
             at,
         )
@@ -189,12 +189,12 @@ def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     page = opened(adult_report)
     own = adult_report.content.own
     page.page.keyboard.press("Tab")  # the link that skips to the slider
-    page.page.locator("#max-gap").focus()
+    page.page.locator("#limit").focus()
     page.page.keyboard.press("ArrowRight")
     expected = adult_report.content.outcomes[own + 1]
     assert float(page.page.locator(".dial output").get_attribute("title")) == expected.max_gap
-    assert page.page.locator("#max-gap").get_attribute("aria-valuetext") == page.text(".dial output")
-    box = page.page.locator("#max-gap").bounding_box()
+    assert page.page.locator("#limit").get_attribute("aria-valuetext") == page.text(".dial output")
+    box = page.page.locator("#limit").bounding_box()
     page.page.mouse.click(box["x"] + box["width"] - 3, box["y"] + box["height"] / 2)
     last = adult_report.content.outcomes[-1]
     assert float(page.page.locator(".dial output").get_attribute("title")) == last.max_gap
@@ -294,7 +294,7 @@ def test_printout_is_complete(opened, adult_report, tmp_path):
     page = opened(adult_report, scheme="dark")
     page.move_to(3)
     page.page.emulate_media(media="print")
-    assert not page.page.locator("#max-gap").is_visible()
+    assert not page.page.locator("#limit").is_visible()
     assert page.page.locator(".dial output").is_visible()
     assert page.text(".dial output") == "1.5 points"
     for selector in (

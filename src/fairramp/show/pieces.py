@@ -96,6 +96,7 @@ class Groups:
     compared: bool = True
     theme: Theme = PRINTED
     at: int = 0  # the slider's position
+    rate: str = "selection rate"  # what the rates are called
 
     def __len__(self) -> int:
         return len(self.names)
@@ -112,7 +113,7 @@ class Groups:
     def meaning(self) -> str:
         """What the colors mean, if they mean anything."""
         return (
-            "In color: of these groups, the lowest (blue) and highest (orange) selection rate before the rule."
+            f"In color: of these groups, the lowest (blue) and highest (orange) {self.rate} before the rule."
             if self.special
             else ""
         )
@@ -219,5 +220,5 @@ def table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[
 
 
 def digits(value: float | None) -> float | None:
-    """A number rounded to 9 digits, more than a chart can show."""
-    return None if value is None else float(f"{value:.9g}")
+    """A number rounded to 9 digits, more than a chart can show; None for NaN."""
+    return None if value is None or value != value else float(f"{value:.9g}")

@@ -9,8 +9,8 @@ LONGEST = 40
 
 
 def full(value: float | None) -> str:
-    """A number with 12 significant digits; empty for None."""
-    return "" if value is None else f"{value:.12g}"
+    """A number with 12 significant digits; empty for None and NaN."""
+    return "" if value is None or value != value else f"{value:.12g}"
 
 
 def largest(sizes: Sequence[int], most: int) -> list[int]:
