@@ -11,6 +11,7 @@ from fairramp.show.describe import certificate_of, description, facts, meaning, 
 from samples import quiet_fit
 
 SCORES = np.random.default_rng(0).beta(2, 3, 3000)
+LABELS = (np.random.default_rng(1).random(3000) < SCORES).astype(int)
 GROUPS = {"unit": np.repeat(["a", "b", "c"], (1500, 1480, 20))}
 BY_HAND = Rule(("a\n\x1b[31m", "b"), (Ramp(0.4, 0.1), Ramp(0.5, 0.2)), columns=Columns(groups=("x\ny",)))
 OPTIONS = {
@@ -22,6 +23,8 @@ OPTIONS = {
     "weights": {"sample_weight": np.linspace(1, 2, 3000)},
     "strata": {"strata": {"place": np.arange(3000) % 2}},
     "population": {"max_gap": 0.5, "confidence": 0.9},
+    "opportunity": {"labels": LABELS, "criterion": "equal_opportunity", "min_ratio": 0.8},
+    "predictive": {"labels": LABELS, "criterion": "predictive_equality", "max_gap": 0.05, "overall_rate": 0.3},
 }
 RULES = {
     name: quiet_fit(SCORES * (100 if options.get("scale") else 1), GROUPS, **options)
@@ -79,8 +82,44 @@ def test_facts_have_one_line_each_and_leave_out_what_is_unknown(rule):
     assert ("unknown" in dict(found)["fitted"]) == (rule.record is None)
 
 
+@pytest.mark.parametrize(
+    ("settings", "goal"),
+    [
+        ({}, "equal selection rates, target rate optimal"),
+        ({"min_ratio": 0.8}, "selection rates at least 0.8 times the highest, target rate optimal"),
+        (
+            {"max_gap": 0.1, "overall_rate": 0.3},
+            "selection rates at most 10.0 points apart, overall selection rate 30%",
+        ),
+        (
+            {"criterion": "equal_opportunity", "max_gap": 0.02},
+            "true positive rates at most 2.0 points apart, target rate accuracy",
+        ),
+        (
+            {"criterion": "equal_opportunity", "target_rate": "balanced_accuracy"},
+            "equal true positive rates, target rate balanced accuracy",
+        ),
+        (
+            {"criterion": "predictive_equality", "min_ratio": 0.9, "costs": (5, 1)},
+            "false positive rates at least 0.9 times the highest, target rate accuracy, at a cost of 5 per false "
+            "positive and 1 per false negative",
+        ),
+        (
+            {"criterion": "predictive_equality", "overall_rate": 0.25},
+            "equal false positive rates, overall selection rate 25%",
+        ),
+    ],
+)
+def test_goal_names_the_rate_the_limit_and_the_level(settings, goal):
+    rule = quiet_fit(SCORES, GROUPS, LABELS, **settings)
+    assert dict(facts(rule))["goal"] == goal
+    found = description(rule, certificate_of(rule, 0.9))
+    assert (found["criterion"], found["min_ratio"]) == (rule.criterion, rule.min_ratio)
+    assert found["overall_rate"] == settings.get("overall_rate")
+
+
 def test_small_groups_are_those_with_few_fit_rows(rule):
-    rows = rule.record.rows if rule.record else ()
+    rows = rule.record.main.rows if rule.record else ()
     said = small_groups(rule)
     assert (said is not None) == any(n < 30 for n in rows)
     assert said is None or said.count(" rows)") == sum(n < 30 for n in rows)

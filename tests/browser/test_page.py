@@ -44,7 +44,7 @@ class Opened:
 
     def move_to(self, at):
         self.page.evaluate(
-            "at => { const s = document.getElementById('max-gap'); s.value = at; "
+            "at => { const s = document.getElementById('limit'); s.value = at; "
             "s.dispatchEvent(new Event('input')); }",
             at,
         )
@@ -189,12 +189,12 @@ def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     page = opened(adult_report)
     own = adult_report.content.own
     page.page.keyboard.press("Tab")  # the link that skips to the slider
-    page.page.locator("#max-gap").focus()
+    page.page.locator("#limit").focus()
     page.page.keyboard.press("ArrowRight")
     expected = adult_report.content.outcomes[own + 1]
     assert float(page.page.locator(".dial output").get_attribute("title")) == expected.max_gap
-    assert page.page.locator("#max-gap").get_attribute("aria-valuetext") == page.text(".dial output")
-    box = page.page.locator("#max-gap").bounding_box()
+    assert page.page.locator("#limit").get_attribute("aria-valuetext") == page.text(".dial output")
+    box = page.page.locator("#limit").bounding_box()
     page.page.mouse.click(box["x"] + box["width"] - 3, box["y"] + box["height"] / 2)
     last = adult_report.content.outcomes[-1]
     assert float(page.page.locator(".dial output").get_attribute("title")) == last.max_gap
@@ -202,6 +202,45 @@ def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     page.page.locator("#back").click()
     assert float(page.page.locator(".dial output").get_attribute("title")) == 0.02
     assert "This is the reported rule." in page.text(".where")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"criterion": "equal_opportunity", "max_gap": 0.02},
+        {"criterion": "predictive_equality", "min_ratio": 0.8, "overall_rate": 0.3},
+        {"min_ratio": 0.8},
+    ],
+)
+def test_slider_shows_the_rates_of_the_criterion(opened, adult, settings):
+    own = fairramp.fit_rule(adult.score, adult.sex, adult.label, **settings)
+    report, event = own.report(adult.score, adult.sex, adult.label), own.event
+    page, outcomes = opened(report, width=375), report.content.outcomes
+    rows = slice(None) if event.label is None else adult.label == event.label
+    for at in (0, len(outcomes) - 1, report.content.own):
+        page.move_to(at)
+        limit = {"max_gap": outcomes[at].max_gap, "min_ratio": outcomes[at].min_ratio}
+        rule = fairramp.fit_rule(adult.score, adult.sex, adult.label, **(settings | limit))
+        chances, sex = rule.probabilities(adult.score, adult.sex), adult.sex[rows]
+        rates = [float(chances[rows][sex == name].mean()) for name in ("Female", "Male")]
+        headings = page.page.locator("#rule thead th").all_inner_texts()
+        titles = page.cells("title")
+        for i, rate in enumerate(rates):
+            row = dict(zip(headings, titles[i], strict=False))
+            assert exact(row[f"{event.short} after"]) == pytest.approx([rate], rel=1e-9)
+            if event.label is not None:
+                selected = float(chances[adult.sex == ("Female", "Male")[i]].mean())
+                assert exact(row["selected after"]) == pytest.approx([selected], rel=1e-9)
+        ratio = page.page.locator(".figures [data-say=ratio]").get_attribute("title")
+        assert float(ratio) == pytest.approx(min(rates) / max(rates), rel=1e-9)
+        shown = float(page.page.locator(".dial output").get_attribute("title"))
+        assert shown in limit.values()
+        assert page.page.locator("#limit").get_attribute("aria-valuetext") == page.text(".dial output")
+        said = "Nothing changes" if outcomes[at].stands else event.rate.capitalize()
+        assert page.text("[data-say=verdict]").startswith(said)
+    assert page.page.locator(".chart svg").count() == (4 if event.label is None else 5)
+    assert page.complaints == []
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
 def test_charts_move_with_the_slider(opened, adult_report):
@@ -294,7 +333,7 @@ def test_printout_is_complete(opened, adult_report, tmp_path):
     page = opened(adult_report, scheme="dark")
     page.move_to(3)
     page.page.emulate_media(media="print")
-    assert not page.page.locator("#max-gap").is_visible()
+    assert not page.page.locator("#limit").is_visible()
     assert page.page.locator(".dial output").is_visible()
     assert page.text(".dial output") == "1.5 points"
     for selector in (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap, strata_slices
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import EVENTS, SELECTION, Event
@@ -153,16 +154,6 @@ def group_rates(tally: Tally, confidence: float, strata: Integers | None) -> Gro
         ratio=ratio,
         ratio_interval=ratio_limits,
     )
-
-
-def smallest_ratio(rates: Floats, strata: Integers | None) -> float:
-    """Smallest rate divided by the largest, within a stratum if there are strata; NaN if all rates are 0.
-
-    >>> smallest_ratio(np.array([0.1, 0.4, 0.0, 0.0]), np.array([0, 0, 1, 1]))
-    0.25
-    """
-    parts = [rates[part] for part in strata_slices(strata, len(rates))]
-    return min((float(r.min() / r.max()) for r in parts if r.max() > 0), default=np.nan)
 
 
 def _shares(part: Floats, rest: Floats) -> tuple[float, ...]:

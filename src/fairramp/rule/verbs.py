@@ -26,7 +26,7 @@ class Drawn:
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
         """Draw a chart; requires the extra `report`. Save it with ``.save("chart.svg")``, or as .png or .html.
 
-        For a rule: the ramps and, if it has a record, selection rates before and after. For an audit: selection
+        For a rule: the ramps and, if it has a record, the rates it makes equal, before and after. For an audit:
         rates before and after, with confidence limits. For a frontier: accuracy against the gap. Only the 12
         largest groups are drawn.
 
@@ -233,15 +233,18 @@ class Verbs(Drawn):
     ) -> "Report":
         """Make a page that shows the effect of the rule on given rows, for non-programmers to explore and sign.
 
-        The page is one HTML file that needs no network. Its slider shows rules fitted to the same rows with other
-        values of `max_gap` and otherwise the same settings.
+        The page is one HTML file that needs no network. It compares the rates that the rule makes equal and, if
+        these are true or false positive rates, shows selection rates beside them. Its slider shows rules fitted
+        to the same rows with other values of `max_gap`, or of `min_ratio` if the rule has one, and otherwise the
+        same settings.
 
         Parameters
         ----------
         scores, groups, strata
             As in `probabilities`.
         labels : 0 or 1 of shape (n,), optional
-            True outcomes; adds accuracy and the cost of a smaller gap.
+            True outcomes; adds accuracy and the cost of a smaller gap. Required if the rule makes true or false
+            positive rates equal.
         sample_weight : numbers of shape (n,), optional
             Row weights.
         title : str, optional

@@ -246,23 +246,32 @@ def frontier_chart(
     theme: Theme = PRINTED,
     title: str = "",
     measure: str = "accuracy",
+    *,
+    ratios: bool = False,
 ) -> alt.LayerChart:
     """Accuracy against gap with a confidence band, the classifier alone, the rule and the slider's position.
 
-    `drawn` holds the positions that belong to the curve; `measure` is what is drawn if it is not the accuracy.
+    `drawn` holds the positions that belong to the curve; `measure` is what is drawn if it is not the accuracy. If
+    there are `ratios` instead of gaps, a ratio that is NaN is not drawn.
     """
+    unit, axis, short = (
+        (1, "ratio of the lowest rate to the highest", "ratio")
+        if ratios
+        else (100, "gap between groups, in percentage points", "gap in points")
+    )
     curve = [
-        {"x": 100 * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
+        {"x": unit * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
         for i in sorted(range(len(gaps)) if drawn is None else drawn, key=gaps.__getitem__)
+        if gaps[i] == gaps[i]
     ]
     named = {"classifier alone": own} | ({"this rule": chosen} if chosen else {})
     places: list[dict[str, Any]] = [
-        {"x": 100 * gap, "a": accuracy, "text": text} for text, (gap, accuracy) in named.items()
+        {"x": unit * gap, "a": accuracy, "text": text} for text, (gap, accuracy) in named.items() if gap == gap
     ]
     shown = [v for p in curve for v in (p["low"], p["high"])] + [place["a"] for place in places]
     pad = max((max(shown) - min(shown)) * 0.15, 0.002)
     span = max([p["x"] for p in (*curve, *places)] + [0.1])
-    x = x_axis("x", "gap between groups, in percentage points", (-0.03 * span, 1.06 * span), "~g")
+    x = x_axis("x", axis, (-0.03 * span, 1.06 * span), "~g")
     y = partial(
         alt.Y,
         axis=alt.Axis(title=None, format="~g" if measure == "cost" else ".1%", tickCount=5),
@@ -276,7 +285,7 @@ def frontier_chart(
         ),
     )
     hover = [
-        alt.Tooltip("x:Q", title="gap in points", format=".4f"),
+        alt.Tooltip("x:Q", title=short, format=".4f"),
         alt.Tooltip("a:Q", title=measure.replace("_", " "), format=".6f"),
     ]
     base = alt.Chart().encode(x=x, y=y("a:Q"))
@@ -295,11 +304,17 @@ def frontier_chart(
     if chosen:
         layers.append(
             pointed.properties(data=inline([{"g": 0}]))
-            .transform_calculate(x="100 * gaps[at]", a="accuracies[at]")
+            .transform_filter("isValid(gaps[at])")
+            .transform_calculate(x=f"{unit} * gaps[at]", a="accuracies[at]")
             .mark_point(size=110, filled=True, color=theme.other, opacity=1)
         )
     return layered(
-        layers, curve, {"at": at, "gaps": list(gaps), "accuracies": list(accuracies)}, theme, 300, title
+        layers,
+        curve,
+        {"at": at, "gaps": list(map(digits, gaps)), "accuracies": list(accuracies)},
+        theme,
+        300,
+        title,
     )
 
 
@@ -314,11 +329,11 @@ def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
 
 
 def _of_rule(rule: Rule) -> list[alt.LayerChart]:
-    """The ramps and, if the rule has a record of its fit, selection rates before and after."""
-    record, scale = rule.record, rule.meaning
+    """The ramps and, if the rule has a record of its fit, the rates it makes equal, before and after."""
+    record, scale, what = rule.record, rule.meaning, rule.event.rate
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
-    rates = [record.rates["selection"].before[i] for i in seats] if record else []
-    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified)
+    rates = [record.main.before[i] for i in seats] if record else []
+    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified, rate=what)
     shown = scale.shown
     ramps = ramps_chart(
         groups,
@@ -334,8 +349,8 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     if record is None:
         return [ramps]
     none = [None] * len(seats)
-    after = (table([record.rates["selection"].after], seats), [none], [none])
-    return [ramps, rates_chart(groups, [rates, none, none], after, "Selection rates before and after")]
+    after = (table([record.main.after], seats), [none], [none])
+    return [ramps, rates_chart(groups, [rates, none, none], after, f"{what.capitalize()}s before and after")]
 
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:

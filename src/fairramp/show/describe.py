@@ -49,7 +49,8 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     if record and record.asked:
         goal += " on the fit rows"
     if record and record.target is not None:
-        goal += f", target rate {record.target if isinstance(record.target, str) else percentage(record.target)}"
+        target = record.target
+        goal += f", target rate {target.replace('_', ' ') if isinstance(target, str) else percentage(target)}"
     if record and record.overall_rate is not None:
         goal += f", overall selection rate {percentage(record.overall_rate)}"
     if record and record.costs:

@@ -1,10 +1,11 @@
-"""The sentences of a report: selection rates, certificate and caveats."""
+"""The sentences of a report: rates, certificate and caveats."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from fairramp.core.curve import Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
@@ -16,12 +17,27 @@ from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
 from fairramp.show.words import isolated, marked, plain_name
 
-LIMITS = (
-    "Equal selection rates are one narrow notion of fairness. Others, such as equal error rates or equal "
-    "treatment of similar people, generally cannot hold at the same time.",
+#: What equal rates of an event do not mean.
+_NARROW = {
+    "selection": "Equal selection rates are one narrow notion of fairness. Others, such as equal error rates or "
+    "equal treatment of similar people, generally cannot hold at the same time.",
+    "true_positive": "Equal true positive rates are one narrow notion of fairness: people with label 1 are "
+    "selected about equally often in every group, but people with label 0 may not be, and selection rates may "
+    "differ.",
+    "false_positive": "Equal false positive rates are one narrow notion of fairness: people with label 0 are "
+    "selected about equally often in every group, but people with label 1 may not be, and selection rates may "
+    "differ.",
+}
+_LABELS = (
+    "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it."
+)
+_ERROR_RATES = (
+    "Labels record past outcomes and may carry past bias. True and false positive rates and accuracy are "
+    "measured against them and inherit it."
+)
+_ALWAYS = (
     "The rule takes the scores as given. It cannot know whether they measure the right thing, or whether they "
     "measure it equally well in every group.",
-    "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it.",
     "Some people near a threshold are decided at random; all rates shown here are expected rates.",
     "The rule does not cover groups that are not in the data, or subgroups of the groups shown.",
     "Using a protected attribute in a decision, even to equalize rates, is restricted or unlawful in some places "
@@ -61,7 +77,17 @@ class Guarantee:
     proven: float | None = None
 
 
-comparison = partial(compare, spelled=marked)
+def limits(event: Event) -> tuple[str, ...]:
+    """Limitations of any report on rates of an event."""
+    first, *others = _ALWAYS
+    return (_NARROW[event.name], first, _LABELS if event.label is None else _ERROR_RATES, *others)
+
+
+def comparison(
+    rates: Sequence[float], names: Sequence[str], strata: Integers | None, event: Event = SELECTION
+) -> str:
+    """The groups whose rates of an event are furthest apart."""
+    return compare(rates, names, strata, what=event.rate.capitalize(), spelled=marked)
 
 
 def refusal(rule: Rule) -> str | None:
@@ -104,13 +130,13 @@ def drift(found: Check, in_sample: bool | None) -> str | None:
 
 
 def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool | None) -> list[str]:
-    """Caveats about these rows."""
-    record, alone = rule.record, len(labels) == 1
-    error = max(record.rates["selection"].error) if record else 0.0
+    """Caveats about these rows, of which `rows` per group count toward the compared rate."""
+    record, event, alone = rule.record, rule.event, len(labels) == 1
+    error = max(record.main.error) if record else 0.0
     small = [pair for pair in zip(labels, rows.tolist(), strict=True) if pair[1] < SMALL_GROUP]
     found = {
-        f"Groups with fewer than {SMALL_GROUP} rows: {_with_rows(small)}. Their rates on new people can be far "
-        "from those shown here.": small,
+        f"Groups with fewer than {SMALL_GROUP} {event.rows}: {_with_rows(small)}. Their rates on new people can "
+        "be far from those shown here.": small,
         "There is one group: nothing to equalize.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the limits above say how much.": in_sample and not alone,
@@ -120,7 +146,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
         "These are not the rows the rule was fitted on. At its initial position, the slider shows the reported "
         "rule on new rows. At every other position, it shows a rule fitted to these rows, which looks slightly "
         "better than it is.": in_sample is False and not alone,
-        "The rule was fitted to binned scores: a group's selection rate on the fit rows can be off by up to "
+        f"The rule was fitted to binned scores: a group's {event.rate} on the fit rows can be off by up to "
         f"{100 * error:.2g} percentage points, which the certificate takes into account.": error,
         "The rule was fitted on cross-fitted scores, so it has no certificate.": record and record.cross_fitted,
     }

@@ -82,7 +82,9 @@ def report(
     made = known.report(**arrays, title=title, confidence=confidence)
     outputs.write_text(output, made.html, "the report")
     content, names = made.content, library.named(columns)
-    notes = [f"Before. {content.sentence}", f"After. {content.chosen.sentence}\n", content.drift, *content.notes]
+    before = f"Before. {content.sentence} {content.selected_sentence}".rstrip()
+    after = f"After. {content.chosen.sentence} {content.chosen.selected_sentence}".rstrip()
+    notes = [before, f"{after}\n", content.drift, *content.notes]
     screen.say(*(unmarked(note) for note in notes if note))
     screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")

@@ -1,8 +1,9 @@
 """The report: the effect of a rule on the user's own rows, as one self-contained page.
 
-content.py    every number, for a grid of max_gap values, as plain data
+content.py    every number, for a grid of limits, as plain data
 measured.py   the rows behind these numbers
 page.py       the page with its charts, from a template, a style sheet and a script
+texts.py      its fixed texts, by criterion
 """
 
 import os

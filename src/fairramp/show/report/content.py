@@ -1,10 +1,11 @@
-"""The content of a report: every number and sentence, for a grid of max_gap values.
+"""The content of a report: every number and sentence, for a grid of limits: `max_gap` or `min_ratio`.
 
-    rows  →  one rule per max_gap  →  one summary that is exact for all of them  →  Content
+    rows  →  one rule per limit  →  one summary that is exact for all of them  →  Content
 
-At its own max_gap, the reported rule itself is measured. At every other one, a rule with the same settings is
-fitted to the given rows, as by `fit_rule`. Content is plain frozen data: `to_json` has everything the page shows,
-and the same input gives the same bytes.
+At its own limit, the reported rule itself is measured. At every other one, a rule with the same settings is
+fitted to the given rows, as by `fit_rule`. The compared rates are those that the rule makes equal: selection
+rates, or true or false positive rates. Content is plain frozen data: `to_json` has everything the page shows, and
+the same input gives the same bytes.
 """
 
 import json
@@ -20,6 +21,7 @@ import numpy as np
 from fairramp._version import __version__
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Integers
+from fairramp.core.events import EVENT_OF, SELECTION, Event
 from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.words import plain
@@ -27,7 +29,7 @@ from fairramp.errors import FairrampWarning, InputError
 from fairramp.fit.cells import FitRows
 from fairramp.fit.fit import SMALL_GROUP, fit_rows
 from fairramp.fit.outcomes import LabeledScores
-from fairramp.measure.rates import Selection
+from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
 from fairramp.show.report.measured import KnownRows, Measured
@@ -37,8 +39,8 @@ from fairramp.show.words import plain_name
 STEPS = ((12, 40), (300, 20))
 #: Most steps for more groups than that.
 FEWEST_STEPS = 10
-#: Smallest step of the slider: points have one decimal, so smaller steps would look the same.
-SMALLEST_STEP = 0.001
+#: Smallest steps of a gap (points have one decimal) and of a ratio (two decimals); smaller ones look the same.
+SMALLEST_STEP, SMALLEST_RATIO_STEP = 0.001, 0.01
 
 
 @dataclass(frozen=True)
@@ -51,38 +53,46 @@ class Group:
         Its label as text.
     rows : int
         Number of rows.
+    event_rows : int
+        Number of rows that the compared rate is computed from: all rows, or those with one label.
     small : bool
-        Whether it has too few rows for reliable rates.
+        Whether these are too few for a reliable rate.
     histogram : tuple of float
         Share of its weight in each of equally wide bins of the score range.
     """
 
     name: str
     rows: int
+    event_rows: int
     small: bool
     histogram: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The effect of the rule for one max_gap; tuples have one entry per group.
+    """The effect of the rule for one limit; tuples have one entry per group.
 
     Attributes
     ----------
-    max_gap : float
-        Largest allowed gap.
+    max_gap, min_ratio : float or None
+        Largest allowed gap, or lowest allowed ratio; the other is None.
     is_own : bool
         Whether this is the reported rule itself.
     stands : bool
         Whether it changes no decision.
     target_rate : float or None
-        Center of the band that holds every group's selection rate; None with strata.
+        Center of the band that holds every group's compared rate, or, for a ratio, its upper end; None with
+        strata.
     ramp_width : float
         Width of its ramps, in the units of the thresholds.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
         Its ramps, in the units of the scores; for logits, as probabilities.
     after : Selection
-        Its selection rates, gap, ratio and errors, as in an audit.
+        Its compared rates, gap, ratio and errors, as in an audit.
+    selected : GroupRates or None
+        Its selection rates, gap and ratio, if other rates are compared.
+    overall_rate : float
+        Selection rate of everybody together.
     accuracy_interval : pair of float, or None
         Confidence limits of the accuracy; None without labels.
     changed_to_yes, changed_to_no : tuple of float
@@ -91,11 +101,12 @@ class Outcome:
         Share of all decisions that change, and share decided at random.
     guarantee : Guarantee
         The limits on the gap in the population, in words and in numbers.
-    sentence : str
-        The selection rates in words.
+    sentence, selected_sentence : str
+        The compared rates in words, and the selection rates if they are others.
     """
 
-    max_gap: float
+    max_gap: float | None
+    min_ratio: float | None
     is_own: bool
     stands: bool
     target_rate: float | None
@@ -105,6 +116,8 @@ class Outcome:
     ramp_to: tuple[float, ...]
     tie_chances: tuple[float, ...]
     after: Selection
+    selected: GroupRates | None
+    overall_rate: float
     accuracy_interval: tuple[float, float] | None
     changed_to_yes: tuple[float, ...]
     changed_to_no: tuple[float, ...]
@@ -112,6 +125,7 @@ class Outcome:
     drawn: float
     guarantee: sentences.Guarantee
     sentence: str
+    selected_sentence: str
 
 
 @dataclass(frozen=True)
@@ -139,11 +153,15 @@ class Content:
     groups : tuple of Group
         In the rule's order.
     before : Selection
-        Selection rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
-    sentence : str
-        The same in words.
+        Compared rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
+    selected_before : GroupRates or None
+        Selection rates, gap and ratio of the same decisions, if other rates are compared.
+    overall_rate_before : float
+        Selection rate of everybody together under the same decisions.
+    sentence, selected_sentence : str
+        The compared rates in words, and the selection rates if they are others.
     outcomes : tuple of Outcome
-        By ascending max_gap.
+        From the strictest limit to the loosest.
     own : int
         Index of the reported rule in `outcomes`.
     is_kept : bool or None
@@ -172,7 +190,10 @@ class Content:
     settings: dict[str, Any]
     groups: tuple[Group, ...]
     before: Selection
+    selected_before: GroupRates | None
+    overall_rate_before: float
     sentence: str
+    selected_sentence: str
     outcomes: tuple[Outcome, ...]
     own: int
     is_kept: bool | None
@@ -189,6 +210,16 @@ class Content:
     def chosen(self) -> Outcome:
         """The reported rule."""
         return self.outcomes[self.own]
+
+    @property
+    def event(self) -> Event:
+        """The event whose rates are compared."""
+        return EVENT_OF[self.settings["criterion"]]
+
+    @property
+    def event_rows(self) -> tuple[int, ...]:
+        """Number of rows of each group that the compared rate is computed from."""
+        return tuple(group.event_rows for group in self.groups)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -228,7 +259,11 @@ def make_content(
     ramps = [one.ramps_of(sample.cells)[0] for one in rules]
     measured = Measured.of(known, ramps, confidence)
 
-    before, histograms, rows = measured.select(measured.own), measured.histograms(scale), measured.rows
+    (before, selected), histograms, rows = (
+        measured.select(measured.own),
+        measured.histograms(scale),
+        measured.rows,
+    )
     names = tuple(plain_name(show_label(label)) for label in cells)
     refused = sentences.refusal(rule)
     elsewhere = sentences.elsewhere(refused, len(cells))
@@ -237,10 +272,10 @@ def make_content(
         for one, placed in zip(rules, ramps, strict=True)
     )
     own = next(i for i, outcome in enumerate(outcomes) if outcome.is_own)
-    in_sample = _is_in_sample(rule, fingerprint, rows, before.rate, outcomes[own].after.rate)
+    in_sample = _is_in_sample(rule, fingerprint, measured.event_rows, before.rate, outcomes[own].after.rate)
     checked = (
         rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
-        if refused is None
+        if refused is None and rule.event is SELECTION  # a check compares selection rates
         else None
     )
     units = scale.shown_per_unit
@@ -255,8 +290,10 @@ def make_content(
         cutoff=scale.shown(known.settings.problem.cutoff) if rule.scale == "logit" else rule.cutoff,
         settings={
             "max_gap": rule.max_gap,
+            "min_ratio": rule.min_ratio,
             "asked": None if record is None or record.asked is None else asdict(record.asked),
             "target_rate": record.target if record else rule.target_rate,
+            "overall_rate": record.overall_rate if record else None,
             "costs": record.costs if record else None,
             "ramp_width": known.settings.ramp_width * units,
             "ramp": rule.ramp,
@@ -270,17 +307,22 @@ def make_content(
             "date": record.date if record else None,
         },
         groups=tuple(
-            Group(name, n, n < SMALL_GROUP, tuple(shares))
-            for name, n, shares in zip(names, rows.tolist(), histograms.tolist(), strict=True)
+            Group(name, n, counted, counted < SMALL_GROUP, tuple(shares))
+            for name, n, counted, shares in zip(
+                names, rows.tolist(), measured.event_rows.tolist(), histograms.tolist(), strict=True
+            )
         ),
         before=before,
-        sentence=sentences.comparison(before.rate, names, measured.strata),
+        selected_before=selected,
+        overall_rate_before=measured.sums.overall(measured.own),
+        sentence=sentences.comparison(before.rate, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(selected.rate, names, measured.strata) if selected else "",
         outcomes=outcomes,
         own=own,
         is_kept=None if checked is None else not checked.has_drifted,
         drift=None if checked is None else sentences.drift(checked, in_sample),
-        notes=(*known.notes, *sentences.notes(rule, cells, rows, in_sample)),
-        limits=sentences.LIMITS,
+        notes=(*known.notes, *sentences.notes(rule, cells, measured.event_rows, in_sample)),
+        limits=sentences.limits(rule.event),
         data_fingerprint=fingerprint,
         fit_fingerprint=record.fingerprint if record else None,
         rule_fingerprint=rule.fingerprint,
@@ -295,22 +337,22 @@ def make_content(
 
 
 def _is_in_sample(
-    rule: Rule, fingerprint: str, rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
+    rule: Rule, fingerprint: str, event_rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
 ) -> bool | None:
     """Whether these are the fit rows; None if the record does not say.
 
     A fit to bins that are coarser than those of a fingerprint has another fingerprint than its rows. If the bins
-    were nevertheless exact for the rule, counts and rates are the same.
+    were nevertheless exact for the rule, counts and rates are the same. A fingerprint does not depend on labels;
+    if the compared rates do, they and their counts must be the same too.
     """
     record = rule.record
     if record is None:
         return None
+    rates = record.main
+    same_counts = rates.rows == tuple(event_rows.tolist())
+    alike = same_counts and np.allclose([rates.before, rates.after], [before, after], rtol=0, atol=1e-9)
     if record.fingerprint == fingerprint:
-        return True
-    rates = record.rates["selection"]
-    alike = record.rows == tuple(rows.tolist()) and np.allclose(
-        [rates.before, rates.after], [before, after], rtol=0, atol=1e-9
-    )
+        return rule.event is SELECTION or bool(alike or (same_counts and not rates.is_exact))
     return None if alike or not rates.is_exact else False
 
 
@@ -319,34 +361,43 @@ def _is_in_sample(
 
 def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     """One rule per position of the slider, including the given one, and the fingerprint of these rows."""
-    sample = known.sample
-    fitted = partial(
+    sample, settings, is_ratio = known.sample, known.settings, rule.min_ratio is not None
+    fit = partial(
         fit_rows,
-        FitRows(sample.rows),
+        FitRows(sample.rows, None if settings.event.label is None else sample.rows_by_label()),
         columns=rule.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
-        labeled=LabeledScores.of(sample) if known.settings.needs_labels else None,
+        labeled=LabeledScores.of(sample) if settings.by_labels else None,
     )
-    first = fitted(replace(known.settings, max_gap=0.0))
+
+    def fitted(limit: float) -> Rule:
+        return fit(replace(settings, **({"min_ratio": limit} if is_ratio else {"max_gap": limit})))  # type: ignore[arg-type]
+
+    strictest, own = (0.0, rule.max_gap or 0.0) if rule.min_ratio is None else (1.0, rule.min_ratio)
+    first = fitted(strictest)
     assert first.record is not None
-    gaps = _grid(first.record.gap_before, len(sample.cells.labels))
+    n_groups = len(sample.cells.labels)
+    if is_ratio:  # from 1 down to the first ratio that the classifier's own decisions meet; a limit is above 0
+        steps = _grid(1 - first.record.ratio_before, n_groups, SMALLEST_RATIO_STEP)
+        limits = [round(1 - step, 12) for step in steps if step < 1]
+    else:
+        limits = _grid(first.record.gap_before, n_groups, SMALLEST_STEP)
     # The slider needs a second position even if the rates are equal already.
-    others = gaps[1:] or ([] if rule.max_gap else [0.01])
-    found = {gap: fitted(replace(known.settings, max_gap=gap)) for gap in others}
-    rules = {0.0: first} | found | {rule.max_gap or 0.0: rule}
-    return [rules[gap] for gap in sorted(rules)], first.record.fingerprint
+    others = limits[1:] or ([0.99 if is_ratio else 0.01] if own == strictest else [])
+    rules = {strictest: first} | {limit: fitted(limit) for limit in others} | {own: rule}
+    return [rules[limit] for limit in sorted(rules, reverse=is_ratio)], first.record.fingerprint
 
 
-def _grid(gap: float, n_groups: int) -> list[float]:
-    """Round numbers from 0 up to the first one that reaches the gap."""
+def _grid(reach: float, n_groups: int, smallest: float) -> list[float]:
+    """Round numbers from 0 up to the first one that is at least `reach`, at least `smallest` apart."""
     steps = next((steps for limit, steps in STEPS if n_groups <= limit), FEWEST_STEPS)
-    if gap <= 1e-9:
+    if not reach > 1e-9:  # or NaN, the ratio if nobody is selected
         return [0.0]
-    wanted = max(gap / steps, SMALLEST_STEP * (1 - 1e-9))
+    wanted = max(reach / steps, smallest * (1 - 1e-9))
     rounds = (factor * 10.0 ** floor(log10(wanted)) for factor in (1, 2, 5, 10))
     step = next(value for value in rounds if value >= wanted * (1 - 1e-9))
-    return [min(round(step * i, 12), 1.0) for i in range(ceil(gap / step - 1e-9) + 1)]
+    return [min(round(step * i, 12), 1.0) for i in range(ceil(reach / step - 1e-9) + 1)]
 
 
 def _outcome(
@@ -354,12 +405,13 @@ def _outcome(
 ) -> Outcome:
     ramps = Ramps.of(placed)
     chances, own = ramps.at(measured.place, measured.sums.group), measured.own
-    after = measured.select(chances)
+    after, selected = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
     shown, units = rule.meaning.shown, rule.meaning.shown_per_unit
     return Outcome(
-        max_gap=rule.max_gap or 0.0,
+        max_gap=rule.max_gap,
+        min_ratio=rule.min_ratio,
         is_own=is_own,
         stands=stands,
         target_rate=rule.target_rate,
@@ -369,11 +421,18 @@ def _outcome(
         ramp_to=tuple(shown(ramps.feet + ramps.width).tolist()),
         tie_chances=tuple(ramps.ties.tolist()),
         after=after,
+        selected=selected,
+        overall_rate=measured.sums.overall(chances),
         accuracy_interval=measured.accuracy_interval(chances),
         changed_to_yes=tuple(measured.sums.mean(more).tolist()),
         changed_to_no=tuple(measured.sums.mean(less).tolist()),
         changed=measured.sums.overall(more + less),
         drawn=measured.sums.overall(((chances > 0) & (chances < 1)).astype(np.float64)),
         guarantee=sentences.Guarantee(refused) if refused else sentences.guarantee(rule, measured.confidence),
-        sentence=sentences.STANDS if stands else sentences.comparison(after.rate, names, measured.strata),
+        sentence=sentences.STANDS
+        if stands
+        else sentences.comparison(after.rate, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(selected.rate, names, measured.strata)
+        if selected and not stands
+        else "",
     )

@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.cells import stratum_index
-from fairramp.core.curve import Floats, Integers
+from fairramp.core.curve import Booleans, Floats, Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import normal_quantile
+from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
+from fairramp.core.table import with_rows
 from fairramp.data.groups import Codes
 from fairramp.data.rows import ArrayRows, resolved
 from fairramp.data.sample import Sample
+from fairramp.errors import InputError
 from fairramp.fit.borrow import can_borrow
 from fairramp.fit.gains import Costs
 from fairramp.fit.settings import Settings
 from fairramp.measure.means import Sums
-from fairramp.measure.rates import Selection, selection
+from fairramp.measure.rates import GroupRates, Selection, selection
 from fairramp.rule.rule import Rule
+from fairramp.show.words import isolated, plain_name
 
 #: Bins of a histogram; a power of two, so that each bin of a summary falls into one of them.
 PARTS = 64
@@ -39,23 +44,40 @@ class KnownRows:
 
     @classmethod
     def of(cls, rule: Rule, scores: Any, groups: Any, labels: Any, strata: Any, weights: Any) -> "KnownRows":
-        """Check the rows and leave out, with a note, those of groups that the rule does not know."""
+        """Check the rows and leave out, with a note, those of groups that the rule does not know.
+
+        Groups without a row of the rule's event are left out too: they have no rate to compare.
+        """
+        event = rule.event
+        if event.label is not None and labels is None:
+            raise InputError(
+                "This rule makes {rate}s equal, which only labeled rows show: pass {labels}, the true outcomes",
+                rate=event.rate,
+            )
         sample = rule.sample(scores, groups, labels, strata=strata, sample_weight=weights)
         rule.ramps_of(sample.cells)  # raises on unseen groups, depending on the rule's policy
         codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
-        there, keep = known & occurring, known[values]
+        compared = known & _have_event(sample, event)
+        if not compared.any():
+            raise InputError("No group of the rule has {what} here", what=event.rows)
+        there, keep = compared & occurring, compared[values]
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)
         cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
         sample = sample.take(keep)
         sample = replace(sample, cells=cells, groups=sample.groups if rule.stratified else cells)
         settings, note = _settings(rule, sample)
-        gone, others, n = int((~keep).sum()), int((occurring & ~known).sum()), len(rule.groups)
-        absent = n - len(present)
+        gone, others, n = int((~known[values]).sum()), int((occurring & ~known).sum()), len(rule.groups)
+        absent = n - int((known & occurring).sum())
+        lacking = [
+            (label, 1) for label, yes in zip(codes.labels, known & occurring & ~compared, strict=True) if yes
+        ]
+        named = with_rows(lacking, form="{}", spelled=lambda label: isolated(plain_name(show_label(label))))
         notes = {
             f"{gone:,} row{'s' if gone > 1 else ''} in {others:,} group{'s' if others > 1 else ''} that the rule "
             f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
             f"{absent:,} of the rule's {n:,} groups {'has' if absent == 1 else 'have'} no rows here.": absent > 0,
+            f"Groups without {event.rows}, which are left out of this page: {named}.": bool(lacking),
             note: note != "",
         }
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
@@ -64,8 +86,9 @@ class KnownRows:
 def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     """The settings of the rule's fit as far as these rows allow, and a note on what differs."""
     record, note = rule.record, ""
+    overall = record.overall_rate if record else None
     target: str | float | None = record.target if record else None
-    if target is None or target == "base_rate" or (record and record.solver == "sgd"):
+    if overall is None and (target in (None, "base_rate") or (record and record.solver == "sgd")):
         target = rule.target_rate
     one_label = sample.labels is not None and bool((sample.labels == sample.labels[0]).all())
     missing = {
@@ -79,9 +102,11 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
         note = (
             f"The rule's target rate was chosen for {what}, which needs {why}. The other positions of the slider "
             + (
-                "use the target rates that are optimal by the scores."
-                if rule.stratified
-                else "keep its target rate."
+                "keep its target rate."
+                if not rule.stratified
+                else "use the target rates that are optimal by the scores."
+                if rule.event.label is None
+                else "use the most accurate target rates."
             )
         )
     for said in record.notes(rule.max_gap) if record else []:
@@ -92,9 +117,11 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
         note += " They cannot with these rows, so the other positions of the slider use each group's rows alone."
     settings = Settings(
         max_gap=rule.max_gap,
+        min_ratio=rule.min_ratio,
         ramp_width=record.ramp_width if record else max(ramp.width for ramp in rule.ramps),
         ramp=rule.ramp,
-        target_rate="optimal" if target is None else target,
+        target_rate=target,
+        overall_rate=overall,
         costs=record.costs if record and target == "accuracy" else None,
         cutoff=rule.cutoff,
         scale=rule.scale,
@@ -103,6 +130,14 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
         small_groups="borrow" if borrows else "alone",
     )
     return settings, note
+
+
+def _have_event(sample: Sample, event: Event) -> Booleans:
+    """Which labels of the cells have rows of an event; all, if every row is one."""
+    values, n = sample.cells.block(0, len(sample)), len(sample.cells.labels)
+    if event.label is None or sample.labels is None:
+        return np.ones(n, dtype=bool)
+    return np.bincount(values[sample.labels == event.label], minlength=n) > 0
 
 
 @dataclass(frozen=True)
@@ -114,6 +149,8 @@ class Measured:
     labels: Floats | None
     own: Floats  # the classifier's own decisions
     rows: Integers  # per group
+    event: Event  # whose rates are compared
+    event_rows: Integers  # per group
     sums: Sums
     strata: Integers | None
     confidence: float
@@ -139,22 +176,32 @@ class Measured:
                 rows, summary, feet, width, np.concatenate([cutoff, feet]) if width == 0 else cutoff
             )
         p = summary.points
-        group = seat[p.group]
+        group, event = seat[p.group], known.settings.event
+        labels = None if sample.labels is None else (cells % 2)[p.group].astype(np.float64)
+        counted = p.rows if event.label is None else p.rows * (labels == event.label)
         return cls(
             place=p.place,
             lower=p.lower,
-            labels=None if sample.labels is None else (cells % 2)[p.group].astype(np.float64),
+            labels=labels,
             own=(p.lower >= border).astype(np.float64),
             rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
+            event=event,
+            event_rows=np.bincount(group, counted, minlength=n_groups).astype(np.intp),
             sums=Sums(group, p.weight, n_groups, p.weight_squares, p.rows),
             strata=stratum_index(sample.cells.labels) if sample.stratified else None,
             confidence=confidence,
             costs=Costs(*known.settings.costs) if known.settings.costs and sample.labels is not None else None,
         )
 
-    def select(self, chances: Floats) -> Selection:
-        """Rates, gaps and errors of decisions with the given probabilities."""
-        return selection(self.sums.tally(chances, self.labels), self.confidence, self.strata, self.costs)
+    def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
+        """Rates, gaps and errors of decisions with the given probabilities.
+
+        The rates, gap and ratio of the first are those of the event; the second has selection rates, and is None
+        if these are the same.
+        """
+        tally = self.sums.tally(chances, self.labels)
+        found = selection(tally, self.confidence, self.strata, self.costs, self.event)
+        return found, None if self.event is SELECTION else found.rates[SELECTION.name]
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:
         """Confidence limits of the accuracy a: a ± z √(Σ w² (c − a)²) / Σ w."""

@@ -1,6 +1,6 @@
 // Computes nothing: shows the numbers that Python computed for the slider's position.
 const content = JSON.parse(document.getElementById("content").textContent);
-const slider = document.getElementById("max-gap");
+const slider = document.getElementById("limit");
 const back = document.getElementById("back");
 const said = [...document.querySelectorAll("[data-say]")];
 const labeled = [...document.querySelectorAll("[data-label]")];
@@ -38,7 +38,7 @@ function show(at) {
     if (element.hasAttribute("title")) element.title = digits;
   }
   for (const element of labeled) element.setAttribute("aria-label", outcome.say[element.dataset.label][0]);
-  slider.setAttribute("aria-valuetext", outcome.say.max_gap[0]);
+  slider.setAttribute("aria-valuetext", outcome.say.limit[0]);
   back.disabled = at === content.own;
   content.columns.forEach((column, j) => {
     if (!column.moves) return;

@@ -8,17 +8,21 @@ interprets its expressions, `ast: true`).
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from math import floor, log10
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairramp.core.events import EVENTS, SELECTION
 from fairramp.core.words import exact_points, fixed, number, percent, percentage, points
+from fairramp.measure.rates import GroupRates
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
+from fairramp.show.report.texts import AIMS, READING, SHORT, UNITS, chart_texts, is_ratio, limit_name
 from fairramp.show.words import full, isolated, largest
 
 try:
@@ -72,18 +76,21 @@ def render(content: Content) -> str:
         payload=Markup(_json(payload)),
         before=_sentence(content.sentence),
         say=said[content.own],
-        own_gap=exact_points(content.chosen.max_gap),
+        aim=AIMS[content.event.name],
+        limit=limit_name(content),
+        own_limit=_limit(content.chosen)[0],
         requested=_requested(content),
         figures=_figures(content),
-        charts=[entry for entry in _CHARTS if entry[0] in payload["charts"]],
+        charts=[entry for entry in chart_texts(content) if entry[0] in payload["charts"]],
         drawn=(
             f"The {MOST_DRAWN} largest of {len(content.groups):,} groups; the table shows more."
             if len(content.groups) > MOST_DRAWN
             else ""
         ),
         colored=_groups(content).meaning,
-        reading=_READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]],
-        unit=_UNITS.get(content.settings["scale"], ""),
+        reading=READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]],
+        abbreviation=SHORT.get(content.event.name, ""),
+        unit=UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[column.name for column in columns],
         rows=[
@@ -110,6 +117,7 @@ def _groups(content: Content) -> Groups:
         compared=not content.settings["stratified"],
         theme=STYLED,
         at=content.own,
+        rate=content.event.rate,
     )
 
 
@@ -119,6 +127,13 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
 
     def by_position(name: str) -> list[list[float | None]]:
         return table([attrgetter(name)(o) for o in outcomes], seats)
+
+    def rates(before: GroupRates, after: str, groups: Groups) -> Any:
+        return rates_chart(
+            groups,
+            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
+            [by_position(f"{after}.{name}") for name in ("rate", "lower", "upper")],
+        )
 
     groups, before, chosen = [content.groups[i] for i in seats], content.before, content.chosen
     charts = {
@@ -133,23 +148,27 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
             [(g.histogram, g.rows) for g in groups],
             higher_is_better=content.settings["higher_is_better"],
         ),
-        "rates": rates_chart(
-            drawn,
-            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
-            [by_position(f"after.{name}") for name in ("rate", "lower", "upper")],
-        ),
+        "rates": rates(before, "after", drawn),
         "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
     }
-    if before.overall_accuracy is not None:
+    if content.selected_before is not None:
+        charts["selected"] = rates(content.selected_before, "selected", replace(drawn, rate=SELECTION.rate))
+    ratios = is_ratio(content)
+
+    def apart(found: GroupRates) -> float:
+        return found.ratio if ratios else found.gap
+
+    if before.overall_accuracy is not None and any(apart(o.after) == apart(o.after) for o in outcomes):
         charts["frontier"] = frontier_chart(
-            [o.after.gap for o in outcomes],
+            [apart(o.after) for o in outcomes],
             [o.after.overall_accuracy or 0.0 for o in outcomes],
             [o.accuracy_interval or (0.0, 0.0) for o in outcomes],
-            (before.gap, before.overall_accuracy),
-            (chosen.after.gap, chosen.after.overall_accuracy or 0.0),
+            (apart(before), before.overall_accuracy),
+            (apart(chosen.after), chosen.after.overall_accuracy or 0.0),
             [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own],
             content.own,
             STYLED,
+            ratios=ratios,
         )
     with alt.theme.enable("none"):  # the page must not depend on a notebook's theme
         found = {name: finished(chart, STYLED).to_dict() for name, chart in charts.items()}
@@ -179,53 +198,6 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_CHARTS = (
-    (
-        "scores",
-        "Scores and thresholds",
-        "The score distribution of each group, on a square-root scale so that rare scores are visible. Scores in "
-        "the darker part are selected. The line is the probability of being selected, from 0 to 1; the number is "
-        "the threshold. The dashed line is the classifier’s own cutoff.",
-    ),
-    (
-        "rates",
-        "Selection rates",
-        "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals.",
-    ),
-    (
-        "changes",
-        "Decisions that change",
-        "The share of each group whose decision the rule changes, on average over its random draws.",
-    ),
-    (
-        "frontier",
-        "What a smaller gap costs",
-        "Accuracy against the remaining gap, with a confidence band, for rules with the same settings fitted to "
-        "these rows and measured on them. The orange dot follows the slider.",
-    ),
-)
-
-
-#: How to read the table: whether there are ramps, and whether higher scores are better.
-_READING = {
-    (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
-    "to” are. In between, the probability of being selected rises evenly from 0 to 1.",
-    (True, False): "Lower scores are better. People with a score above “ramp from” are not selected; people with "
-    "a score of at most “ramp to” are. In between, the probability of being selected rises evenly from 0 to 1 as "
-    "the score falls.",
-    (False, True): "People with a score above the threshold are selected; people with a score below it are not. "
-    "At the threshold, people are selected with the probability in the table.",
-    (False, False): "Lower scores are better. People with a score below the threshold are selected; people with "
-    "a score above it are not. At the threshold, people are selected with the probability in the table.",
-}
-
-#: Units of the table where they are not those of scores from 0 to 1 or from −1 to 1.
-_UNITS = {
-    "logit": "Here thresholds and ramps are probabilities, 1/(1 + exp(−logit)).",
-    "percent": "Here thresholds and ramps are in percent, like the scores.",
-}
-
-
 #: A number as shown, and with all its digits.
 _Number = tuple[str, str]
 _two = partial(number, decimals=2)
@@ -244,19 +216,26 @@ def _ci(content: Content) -> str:
     return f"{percentage(content.confidence)} CI"
 
 
+def _limit(o: Outcome) -> _Number:
+    """The limit at a position of the slider."""
+    if o.min_ratio is None:
+        return _number(o.max_gap, exact_points)
+    return _number(o.min_ratio, lambda ratio: fixed(ratio, 2) if round(ratio, 2) == ratio else full(ratio))
+
+
 def _say(content: Content, o: Outcome) -> dict[str, _Number]:
     """Every text that depends on the slider, with rounded numbers and with all digits."""
     before, after, names = content.before, o.after, [isolated(group.name) for group in content.groups]
-    low, *_, high = sorted([*range(len(names)), 0], key=after.rate.__getitem__)
     interval = partial(_interval, _ci(content))
     said = {
-        "max_gap": _number(o.max_gap, exact_points),
+        "limit": _limit(o),
         "gap": _number(after.gap, points),
         "gap_limits": interval(after.gap_interval, lambda gap: fixed(100 * gap, 1), points),
         "ratio": _number(after.ratio, _two),
         "ratio_limits": interval(after.ratio_interval, _two),
         "changed": _number(o.changed, percent),
         "drawn": _number(o.drawn, percent),
+        "overall_rate": _number(o.overall_rate, percent),
         "guarantee": (o.guarantee.sentence, full(o.guarantee.estimated)),
     }
     texts = {
@@ -264,35 +243,55 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         if o.is_own
         else "This is not the reported rule but one with the same settings, fitted to these rows.",
         "verdict": _sentence(o.sentence),
+        "beside": o.selected_sentence,
         "assumptions": o.guarantee.assumptions,
         "label_scores": "Chart: score distribution of each group. Thresholds from "
         f"{fixed(min(o.thresholds), 3)} to {fixed(max(o.thresholds), 3)}; see the table below.",
-        "label_rates": f"Chart: selection rates before and after. After: from {percent(after.rate[low])} for "
-        f"{names[low]} to {percent(after.rate[high])} for {names[high]}; see the table below.",
+        "label_rates": _rates_label(content.event.rate, after.rate, names),
         "label_changes": f"Chart: share of decisions that change in each group, {percent(o.changed)} overall; "
         "see the table below.",
     }
+    if o.selected is not None:
+        texts["label_selected"] = _rates_label(SELECTION.rate, o.selected.rate, names)
     if after.overall_accuracy is not None and o.accuracy_interval is not None:
+        apart, alone = ("ratio", _two(before.ratio)) if is_ratio(content) else ("gap", points(before.gap))
         said["accuracy"] = _number(after.overall_accuracy, percent)
         said["accuracy_limits"] = interval(o.accuracy_interval, percent)
         texts["label_frontier"] = (
-            f"Chart: accuracy against gap. This rule: {said['accuracy'][0]} at a gap of {said['gap'][0]}. "
-            f"Classifier alone: {percent(before.overall_accuracy or 0.0)} at {points(before.gap)}."
+            f"Chart: accuracy against {apart}. This rule: {said['accuracy'][0]} at a {apart} of "
+            f"{said[apart][0]}. Classifier alone: {percent(before.overall_accuracy or 0.0)} at {alone}."
         )
     return said | {name: (text, "") for name, text in texts.items()}
 
 
+def _rates_label(rate: str, rates: Sequence[float], names: Sequence[str]) -> str:
+    """The rates under the rule, for people who do not see the chart."""
+    low, *_, high = sorted([*range(len(names)), 0], key=rates.__getitem__)
+    return (
+        f"Chart: {rate}s before and after. After: from {percent(rates[low])} for {names[low]} to "
+        f"{percent(rates[high])} for {names[high]}; see the table below."
+    )
+
+
 def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
     """Key, name and value before the rule, of each headline number."""
-    before = content.before
+    before, compared = content.before, content.event is not SELECTION
+    gap = f"Gap between {content.event.rate}s" if compared else "Gap between groups"
     found: list[tuple[str, str, _Number | None]] = [
-        ("gap", "Gap between groups", _number(before.gap, points)),
+        ("gap", gap, _number(before.gap, points)),
         ("ratio", "Ratio (lowest ÷ highest)", _number(before.ratio, _two)),
+        ("overall_rate", "Selected overall", _number(content.overall_rate_before, percent)),
         ("changed", "Decisions that change", None),
         ("drawn", "Decided at random", None),
         ("accuracy", "Accuracy", _number(before.overall_accuracy, percent)),
     ]
-    return found if content.labeled else found[:-1]
+    if is_ratio(content):
+        found[:2] = found[1::-1]  # the ratio first, which the rule limits
+    left_out = {
+        "overall_rate": not compared and content.settings["overall_rate"] is None,
+        "accuracy": not content.labeled,
+    }
+    return [figure for figure in found if not left_out.get(figure[0])]
 
 
 class _Column(NamedTuple):
@@ -311,21 +310,34 @@ def _columns(content: Content) -> list[_Column]:
         if content.settings["ramp_width"] > 0
         else [_Column("probability at threshold", "share", ("tie_chances",))]
     )
-    found = [
+    event, rate = content.event, content.event.short
+    selected = [
+        _Column("selected before", "share", ("selected_before.rate",), moves=False),
+        _Column("selected after", "share", ("selected.rate",)),
+    ]
+    errors = {
+        "true_positive": _Column(EVENTS["true_positive"].rate, "share", ("after.true_positive_rate",)),
+        "false_positive": _Column(EVENTS["false_positive"].rate, "share", ("after.false_positive_rate",)),
+    }
+    return [
         _Column("rows", "count", ("sizes",), moves=False),
+        *(
+            [_Column(f"label {event.label}", "count", ("event_rows",), moves=False)]
+            if event.label is not None
+            else []
+        ),
         _Column("threshold", "score", ("thresholds",)),
         *ramps,
-        _Column("rate before", "share", ("before.rate",), moves=False),
+        _Column(f"{rate} before", "share", ("before.rate",), moves=False),
         _Column(_ci(content), "range", ("before.lower", "before.upper"), moves=False),
-        _Column("rate after", "share", ("after.rate",)),
+        _Column(f"{rate} after", "share", ("after.rate",)),
         _Column(_ci(content), "range", ("after.lower", "after.upper")),
+        *(selected if content.selected_before is not None else []),
         _Column("newly selected", "share", ("changed_to_yes",)),
         _Column("no longer selected", "share", ("changed_to_no",)),
-        _Column("accuracy", "share", ("after.accuracy",)),
-        _Column("true positive rate", "share", ("after.true_positive_rate",)),
-        _Column("false positive rate", "share", ("after.false_positive_rate",)),
+        *([_Column("accuracy", "share", ("after.accuracy",))] if content.labeled else []),
+        *(column for name, column in errors.items() if content.labeled and name != event.name),
     ]
-    return found if content.labeled else found[:-3]
 
 
 def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
@@ -370,8 +382,13 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("These rows (fingerprint)", content.data_fingerprint),
         ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
         *([("Requested gap in the population", _requested(content))] if s["asked"] else []),
-        ("Largest allowed gap on the fit rows", full(s["max_gap"])),
-        ("Target rate", target if isinstance(target, str) else full(target) or "by stratum"),
+        ("Criterion", f"equal {content.event.rate}s{' within strata' if s['stratified'] else ''}"),
+        ("Lowest allowed ratio on the fit rows", full(s["min_ratio"]))
+        if is_ratio(content)
+        else ("Largest allowed gap on the fit rows", full(s["max_gap"])),
+        ("Target rate", target if isinstance(target, str) else full(target) or "by stratum")
+        if s["overall_rate"] is None
+        else ("Selection rate of everybody together", full(s["overall_rate"])),
         *(
             [("Costs of a false positive and a false negative", " and ".join(map(full, s["costs"])))]
             if s["costs"]
@@ -379,7 +396,6 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ),
         ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
-        ("Criterion", "equal rates within strata" if s["stratified"] else "equal rates"),
         ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),
         ("Confidence level of intervals", full(content.confidence)),

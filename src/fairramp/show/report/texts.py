@@ -1,0 +1,86 @@
+"""The fixed texts of the page, by what the rule makes equal and what it limits."""
+
+from fairramp.core.events import SELECTION
+from fairramp.show.report.content import Content
+
+#: What the rule does, by the event whose rates it makes equal; at the end of a sentence.
+AIMS = {
+    "selection": "all groups are selected at similar rates",
+    "true_positive": "all groups have similar true positive rates, the rates at which people with label 1 "
+    "are selected",
+    "false_positive": "all groups have similar false positive rates, the rates at which people with label 0 "
+    "are selected",
+}
+#: The short names of rates in the table.
+SHORT = {
+    "true_positive": "TPR is the true positive rate: the share of people with label 1 who are selected.",
+    "false_positive": "FPR is the false positive rate: the share of people with label 0 who are selected.",
+}
+
+
+def is_ratio(content: Content) -> bool:
+    """Whether the rule limits a ratio instead of a gap."""
+    return content.settings["min_ratio"] is not None
+
+
+def limit_name(content: Content) -> str:
+    """What the slider sets."""
+    if is_ratio(content):
+        return f"Lowest allowed ratio of {content.event.rate}s"
+    return f"Largest allowed gap{'' if content.event is SELECTION else f' between {content.event.rate}s'}"
+
+
+def chart_texts(content: Content) -> list[tuple[str, str, str]]:
+    """Name, heading and caption of each chart."""
+    dots = "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals."
+    rates, label = f"{content.event.rate}s", content.event.label
+    only = "" if label is None else f"Among people with label {label}. "
+    less, apart = "smaller gap", "remaining gap between"
+    if is_ratio(content):
+        less, apart = "higher ratio", "ratio of"
+    return [
+        (
+            "scores",
+            "Scores and thresholds",
+            "The score distribution of each group, on a square-root scale so that rare scores are visible. "
+            "Scores in the darker part are selected. The line is the probability of being selected, from 0 to 1; "
+            "the number is the threshold. The dashed line is the classifier’s own cutoff.",
+        ),
+        ("rates", rates.capitalize(), only + dots),
+        (
+            "selected",
+            "Selection rates",
+            f"Among all people. {dots} The rule does not make these rates equal.",
+        ),
+        (
+            "changes",
+            "Decisions that change",
+            "The share of each group whose decision the rule changes, on average over its random draws.",
+        ),
+        (
+            "frontier",
+            f"What a {less} costs",
+            f"Accuracy against the {apart} {rates}, with a confidence band, for rules with the same settings "
+            "fitted to these rows and measured on them. The orange dot follows the slider.",
+        ),
+    ]
+
+
+#: How to read the table: whether there are ramps, and whether higher scores are better.
+READING = {
+    (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
+    "to” are. In between, the probability of being selected rises evenly from 0 to 1.",
+    (True, False): "Lower scores are better. People with a score above “ramp from” are not selected; people with "
+    "a score of at most “ramp to” are. In between, the probability of being selected rises evenly from 0 to 1 as "
+    "the score falls.",
+    (False, True): "People with a score above the threshold are selected; people with a score below it are not. "
+    "At the threshold, people are selected with the probability in the table.",
+    (False, False): "Lower scores are better. People with a score below the threshold are selected; people with "
+    "a score above it are not. At the threshold, people are selected with the probability in the table.",
+}
+
+#: Units of the table where they are not those of scores from 0 to 1 or from −1 to 1.
+UNITS = {
+    "logit": "Here thresholds and ramps are probabilities, 1/(1 + exp(−logit)).",
+    "percent": "Here thresholds and ramps are in percent, like the scores.",
+}

@@ -1,0 +1,244 @@
+"""Reports on true and false positive rates, ratios and overall rates: numbers match a naive computation."""
+
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+import fairramp
+from fairramp.core.events import EVENT_OF
+from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
+from fairramp.core.words import percent
+from fairramp.show.report.content import make_content
+from fairramp.show.report.page import content_charts
+from samples import quiet_fit
+from shell import Inside
+from shell import rows as csv_rows
+
+CASES = {
+    "opportunity": {"criterion": "equal_opportunity", "max_gap": 0.03},
+    "opportunity, ratio": {"criterion": "equal_opportunity", "min_ratio": 0.9},
+    "opportunity, target": {"criterion": "equal_opportunity", "max_gap": 0.03, "target_rate": 0.6},
+    "predictive": {"criterion": "predictive_equality", "min_ratio": 0.8, "costs": (2, 1)},
+    "predictive, overall": {"criterion": "predictive_equality", "max_gap": 0.02, "overall_rate": 0.4},
+    "parity, ratio": {"min_ratio": 0.8, "ramp_width": 0.2},
+    "parity, overall": {"max_gap": 0.05, "overall_rate": 0.3},
+    "parity, accuracy": {"min_ratio": 0.75, "target_rate": "accuracy"},
+}
+
+
+def rows(n=900, groups=3, seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, n)
+    scores = np.clip(rng.random(n) * 0.7 + 0.25 * group / groups, 0, 1).round(3)
+    return scores, group, (rng.random(n) < scores).astype(int), rng.integers(1, 4, n).astype(float)
+
+
+def naive(chances, cells, labels, weights, label):
+    """The rate of each cell over the rows with a label, or over all rows, and the number of rows."""
+    which = np.full(len(chances), True) if label is None else labels == label
+    parts = [which & (cells == k) for k in np.unique(cells)]
+    return np.array([np.average(chances[p], weights=weights[p]) for p in parts]), [int(p.sum()) for p in parts]
+
+
+def shown_of(report):
+    """Text of the page without scripts."""
+    return html.unescape(re.sub(r"<script.*?</script>", "", report.html, flags=re.DOTALL))
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "strata"])
+@pytest.mark.parametrize("case", CASES)
+def test_numbers_match_a_naive_computation(case, kind):
+    settings = CASES[case]
+    if kind == "strata" and "target_rate" in settings and settings["target_rate"] != "accuracy":
+        settings = {name: value for name, value in settings.items() if name != "target_rate"}
+    scores, group, labels, w = rows()
+    more = {"sample_weight": w} if kind == "weights" else {}
+    strata = (np.arange(len(group)) // 2 % 2) if kind == "strata" else None
+    if strata is not None:
+        more["strata"] = strata
+    w = w if kind == "weights" else np.ones(len(w))
+    rule = quiet_fit(scores, group, labels, **settings, **more)
+    content = make_content(rule, scores, group, labels, **more)
+    event, cells = rule.event, group if strata is None else 10 * strata + group
+    of = None if strata is None else np.unique(cells) // 10
+    assert content.in_sample
+    assert (content.selected_before is None) == (event.label is None)
+    at = sorted({0, len(content.outcomes) // 2, len(content.outcomes) - 1, content.own})
+    own = (scores >= 0.5).astype(float)
+    decided = [(content.before, content.selected_before, content.overall_rate_before, own)]
+    for outcome in (content.outcomes[i] for i in at):
+        limit = {name: getattr(outcome, name) for name in ("max_gap", "min_ratio")}
+        one = quiet_fit(scores, group, labels, **(settings | limit), **more)
+        assert list(one.thresholds) == pytest.approx(list(outcome.thresholds), abs=1e-9)
+        assert outcome.guarantee.estimated == pytest.approx(one.certificate().estimated)
+        chances = one.probabilities(scores, group, strata)
+        decided.append((outcome.after, outcome.selected, outcome.overall_rate, chances))
+    for compared, selected, overall, chances in decided:
+        rates, n = naive(chances, cells, labels, w, event.label)
+        parts = [slice(None)] if of is None else [of == k for k in np.unique(of)]
+        np.testing.assert_allclose(compared.rate, rates, atol=1e-9)
+        assert compared.gap == pytest.approx(max(np.ptp(rates[p]) for p in parts), abs=1e-9)
+        ratios = [rates[p].min() / rates[p].max() for p in parts if rates[p].max() > 0]
+        assert compared.ratio == pytest.approx(min(ratios), abs=1e-9)
+        assert list(content.event_rows) == n
+        if kind != "weights":
+            counts = np.array(n, dtype=float)
+            lower, upper = wilson_interval(rates, counts, 0.95)
+            # Random decisions are slightly more precise than their number of rows.
+            np.testing.assert_allclose(compared.lower, lower, atol=0.01)
+            np.testing.assert_allclose(compared.upper, upper, atol=0.01)
+            assert compared.gap_interval == pytest.approx(gap_interval(rates, counts, 0.95, of), abs=0.01)
+            assert compared.ratio_interval == pytest.approx(ratio_interval(rates, counts, 0.95, of), abs=0.02)
+        if selected is not None:
+            np.testing.assert_allclose(selected.rate, naive(chances, cells, labels, w, None)[0], atol=1e-9)
+        assert overall == pytest.approx(np.average(chances, weights=w), abs=1e-9)
+        np.testing.assert_allclose(compared.true_positive_rate, naive(chances, cells, labels, w, 1)[0], atol=1e-9)
+    if "overall_rate" in settings:
+        assert content.settings["overall_rate"] == settings["overall_rate"]
+        for outcome in content.outcomes:
+            assert outcome.overall_rate == pytest.approx(settings["overall_rate"], abs=1e-9)
+    json.loads(content.to_json())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_page_shows_these_rates_and_their_limit(case):
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, labels, **CASES[case])
+    made = rule.report(scores, group, labels)
+    content, page, event = made.content, shown_of(made), rule.event
+    rates = f"{event.rate}s"
+    assert content.sentence.startswith(f"{event.rate.capitalize()}: ")
+    assert f'<h2 id="h-rates">{rates.capitalize()}</h2>' in page
+    for rate in (*content.before.rate, *content.chosen.after.rate):
+        assert f">{percent(rate)}</td>" in page
+    assert all(f">{n:,}</td>" in page for n in content.event_rows)
+    assert (f'<th scope="col" class="number">{event.short} after</th>') in page
+    assert f"Equal {rates} are one narrow notion of fairness" in page
+    assert f"equal {rates}" in page
+    if event.label is not None:
+        assert f">label {event.label}</th>" in page
+        assert content.selected_sentence in page
+        assert content.chosen.selected_sentence in page
+        assert all(f">{percent(rate)}</td>" in page for rate in content.chosen.selected.rate)
+        assert content_charts(content)["selected"]
+    if rule.min_ratio is not None:
+        assert "allowed gap" not in page
+        assert f"Lowest allowed ratio of {rates}" in page
+        assert f"For the rule whose lowest {event.rate} must be at least" in page
+        assert "What a higher ratio costs" in page
+    else:
+        assert "allowed ratio" not in page
+        between = "" if event.label is None else f" between {rates}"
+        assert f">Largest allowed gap{between}</label>" in page
+        assert f"For the rule with a largest allowed gap{between} of" in page
+    assert ("Selection rate of everybody together" in page) == ("overall_rate" in CASES[case])
+
+
+def test_slider_of_a_ratio_starts_at_equal_rates_and_ends_at_the_classifiers_own():
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, min_ratio=0.805)
+    content = make_content(rule, scores, group, labels)
+    ratios = [outcome.min_ratio for outcome in content.outcomes]
+    assert ratios[0] == 1
+    assert ratios == sorted(ratios, reverse=True)
+    assert 0 < ratios[-1] <= content.before.ratio < ratios[-2]
+    assert content.outcomes[-1].stands
+    assert content.chosen.min_ratio == 0.805
+    assert all(outcome.max_gap is None for outcome in content.outcomes)
+    assert all(round(ratio, 2) == ratio for ratio in ratios if ratio != 0.805)
+    for outcome in content.outcomes:
+        assert outcome.after.ratio >= outcome.min_ratio - 1e-9
+
+
+@pytest.mark.parametrize(("scores", "last"), [([0.2, 0.3] * 40, 0.99), ([0.2, 0.7] * 40, 0.02)])
+def test_ratio_of_rates_that_are_zero(scores, last):
+    groups = ["a", "b"] * 40
+    rule = quiet_fit(scores, groups, min_ratio=1.0)
+    made = rule.report(scores, groups, [0, 1] * 40)
+    least = made.content.outcomes[-1].min_ratio
+    assert least >= last
+    assert least < 1
+    assert "<html" in made.html
+
+
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality"])
+def test_fit_rows_with_other_labels_are_not_the_fit_rows(criterion):
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
+    swapped = labels.copy()
+    first, second = np.flatnonzero(group == 0)[:2]
+    swapped[first], swapped[second] = 1 - labels[first], 1 - labels[second]
+    assert make_content(rule, scores, group, labels).in_sample is True
+    assert make_content(rule, scores, group, swapped).in_sample is False
+    new = make_content(rule, *rows(seed=1)[:3])
+    assert new.in_sample is False
+    rates, _ = naive(
+        rule.probabilities(*rows(seed=1)[:2]), rows(seed=1)[1], rows(seed=1)[2], np.ones(900), rule.event.label
+    )
+    np.testing.assert_allclose(new.chosen.after.rate, rates, atol=1e-9)
+
+
+def test_labels_are_required(tmp_path):
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, labels, criterion="equal_opportunity")
+    with pytest.raises(fairramp.InputError) as caught:
+        rule.report(scores, group)
+    assert str(caught.value) == (
+        "This rule makes true positive rates equal, which only labeled rows show: pass `labels`, the true "
+        "outcomes."
+    )
+    inside = Inside(tmp_path)
+    inside.write("scores.csv", csv_rows())
+    by = ("--score", "p", "--group", "g")
+    inside("fit", "scores.csv", *by, "--label", "y", "--criterion", "equal_opportunity", "-o", "rule.json", "-q")
+    failed = inside("report", "rule.json", "scores.csv", "-o", "r.html", code=2)
+    assert "pass --label, the true outcomes" in " ".join(failed.stderr.split())
+    done = inside("report", "rule.json", "scores.csv", "--label", "y", "-o", "r.html")
+    assert "Before. True positive rate: " in done.stdout
+    assert "Selection rate: " in done.stdout
+
+
+def test_groups_without_rows_of_the_label_are_left_out_and_named():
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, labels, criterion="equal_opportunity", max_gap=0.03)
+    fewer = np.where(group == 2, 0, labels)
+    content = make_content(rule, scores, group, fewer)
+    assert [g.name for g in content.groups] == ["0", "1"]
+    assert content.rows == (group < 2).sum()
+    assert any("Groups without rows with label 1" in note and "\u20682\u2069" in note for note in content.notes)
+    with pytest.raises(fairramp.InputError, match="No group of the rule has rows with label 1"):
+        make_content(rule, scores, group, np.zeros_like(labels))
+
+
+def test_groups_are_small_if_they_have_few_rows_of_the_label():
+    scores, group, labels, _ = rows()
+    labels[np.flatnonzero((group == 1) & (labels == 1))[10:]] = 0
+    rule = quiet_fit(scores, group, labels, criterion="equal_opportunity", max_gap=0.1)
+    content = make_content(rule, scores, group, labels)
+    assert [g.small for g in content.groups] == [False, True, False]
+    assert any("fewer than 30 rows with label 1: group \u20681\u2069 (10 rows)" in note for note in content.notes)
+
+
+@pytest.mark.parametrize("criterion", EVENT_OF)
+def test_plot_shows_the_rates_made_equal(criterion):
+    scores, group, labels, _ = rows()
+    rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
+    chart = rule.plot().to_dict()["vconcat"][1]
+    text = json.dumps(chart)
+    assert chart["title"] == f"{rule.event.rate.capitalize()}s before and after"
+    assert f'"title": "{rule.event.rate}"' in text
+    params = {param["name"]: param["value"] for param in rule.plot().to_dict()["params"] if "value" in param}
+    found = json.dumps(params) + text
+    assert all(f"{rate:.9g}" in found for rate in (*rule.record.main.before, *rule.record.main.after))
+
+
+def test_rule_with_strata_and_one_label_uses_the_most_accurate_rates():
+    scores, group, labels, _ = rows()
+    strata = np.arange(len(group)) // 2 % 2
+    settings = {"criterion": "equal_opportunity", "target_rate": "balanced_accuracy", "strata": strata}
+    rule = quiet_fit(scores, group, labels, **settings)
+    content = make_content(rule, scores, group, np.ones_like(labels), strata=strata)
+    assert any("use the most accurate target rates" in note for note in content.notes)
