@@ -85,6 +85,11 @@ ONLY_THE_READER = (
     "lists of the record have different lengths",
     "of the record exceed its",  # rows above and inside the ramp
     "strata of a rule's record",
+    "if there is no",  # a rule has a maximum gap or a minimum ratio
+    "exclude each other",  # and not both
+    "of a rule's record must be that of its",  # event and criterion
+    'either a "target" or an "overall_rate"',
+    'must include "selection" and those of its "event"',
     r"integer.* got \d+\.0\.$",  # schemas accept these as integers
 )
 VALUES = [

@@ -271,7 +271,7 @@ WRONG = {
         "min_ratio": 0.8,
     },
     f"`min_ratio` {RATIO}, got 0; {MEANING}": {"min_ratio": 0},
-    f"`min_ratio` {RATIO}, got 80; {MEANING}": {"min_ratio": 80},
+    f"`min_ratio` {RATIO}, got 80; for 80%, pass 0.8.": {"min_ratio": 80},
     f"`min_ratio` {RATIO}, got nan; {MEANING}": {"min_ratio": float("nan")},
     f"`min_ratio` {RATIO}, got 'high'; {MEANING}": {"min_ratio": "high"},
     "`max_gap` must be between 0 and 1, got 2; 2 percentage points are 0.02.": {"max_gap": 2},

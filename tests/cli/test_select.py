@@ -173,7 +173,7 @@ def test_no_and_all_places(inside):
         ),
         (
             ("--places", 9, "--min-ratio", "80"),
-            "--min-ratio must be a number above 0 and at most 1, got 80.0; 0.8 means that",
+            "--min-ratio must be a number above 0 and at most 1, got 80.0; for 80%, pass 0.8",
         ),
         (
             ("--places", 9, "--id", "g", "--key-file", "key.txt"),

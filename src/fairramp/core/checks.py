@@ -45,8 +45,10 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
 def check_ratio(name: str, value: Any) -> float:
     """Return `value` as a float if it is in (0, 1]; booleans are rejected."""
     if not is_real(value) or not 0 < value <= 1:
-        percent = f"for {value:g}%, pass {value / 100:g}" if is_real(value) and 1 < value <= 100 else None
-        raise InputError("must be a number above 0 and at most 1", argument=name, got=value, remedy=percent)
+        remedy = "0.8 means that the lowest rate is at least 80% of the highest"
+        if is_real(value) and 1 < value <= 100:
+            remedy = f"for {value:g}%, pass {value / 100:g}"
+        raise InputError("must be a number above 0 and at most 1", argument=name, got=value, remedy=remedy)
     return float(value)
 
 
