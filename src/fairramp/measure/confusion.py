@@ -138,9 +138,11 @@ class LabeledRows:
 
     def check_groups(self) -> None:
         """Raise if a group has no row whose rate is compared, as fits do."""
-        label = self._event.label
-        found = () if label is None or self._compared is None else self.compared.labels
-        Cells.of(self.summary.labels, [(group, label) for group in found], self._event)
+        groups, label = self.summary.labels, self._event.label
+        if label is not None:
+            found = () if self._compared is None else self.compared.labels
+            cells = [*((group, label) for group in found), *((group, 1 - label) for group in groups)]
+            Cells.of(groups, cells, self._event)
 
     def placed(self, rates: Floats, problem: Problem) -> list[Ramps]:
         """Ramps with the given rates, of shape (m, K), on the rows whose rates are compared."""
