@@ -15,6 +15,7 @@ from fairramp.core.scales import scale_of
 from fairramp.core.table import with_rows
 from fairramp.core.words import exact_points, number, percent, wrapped
 from fairramp.data.columns import Columns
+from fairramp.errors import refuse_if
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.measure.audit import Audit
@@ -162,6 +163,15 @@ def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], event
     screen.warn(
         f"groups with fewer than {SMALL_GROUP} {event.rows}, whose rates are unreliable: {_listed(small)}.",
         when=small and event.label is not None,
+    )
+
+
+def check_label(rule: Rule, label: str | None) -> None:
+    """Raise if a rule that makes error rates equal is to be checked without labels."""
+    refuse_if(
+        rule.event.label is not None and label is None,
+        "--label is required: the rule makes {rate}s equal",
+        rate=rule.event.rate,
     )
 
 

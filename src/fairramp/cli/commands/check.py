@@ -49,14 +49,13 @@ def check(
     """
     from fairramp.cli import library, texts
     from fairramp.measure.drift import check as compare
-    from fairramp.measure.means import check_labels
     from fairramp.measure.verdict import exit_code
     from fairramp.rule.limits import certifiable
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "check")
     certifiable(known)
-    check_labels(known, label)
+    texts.check_label(known, label)
     columns = library.columns_of(known, score, group, strata)
     job, arrays = library.read(
         screen,

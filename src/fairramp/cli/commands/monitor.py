@@ -59,12 +59,11 @@ def monitor(
     from fairramp.cli import library, texts
     from fairramp.errors import refuse_if
     from fairramp.measure.batches import rows_fingerprint
-    from fairramp.measure.means import check_labels
     from fairramp.measure.monitor import Monitor
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "monitor")
-    check_labels(known, label)
+    texts.check_label(known, label)
     refuse_if(batch == "", "must not be empty", argument="batch")
     if Path(state).exists():
         found = Monitor.load(state, known, confidence=confidence)
