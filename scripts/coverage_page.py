@@ -1,6 +1,7 @@
 """Run the coverage study, store the results in docs/coverage.json, and write docs/coverage.md from them.
 
 python -m scripts.coverage_page run [--replicates 400] [--processes 2]    simulate, store and write the page
+python -m scripts.coverage_page extend [...]                              the same for new cells at the end only
 python -m scripts.coverage_page write                                     write the page from stored results
 """
 
@@ -16,14 +17,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scripts.coverage_study import BARS, CONFIDENCE, DRAWN, REPLICATES, WIDE, Cell, cells, failures, run
+from scripts.coverage_study import APART, BARS, CONFIDENCE, DRAWN, REPLICATES, WIDE, Cell, cells, failures, run
 
 HERE = Path(__file__).parent
 STORE = HERE.parent / "docs" / "coverage.json"
 PAGE = HERE.parent / "docs" / "coverage.md"
 
 #: The page's text for the names that cells have in `scripts.coverage_study`, which are part of the fingerprint.
-TARGETS = {"number": "given rate", "optimal": "`optimal`", "accuracy": "`accuracy`", "base_rate": "`base_rate`"}
+TARGETS = {
+    "number": "given rate",
+    "optimal": "`optimal`",
+    "accuracy": "`accuracy`",
+    "balanced_accuracy": "`balanced_accuracy`",
+    "base_rate": "`base_rate`",
+}
 WEIGHTS = {
     "none": "none",
     "lognormal 1.5": "lognormal, σ = 1.5",
@@ -39,14 +46,22 @@ NOTES = {
     "allowed gap": "`max_gap` above 0",
     "weights depend on scores": "weights depend on scores",
     "a group selects nobody": "nobody selected in one group",
+    "true positive rates": "true positive rates",
+    "false positive rates": "false positive rates",
 }
+#: Fields of cells that stored results of equal selection rates did not have.
+_LATER = ("criterion", "positives")
 
 COLUMNS = ("replicates", "estimated", "proven", "audit", "withheld", "gap", "limit", "proven_limit")
 
 
 def fingerprint(every: Sequence[Cell]) -> str:
     """A hash of the cells, which ties stored results to them."""
-    return hashlib.sha256(json.dumps([asdict(cell) for cell in every]).encode()).hexdigest()[:16]
+    known = [
+        {name: value for name, value in asdict(cell).items() if cell.label is not None or name not in _LATER}
+        for cell in every
+    ]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
 
 def save(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
@@ -61,10 +76,10 @@ def save(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> None:
     STORE.write_text(json.dumps(content, indent=2).replace('"ROWS"', rows) + "\n", encoding="utf-8")
 
 
-def load(every: Sequence[Cell]) -> list[dict[str, Any]]:
-    """The stored results of these cells."""
+def load(every: Sequence[Cell], *, some: bool = False) -> list[dict[str, Any]]:
+    """The stored results of these cells, or, with `some`, of the first ones of them."""
     content = json.loads(STORE.read_text(encoding="utf-8"))
-    if content["cells"] != fingerprint(every):
+    if content["cells"] != fingerprint(every[: len(content["results"])] if some else every):
         raise SystemExit(f"{STORE.name} was computed for other cells: run the study again")
     return [dict(zip(COLUMNS, row, strict=True)) for row in content["results"]]
 
@@ -156,6 +171,27 @@ three standard errors.
 """
 
 
+def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
+    """How often limits on true and false positive rates hold."""
+    chosen = [(cell, r) for cell, r in zip(every, results, strict=True) if cell.label is not None]
+    estimated, proven = ([r[name] for _, r in chosen] for name in ("estimated", "proven"))
+    low = sum(share < BARS["estimated"] for share in estimated)
+    failed = sum(bool(failures(cell, r)) for cell, r in chosen)
+    fewest, most = (end(size for cell, _ in chosen for size in cell.sizes) for end in (min, max))
+    verdict = "none fails the test" if failed == 0 else f"**{failed} fail the test**"
+    return f"""
+## True and false positive rates
+
+{len(chosen)} of the setups compare true or false positive rates, with {fewest:,} to {most:,} rows per group and a
+number of rows with each label that varies from fit to fit. The estimated limit holds in
+{_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
+of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))} on average, and in
+{_percent(min(proven))} in the worst. The estimated limit holds in less than {_percent(BARS["estimated"])} of the
+fits in {_setups(low)}; given the sampling error of {min(r["replicates"] for _, r in chosen)} fits, {verdict}. In
+the table of every setup, these setups are marked *true positive rates* or *false positive rates*.
+"""
+
+
 def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
     fewest = min(r["replicates"] for r in results)
     error = f"{100 * math.sqrt(BARS['estimated'] * (1 - BARS['estimated']) / fewest):.1f} points"
@@ -166,7 +202,8 @@ def _method(results: Sequence[dict[str, Any]], n_cells: int) -> str:
 A *setup* is a combination of the number and sizes of the groups, the distribution of scores, the selection rate,
 the target, the ramp width, the allowed gap and the weights. Of the {n_cells} setups, {DRAWN} are drawn from a
 Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are setups in which an earlier version of fairramp
-failed, setups for which the documentation gives numbers, and setups in which weights depend on scores.
+failed, setups for which the documentation gives numbers, setups in which weights depend on scores, and setups
+that compare true or false positive rates.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
 labels are drawn so that the scores are calibrated, and weights are drawn independently of both, except in the
@@ -174,6 +211,10 @@ setups marked *weights depend on scores*. A rule is fitted, and its gap in the p
 distribution, without sampling error. A limit holds if this gap does not exceed it. On the same rows, `audit`
 measures the gap in the classifier's own decisions, and we check whether the 95% confidence interval from `audit`
 contains the population gap in these decisions.
+
+In setups that compare true or false positive rates, labels are drawn first: 1 for {_shares()} of the rows, fewer
+in the first group and more in the last. Scores are logit-normal given the label, with a mean that is {APART:g}
+standard deviations higher for label 1. `audit` intervals are not part of these setups.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
@@ -186,6 +227,11 @@ without an estimated limit do not count toward its share.
 
 `make coverage-page` runs the study again, in about 20 minutes on two cores. `make nightly` runs it as a test.
 """
+
+
+def _shares() -> str:
+    """The shares of label 1 in setups that compare error rates."""
+    return " or ".join(f"{share:.0%}" for share in sorted({c.positives for c in cells() if c.label is not None}))
 
 
 def _setups(count: int) -> str:
@@ -215,7 +261,8 @@ def _details(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
 
 Setups that fail, if any, come first; the others are sorted by how often the estimated limit holds. For the
 target *given rate*, the column *rate* is the target rate. For `base_rate`, it is the share of positive labels,
-and for `optimal` and `accuracy`, it is the selection rate of the classifier's own decisions. This share or rate
+and for the other targets, it is the selection rate of the classifier's own decisions, or their true or false
+positive rate in setups that compare these. This share or rate
 is given for a group whose mean logit is halfway between the lowest and the highest mean logit of all groups. The
 interval from `audit` holds if it contains the population gap in the classifier's own decisions. *Withheld*
 is the share of fits without an estimated limit.
@@ -235,6 +282,7 @@ def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
         "# How often the limits hold",
         _filled(_opening(every, results, replicates)),
         _summary(every, results),
+        _filled(_error_rates(every, results)),
         _filled(_method(results, len(every))),
         _filled(_details(every, results)),
     ]
@@ -251,13 +299,15 @@ def _filled(text: str) -> str:
 def main() -> None:
     """Run the study, or write the page from stored results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "write"))
+    parser.add_argument("what", choices=("run", "extend", "write"))
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--processes", type=int, default=min(os.cpu_count() or 1, 2))
     options = parser.parse_args()
     every = cells()
-    if options.what == "run":
-        save(every, run(list(enumerate(every)), options.replicates, options.processes))
+    if options.what != "write":
+        kept = load(every, some=True) if options.what == "extend" else []
+        new = list(enumerate(every))[len(kept) :]
+        save(every, [*kept, *run(new, options.replicates, options.processes)])
     PAGE.write_text(page_text(every, load(every)), encoding="utf-8")
 
 

@@ -2,8 +2,12 @@
 
 A replicate draws fit rows from a known distribution, fits a rule and computes its true rates from the
 distribution, without drawing new rows. Scores are logit-normal: x = 1 / (1 + exp(−(μ_k + σ Z))), with one μ_k
-per group. Labels are 1 with probability x. Weights are independent of both, unless `Cell.heavier` is above 1. A
-ramp with foot s and width γ has the true rate
+per group. Labels are 1 with probability x. Weights are independent of both, unless `Cell.heavier` is above 1.
+
+For error rates, labels are drawn first, so the number of rows with a label varies. The μ_k are those of the rows
+whose rates are compared; the logits of the rows with the other label have a mean `APART` σ away from it.
+
+A ramp with foot s and width γ has the true rate
 
     1/γ ∫ P(x > t) dt from s to s + γ,    P(x > t) = Φ((μ_k − logit t) / σ),
 
@@ -21,6 +25,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 import fairramp
+from fairramp.core.events import EVENT_OF
 from fairramp.rule import limits as rule_limits
 
 CONFIDENCE = 0.95
@@ -30,6 +35,8 @@ BARS = {"estimated": 0.93, "proven": CONFIDENCE}
 WIDE = 0.99
 #: Seed and size of the Latin hypercube, and the fits per cell.
 SEED, DRAWN, REPLICATES = 2021, 300, 400
+#: Distance between the mean logits of rows with label 1 and rows with label 0, in sigmas, for error rates.
+APART = 1.5
 #: Maximum rows of a replicate, which keeps a run to minutes.
 MOST_ROWS = 60_000
 
@@ -54,9 +61,10 @@ class Cell:
     sizes : tuple of int
         Number of rows of each group.
     rate : float
-        Selection rate of the middle group, or its share of positive labels for the target "base_rate".
+        Selection rate of the middle group, or its share of positive labels for the target "base_rate"; for error
+        rates, the rate that is compared.
     target : str
-        "number" (a target rate of `rate`), "optimal", "accuracy" or "base_rate".
+        "number" (a target rate of `rate`), "optimal", "accuracy", "balanced_accuracy" or "base_rate".
     ramp_width, max_gap : float
         Settings of the fit.
     weights : str
@@ -69,6 +77,10 @@ class Cell:
         Factor on the weights of scores of at least 0.5.
     name : str
         Why the cell was added; empty if it was drawn.
+    criterion : str
+        Which rates are compared.
+    positives : float
+        For error rates, the share of label 1 in the middle group; it differs between groups.
     """
 
     sizes: tuple[int, ...]
@@ -81,6 +93,18 @@ class Cell:
     apart: float = 0.8
     heavier: float = 1.0
     name: str = ""
+    criterion: str = "parity"
+    positives: float = 0.3
+
+    @property
+    def label(self) -> int | None:
+        """The label of the rows whose rates are compared; None for all rows."""
+        return EVENT_OF[self.criterion].label
+
+    @property
+    def bases(self) -> np.ndarray:
+        """For error rates, each group's share of label 1."""
+        return self.positives * np.linspace(0.7, 1.3, len(self.sizes))
 
     @property
     def middles(self) -> np.ndarray:
@@ -93,7 +117,8 @@ class Cell:
     @property
     def fewest(self) -> float:
         """Expected number of selected or of not selected rows in the smallest group, whichever is smaller."""
-        return min(self.sizes) * min(self.rate, 1 - self.rate)
+        share = {None: 1.0, 0: 1 - self.bases.max(), 1: self.bases.min()}[self.label]
+        return float(min(self.sizes) * share * min(self.rate, 1 - self.rate))
 
     @property
     def may_be_withheld(self) -> bool:
@@ -188,11 +213,27 @@ def dependent_cells() -> list[Cell]:
     ]
 
 
+def error_rate_cells() -> list[Cell]:
+    """Cells that compare true or false positive rates."""
+    targets = ("number", "accuracy", "balanced_accuracy")
+    opportunity, equality = (
+        {"name": f"{sign} positive rates", "criterion": criterion}
+        for sign, criterion in (("true", "equal_opportunity"), ("false", "predictive_equality"))
+    )
+    sizes = ((200, 200), (1000, 200), (1000, 1000, 500), (5000, 2000), (20_000, 20_000))
+    return [
+        *(Cell(rows, 0.6, t, w, **opportunity) for rows in sizes for t in targets for w in (0.0, 0.01)),
+        *(Cell((1000, 200), 0.6, t, 0.01, positives=0.1, **opportunity) for t in targets[:2]),
+        *(Cell((2000, 500), 0.6, t, 0.01, 0.05, **opportunity) for t in targets[:2]),
+        *(Cell((1000, 400), 0.2, t, w, **equality) for t in targets[:2] for w in (0.0, 0.01)),
+    ]
+
+
 def cells() -> list[Cell]:
     """Every cell. New ones go last, because the index of a cell is its seed."""
     rows, name = (771, 42), "a group selects nobody"
     nobody = Cell(rows, 0.0121, "optimal", 0.0438, 0.05, sigma=1.82, apart=0.45, name=name)
-    return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody]
+    return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody, *error_rate_cells()]
 
 
 # Replicates -----------------------------------------------------------------------------------
@@ -240,13 +281,25 @@ def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
     return found.estimated, found.proven
 
 
+def _rows(cell: Cell, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and labels of a replicate."""
+    mu, sigma = cell.middles[groups], cell.sigma
+    if cell.label is None:
+        scores = expit(mu + sigma * rng.standard_normal(len(groups)))
+        return scores, rng.random(len(groups)) < scores
+    labels = rng.random(len(groups)) < cell.bases[groups]
+    away = (labels - cell.label) * APART  # higher with label 1, and 0 for the rows that are compared
+    return expit(mu + sigma * (away + rng.standard_normal(len(groups)))), labels
+
+
 def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     """Simulate a cell and return the coverage of every limit.
 
     Returns
     -------
     dict
-        `estimated`, `proven` and `audit`: share of replicates in which the limit held, among those that had one;
+        `estimated`, `proven` and `audit`: share of replicates in which the limit held, among those that had one
+        (`audit` is None for error rates);
         `withheld`: share without an estimated limit; `gap`: 95th percentile of the true gap; `limit` and
         `proven_limit`: mean limits.
     """
@@ -260,8 +313,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     known: dict[Any, tuple[float, float | None]] = {}
     gaps, estimated, proven, audited = [], [], [], []
     for _ in range(replicates):
-        scores = expit(mu[groups] + sigma * rng.standard_normal(len(groups)))
-        labels = rng.random(len(groups)) < scores
+        scores, labels = _rows(cell, groups, rng)
         weights = None if draw_weights is None else draw_weights(rng, len(groups))
         if weights is not None and cell.heavier != 1:
             weights *= np.where(scores >= 0.5, cell.heavier, 1.0)
@@ -270,7 +322,8 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
             rule = fairramp.fit_rule(
                 scores,
                 groups,
-                labels if cell.target in ("accuracy", "base_rate") else None,
+                labels if cell.label is not None or cell.target in ("accuracy", "base_rate") else None,
+                criterion=cell.criterion,
                 target_rate=cell.rate if cell.target == "number" else cell.target,
                 ramp_width=cell.ramp_width,
                 max_gap=cell.max_gap,
@@ -281,19 +334,20 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
             for r, m in zip(rule.ramps, mu.tolist(), strict=True)
         ]
         # Without weights, limits depend only on these numbers, which often repeat.
-        seen = rule.record.rates["selection"]
+        seen = rule.record.main
         key = (
             None
             if weights is not None
-            else (tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
+            else (seen.rows, tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
         )
         if key is None or key not in known:
             known[key] = limits(rule)
         gaps.append(max(rates) - min(rates))
         estimated.append(known[key][0])
         proven.append(known[key][1])
-        low, high = fairramp.audit(scores, groups, sample_weight=weights).before.gap_interval
-        audited.append(low - 1e-12 <= own_gap <= high + 1e-12)
+        if cell.label is None:
+            low, high = fairramp.audit(scores, groups, sample_weight=weights).before.gap_interval
+            audited.append(low - 1e-12 <= own_gap <= high + 1e-12)
     true, limit = np.array(gaps), np.array(estimated)
     given = limit < 1
     bound = None if proven[0] is None else np.array(proven, dtype=np.float64)
@@ -301,7 +355,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
         "replicates": replicates,
         "estimated": float(np.mean(true[given] <= limit[given])) if given.any() else None,
         "proven": None if bound is None else float(np.mean(true <= bound)),
-        "audit": float(np.mean(audited)),
+        "audit": float(np.mean(audited)) if audited else None,
         "withheld": float(np.mean(~given)),
         "gap": float(np.quantile(true, CONFIDENCE)),
         "limit": float(limit[given].mean()) if given.any() else None,

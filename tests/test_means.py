@@ -102,7 +102,7 @@ def test_tallies_equal_the_formulas(rows, cutoff, width, piece):
     np.testing.assert_allclose(points.mean(h), found.after.rates, rtol=1e-12, atol=1e-15)
     assert points.overall(h) == pytest.approx((v * h).sum() / v.sum())
     # Checks apply the same rule.
-    seen = mean_chances(rule, x, group, None, w)
+    seen = mean_chances(rule, x, group, None, sample_weight=w)
     assert (seen.groups, seen.rows) == (found.groups, tuple(found.rows.tolist()))
     np.testing.assert_allclose(seen.rates, found.after.rates, rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(seen.effective_rows, found.after.effective_rows, rtol=1e-9)

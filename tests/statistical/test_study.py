@@ -15,7 +15,10 @@ from scripts.coverage_study import Cell
 CELLS = study.cells()
 #: Cells of every kind that are quick to simulate.
 SMALL = [i for i, cell in enumerate(CELLS) if sum(cell.sizes) <= 1_500 and len(cell.sizes) <= 6]
-QUICK = SMALL[:: len(SMALL) // 12][:12]
+PARITY = [i for i in SMALL if CELLS[i].label is None]
+#: Cells that compare true or false positive rates.
+ERROR_RATES = [i for i in SMALL if CELLS[i].label is not None]
+QUICK = [*PARITY[:: len(PARITY) // 12][:12], *ERROR_RATES[::3]]
 
 
 # The study itself ---------------------------------------------------------------------------------
@@ -70,13 +73,35 @@ def test_cells_cover_the_stated_ranges():
     assert mean == pytest.approx(0.2, abs=1e-6)
 
 
+def test_error_rate_cells_draw_the_rows_they_describe():
+    chosen = [cell for cell in CELLS if cell.label is not None]
+    assert {cell.criterion for cell in chosen} == {"equal_opportunity", "predictive_equality"}
+    assert {cell.target for cell in chosen} == {"number", "accuracy", "balanced_accuracy"}
+    assert {cell.ramp_width for cell in chosen} == {0.0, 0.01}
+    assert (min(min(c.sizes) for c in chosen), max(max(c.sizes) for c in chosen)) == (200, 20_000)
+    rng = np.random.default_rng(0)
+    for label, criterion in ((1, "equal_opportunity"), (0, "predictive_equality")):
+        cell = Cell((40_000, 40_000), 0.6, "accuracy", criterion=criterion)
+        groups = np.repeat([0, 1], 40_000)
+        scores, labels = study._rows(cell, groups, rng)
+        for k, mu in enumerate(cell.middles):
+            mine = groups == k
+            assert labels[mine].mean() == pytest.approx(cell.bases[k], abs=0.01)
+            rows = mine & (labels == label)
+            # The fit equalizes the mean chance over exactly these rows.
+            for foot, width in ((0.5, 0.0), (0.3, 0.2)):
+                h = (scores > foot) if width == 0 else np.clip((scores - foot) / width, 0, 1)
+                assert h[rows].mean() == pytest.approx(study.true_rate(foot, width, mu, cell.sigma), abs=0.015)
+
+
 def test_limits_that_are_too_short_fail(monkeypatch):
     # In the exact case the limit is the 95% quantile of the gap, so the study must fail at 60% of it.
-    cell = Cell((300, 300), 0.2)
-    assert study.failures(cell, study.run_cell(cell, 150, 0)) == []
-    real = study.limits
-    monkeypatch.setattr(study, "limits", lambda rule: (0.6 * real(rule)[0], 0.6 * real(rule)[1]))
-    assert study.failures(cell, study.run_cell(cell, 150, 0)) == ["estimated", "proven"]
+    cell, real = Cell((300, 300), 0.2), study.limits
+    for one in (cell, Cell((900, 900), 0.6, criterion="equal_opportunity")):
+        monkeypatch.setattr(study, "limits", real)
+        assert study.failures(one, study.run_cell(one, 150, 0)) == []
+        monkeypatch.setattr(study, "limits", lambda rule: (0.6 * real(rule)[0], 0.6 * real(rule)[1]))
+        assert study.failures(one, study.run_cell(one, 150, 0)) == ["estimated", "proven"]
     monkeypatch.setattr(study, "limits", lambda rule: (1.0, real(rule)[1]))
     assert study.failures(cell, study.run_cell(cell, 20, 0)) == ["withheld"]
     assert study.failures(replace(cell, rate=0.01), study.run_cell(cell, 20, 0)) == []

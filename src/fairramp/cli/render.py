@@ -31,8 +31,13 @@ _JSON = 1
 
 
 def count(n: int, what: str) -> str:
-    """A number with its noun, in the plural unless it is 1."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    """A number with its noun, in the plural unless it is 1.
+
+    >>> count(1, "row"), count(2, "row with label 1")
+    ('1 row', '2 rows with label 1')
+    """
+    noun, *more = what.partition(" with ")
+    return f"{n:,} {noun}{'' if n == 1 else 's'}{''.join(more)}"
 
 
 def spoken(path: str) -> str:

@@ -3,17 +3,19 @@
 import contextlib
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from fairramp.cli.render import Screen, count, spoken
 from fairramp.cli.scan import Job
-from fairramp.core.labels import label_key, label_of, show_label
+from fairramp.core.events import Event
+from fairramp.core.labels import Label, label_key, label_of, show_label
 from fairramp.core.scales import scale_of
 from fairramp.core.table import with_rows
 from fairramp.core.words import exact_points, number, percent, wrapped
 from fairramp.data.columns import Columns
+from fairramp.errors import refuse_if
 from fairramp.fit.direction import DirectionWarning, Moments, warn_means
 from fairramp.fit.fit import SMALL_GROUP, doubt
 from fairramp.fit.shortlist import Shortlist
@@ -27,15 +29,15 @@ from fairramp.show.words import plain_name
 
 #: What the limits do not cover.
 _NOT_COVERED = (
-    "The limits do not cover error rates, subgroups, groups not in the fit rows, or a population that has "
+    "The limits do not cover {others}, subgroups, groups not in the fit rows, or a population that has "
     "changed: check new rows from time to time with fairramp check or fairramp monitor. Because some decisions "
     "are made at random, actual rates vary a little around these expected rates."
 )
 
 
-def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str) -> None:
+def show_heading(screen: Screen, rows: tuple[int, ...], columns: Columns, data: str, what: str = "row") -> None:
     """Print which rows a table describes."""
-    screen.heading(f"{count(sum(rows), 'row')} in {spoken(data)}, by {' / '.join(columns.grouped)}\n")
+    screen.heading(f"{count(sum(rows), what)} in {spoken(data)}, by {' / '.join(columns.grouped)}\n")
 
 
 def show_audit(screen: Screen, found: Audit, columns: Columns, data: str, *, every: bool = False) -> None:
@@ -71,7 +73,8 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
     else:
         show_certificate(screen, rule, found)
-        screen.say("", describe.meaning(found), "", _NOT_COVERED)
+        others = "error rates" if rule.event.label is None else f"rates other than {rule.event.rate}s"
+        screen.say("", describe.meaning(found), "", _NOT_COVERED.format(others=others))
 
 
 def show_certificate(screen: Screen, rule: Rule, found: Certificate) -> None:
@@ -160,6 +163,29 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
         + doubt(len(found), job.rows),
         when=small,
     )
+
+
+def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], event: Event) -> None:
+    """Warn about groups with few rows of the label that error rates are about; `warn_groups` counts all rows."""
+    small = [pair for pair in zip(groups, rows, strict=True) if 0 < pair[1] < SMALL_GROUP]
+    screen.warn(
+        f"groups with fewer than {SMALL_GROUP} {event.rows}, whose rates are unreliable: {_listed(small)}.",
+        when=small and event.label is not None,
+    )
+
+
+def check_label(rule: Rule, label: str | None) -> None:
+    """Raise if a rule that makes error rates equal is to be checked without labels."""
+    refuse_if(
+        rule.event.label is not None and label is None,
+        "--label is required: the rule makes {rate}s equal",
+        rate=rule.event.rate,
+    )
+
+
+def other_label(event: Event) -> str:
+    """The first reason why rows are left out, if error rates are compared."""
+    return "" if event.label is None else f"label {1 - event.label}, "
 
 
 def warn_repeated(screen: Screen, extra: int, id: str) -> None:

@@ -41,9 +41,19 @@ class Event:
     flat: str = "nearest"
 
     @property
+    def row(self) -> str:
+        """What one of its rows is called."""
+        return "row" if self.label is None else f"row with label {self.label}"
+
+    @property
     def rows(self) -> str:
         """What its rows are called."""
-        return "rows" if self.label is None else f"rows with label {self.label}"
+        return self.row.replace("row", "rows")
+
+    @property
+    def gap(self) -> str:
+        """What the gap between its rates is called."""
+        return "gap" if self.label is None else f"gap between {self.rate}s"
 
 
 SELECTION = Event("selection", "selection rate", "rate", "parity", None)

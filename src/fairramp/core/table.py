@@ -328,11 +328,12 @@ def with_rows(
 ) -> str:
     """List groups with their numbers of rows.
 
-    >>> with_rows([("A", 1), ("B", 2500)], what="fit row")
-    'A (1 fit row), B (2,500 fit rows)'
+    >>> with_rows([("A", 1), ("B", 2500)], what="fit row with label 1")
+    'A (1 fit row with label 1), B (2,500 fit rows with label 1)'
     """
+    many = what.replace("row", "rows")
     shown = ", ".join(
-        form.format(spelled(label), f"{n:,} {what}{'' if n == 1 else 's'}") for label, n in groups[:most]
+        form.format(spelled(label), f"{n:,} {what if n == 1 else many}") for label, n in groups[:most]
     )
     return shown + (f" and {len(groups) - most:,} more" if len(groups) > most else "")
 

@@ -89,11 +89,11 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
     few = [(label, round(rows)) for rows, label in named if rows < high]
     kind = limit_kind(limit, found.proven)
     return InputError(
-        "of {most} cannot be guaranteed in the population with {confidence} confidence: even the smallest gap on "
-        "these rows has {article} {kind} limit of {limit}",
+        "of {most} cannot be guaranteed in the population with {confidence} confidence: even the smallest {gap} "
+        "on these rows has {article} {kind} limit of {limit}",
         argument="max_gap",
         remedy="allow {allowed:g}"
-        + ("" if never else ", or fit about {needed:,} rows per group; groups with fewer: {few}"),
+        + ("" if never else ", or fit about {needed:,} {rows} per group; groups with fewer: {few}"),
         most=exact_points(most),
         confidence=percentage(confidence),
         article={"estimated": "an", "proven": "a"}[kind],
@@ -102,4 +102,6 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         allowed=ceil(limit * 1000) / 1000,
         needed=high,
         few=with_rows(few, form="{} ({})"),
+        gap=rule.event.gap,
+        rows=rule.event.rows,
     )

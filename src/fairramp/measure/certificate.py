@@ -11,20 +11,21 @@ A few small groups make every limit wide. Each bound is built from limits per gr
 subset of K groups chosen by their sizes alone. The j smallest groups, with at most a tenth of the rows, are left
 out if that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest remaining groups.
 
-All limits assume independent fit rows that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021,
+For true and false positive rates, all numbers of rows are those of rows with that label. All limits assume
+independent fit rows that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021,
 Theorem 1.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, with_rows
 from fairramp.core.words import percentage, plain, upward_points, wrapped
@@ -41,9 +42,10 @@ _FEW = 0.1
 #: The assumptions of every limit.
 _ALWAYS = (
     "The limits assume that each group's fit rows were drawn independently from the people the rule will be "
-    "applied to, and that the classifier was not trained on them. Group sizes may change, but the distribution "
-    "of scores within each group must not."
+    "applied to, and that the classifier was not trained on them. {changes}"
 )
+#: For rules with a minimum ratio.
+_RATIO = "The certificate limits the gap; measure the ratio on new rows with an audit."
 #: Where each bound comes from.
 _SOURCES = {
     "beta": "distribution of threshold rank",
@@ -55,9 +57,6 @@ _SOURCES = {
 }
 
 
-_with_fit_rows = partial(with_rows, what="fit row")
-
-
 @dataclass(frozen=True)
 class Spelling:
     """How sentences of certificates and checks spell group names; plain text by default.
@@ -65,21 +64,20 @@ class Spelling:
     Attributes
     ----------
     groups : callable
-        Formats groups with their numbers of fit rows.
+        Formats groups with their numbers of rows; `what` is what the rows are called.
     group : str
         Text before the name of a group.
     """
 
-    groups: Callable[[Sequence[tuple[Label, int]]], str] = _with_fit_rows
+    groups: Callable[..., str] = with_rows
     group: str = "group "
+
+    def fit_rows(self, groups: Sequence[tuple[Label, int]], event: Event) -> str:
+        """Groups with their numbers of fit rows."""
+        return self.groups(groups, what=f"fit {event.row}")
 
 
 PLAIN = Spelling()
-
-
-def without(left_out: Sequence[tuple[Label, int]], spelled: Spelling = PLAIN) -> str:
-    """The start of a sentence about the other groups."""
-    return f"Without {'that group' if len(left_out) == 1 else spelled.groups(left_out)}"
 
 
 def counted(groups: Sequence[tuple[Label, int]]) -> list[dict[str, Any]]:
@@ -94,9 +92,9 @@ class Certificate:
     Attributes
     ----------
     estimated : float
-        The estimated limit. With approximately this `confidence`, no two groups' selection rates in the
-        population differ by more than this (for rules that equalize within strata, no two groups of the same
-        stratum). The page *How often the limits hold* has simulations. 1 if the rows set no limit.
+        The estimated limit. With approximately this `confidence`, no two groups' rates in the population differ
+        by more than this (for rules that equalize within strata, no two groups of the same stratum). The page
+        *How often the limits hold* has simulations. 1 if the rows set no limit.
     proven : float or None
         The proven limit: the smallest bound that is a theorem for this rule. None with weights, because no bound
         is a theorem for weighted rows.
@@ -110,12 +108,16 @@ class Certificate:
         Whether groups are compared within strata.
     widest_for : tuple of label and int, or None
         The group with the fewest fit rows and its number of fit rows, if the estimated limit is much larger than
-        `max_gap`.
+        `max_gap`. For true and false positive rates, only rows with that label count.
     left_out : tuple of tuples of label and int
         The smallest groups and their numbers of fit rows, if leaving these groups out at least halves the
         estimated limit. The groups are chosen by size alone.
     rest : Certificate or None
         The certificate for the other groups, if any are left out.
+    event : Event
+        Which rates the limits are about: the ones that the rule makes equal.
+    has_ratio : bool
+        Whether the rule has a `min_ratio`. The limits are limits on the gap in any case.
 
     Examples
     --------
@@ -135,6 +137,13 @@ class Certificate:
     widest_for: tuple[Label, int] | None = None
     left_out: tuple[tuple[Label, int], ...] = ()
     rest: "Certificate | None" = None
+    event: Event = SELECTION
+    has_ratio: bool = False
+
+    @property
+    def rate(self) -> str:
+        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        return self.event.rate
 
     def table(self) -> Table:
         """One row per bound.
@@ -194,19 +203,23 @@ class Certificate:
         >>> print(rule.certificate().sentences()[0])
         Gap in the population: estimated limit 1.1 points, proven limit 2.2 points (95% confidence).
         """
-        which = "Largest gap within a stratum" if self.within_strata else "Gap"
-        sure = f"{percentage(self.confidence)} confidence"
+        gap = self.event.gap
+        which = f"Largest {gap} within a stratum" if self.within_strata else gap.capitalize()
+        sure, more = f"{percentage(self.confidence)} confidence", [_RATIO] if self.has_ratio else []
         if self.estimated >= 1:
-            return [f"{which} in the population: these rows set no limit at {sure}."]
+            return [f"{which} in the population: these rows set no limit at {sure}.", *more]
         found = [f"{which} in the population: {self.limits()} ({sure})."]
         if self.estimated != self.proven:
             reasons = next(b.why_not for b in self.bounds if b.limit == self.estimated)
             found.append(f"The estimated limit is approximate because of {listed(reasons)}.")
         if self.widest_for is not None:
-            found.append(f"The uncertainty is largest for {spelled.group}{spelled.groups([self.widest_for])}.")
+            widest = spelled.fit_rows([self.widest_for], self.event)
+            found.append(f"The uncertainty is largest for {spelled.group}{widest}.")
         if (rest := self.rest) is not None:
-            found[-1] += f" {without(self.left_out, spelled)}: {rest.limits()}."
-        return found
+            several = len(self.left_out) > 1
+            others = spelled.fit_rows(self.left_out, self.event) if several else "that group"
+            found[-1] += f" Without {others}: {rest.limits()}."
+        return [*found, *more]
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain values, ready for JSON.
@@ -221,6 +234,7 @@ class Certificate:
         """
         return plain(
             {
+                "rate": self.rate,
                 "estimated": self.estimated,
                 "proven": self.proven,
                 "confidence": self.confidence,
@@ -242,16 +256,16 @@ class Certificate:
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     """Bound a fitted rule's gap in the population its fit rows were drawn from."""
     record, sample = certifiable(rule), FitSample.of(rule)
-    found = _bounded(sample, confidence)
+    found = _bounded(sample, confidence, rule)
     if len(rule.groups) == 1 or found.estimated <= record.gap_after + WIDE:
         return found
-    named = list(zip(rule.groups, record.rows, strict=True))
+    named = list(zip(rule.groups, record.main.rows, strict=True))
     found = replace(found, widest_for=named[int(sample.rows.argmin())])
     small = _small_groups(sample)
     others = sample.without(small)
     if not len(small) or dkw(others, confidence).limit > dkw(sample, confidence).limit / 2:  # a quick test
         return found
-    rest = _bounded(others, confidence)
+    rest = _bounded(others, confidence, rule)
     if rest.estimated > found.estimated / 2:
         return found
     return replace(found, left_out=tuple(named[k] for k in small.tolist()), rest=rest)
@@ -270,17 +284,30 @@ def _small_groups(s: FitSample) -> Integers:
     return np.sort(order[:last])
 
 
-def _bounded(sample: FitSample, confidence: float) -> Certificate:
-    found = limits_of(sample, confidence)
+def _bounded(sample: FitSample, confidence: float, rule: Rule) -> Certificate:
+    found, event = limits_of(sample, confidence), rule.event
     paper = [] if sample.strata is not None or not sample.met else _of_the_paper(sample, confidence)
     return Certificate(
         found.estimated,
         found.proven,
         confidence,
         tuple(sorted([*found.bounds, *paper], key=lambda bound: bound.limit)),
-        _ALWAYS if sample.inexact else f"{_ALWAYS} No two people may share a score.",
+        _assumptions(event, exact=not sample.inexact),
         within_strata=sample.strata is not None,
+        event=event,
+        has_ratio=rule.min_ratio is not None,
     )
+
+
+def _assumptions(event: Event, *, exact: bool) -> str:
+    """The assumptions of the limits; the exact distribution assumes that there are no ties."""
+    who, sizes = "", "Group sizes"
+    if event.label is not None:
+        who, sizes = f" with label {event.label}", f"Group sizes and shares of {event.rows}"
+    among = f"among the {event.rows} of" if who else "within"
+    changes = f"{sizes} may change, but the distribution of scores {among} each group must not."
+    ties = f" No two people{who} may share a score." if exact else ""
+    return _ALWAYS.format(changes=changes) + ties
 
 
 def _of_the_paper(s: FitSample, confidence: float) -> list[Bound]:
@@ -312,7 +339,9 @@ def rows_needed(
     """Compute the number of fit rows per group that a limit on the gap in the population requires.
 
     This many rows in every group are enough for ``fit_rule(…, max_gap=max_gap, confidence=confidence)`` at the
-    given selection rate. Fewer may be enough at other rates, or if the groups differ in size.
+    given rate. Fewer may be enough at other rates, or if the groups differ in size. For true positive rates
+    (``criterion="equal_opportunity"``) it is the number of rows with label 1, and for false positive rates
+    (``criterion="predictive_equality"``) the number of rows with label 0.
 
     Parameters
     ----------
@@ -323,7 +352,7 @@ def rows_needed(
     confidence : float, default 0.95
         Confidence level of the limit.
     rate : float, default 0.5
-        The common selection rate; 0.5 needs the most rows.
+        The common selection rate, or true or false positive rate; 0.5 needs the most rows.
     fit_gap : float, default 0
         The gap on the fit rows, smaller than `max_gap`. The larger it is, the fewer decisions the rule changes,
         but the more rows are needed.

@@ -7,7 +7,8 @@ wrong (δ), or the interval may be (δ). In practice it is much rarer, because b
 
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and the groups that
 remain without a few small ones. The parts share the δ of the new rows. Rows of groups unknown to the rule are
-left out. `measure.power` computes the drifts that a check can detect.
+left out, and for true and false positive rates those with the other label. `measure.power` computes the drifts
+that a check can detect.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ import numpy as np
 from fairramp.core.cells import cell_columns, largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, notebook_html, one_line
 from fairramp.core.words import percent, percentage, plain, upward_points, wrapped
-from fairramp.errors import warn
+from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
 from fairramp.measure.means import mean_chances
 from fairramp.measure.parts import Comparison, Part, compared, parts_of, said
@@ -49,7 +51,8 @@ class Check:
     limit : float
         The estimated limit on the gap, as in `fairramp.Certificate`.
     groups, rows, rates, lower, upper : tuple
-        Groups with new rows, their numbers of new rows, and their expected rates with confidence limits.
+        Groups with new rows, their numbers of new rows, and their expected rates with confidence limits. For true
+        and false positive rates, only rows with that label count.
     rates_then : tuple
         The rates on the fit rows.
     pair : tuple of label, or None
@@ -70,6 +73,8 @@ class Check:
         Confidence level of the intervals.
     false_alarm_rate : float
         Upper bound on the probability of `has_drifted` if nothing has changed.
+    event : Event
+        Which rates are compared: the ones that the rule makes equal.
 
     Examples
     --------
@@ -99,6 +104,12 @@ class Check:
     confidence: float
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
+    event: Event = SELECTION
+
+    @property
+    def rate(self) -> str:
+        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        return self.event.rate
 
     @property
     def has_drifted(self) -> bool:
@@ -154,6 +165,7 @@ class Check:
                 "detectable_below": below,
                 "detectable_above": above,
             },
+            headings=drift_headings(self.event),
             shares=("fit_rate", "new_rate", "detectable_below", "detectable_above"),
             confidence=self.confidence,
         )
@@ -172,7 +184,8 @@ class Check:
         if not self.has_drifted and not self.is_sound:
             return "The confidence limits of the gap are not numbers."
         if len(self.groups) == 1:
-            return f"Only group {one_line(show_label(self.groups[0]))} has rows, so there is no gap."
+            only = one_line(show_label(self.groups[0]))
+            return f"Only group {only} has {self.event.rows}, so there is no gap."
         return said(self.comparisons, "on the new rows", spelled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -189,6 +202,7 @@ class Check:
         """
         return plain(
             {
+                "rate": self.rate,
                 "verdict": self.verdict.value,
                 "has_drifted": self.has_drifted,
                 "gap": self.gap,
@@ -222,17 +236,17 @@ class Check:
         >>> len(rule.check(data.score[12000:], data.sex[12000:]).sentences())
         2
         """
-        first = self.sentence()
+        first, rows = self.sentence(), self.event.rows
         if self.within_strata:
             first += f" Stratum: {one_line(show_label(self.stratum))}."
         if self.pair is not None:
             now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
             far = ((label, *now[label_key(label)]) for label in self.pair)
-            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} rows" for label, rate, n in far)
+            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
             first += f" Furthest apart: {', '.join(shown)}."
         if self.missing:
             none = ", ".join(one_line(show_label(label)) for label in self.missing[:5])
-            first += f" Groups without rows were not checked: {none}{', …' if len(self.missing) > 5 else ''}."
+            first += f" Groups without {rows} were not checked: {none}{', …' if len(self.missing) > 5 else ''}."
         second = f"False alarm rate: at most {percentage(round(self.false_alarm_rate, 12))}."
         if len(self.groups) > 1:
             gap = self.detectable_gap
@@ -245,10 +259,22 @@ class Check:
         return [first, second]
 
 
+def drift_headings(event: Event) -> dict[str, str]:
+    """Headings of a table of new rates: which rows are counted, and which rate it is."""
+    if event.label is None:
+        return {}
+    return {
+        "n": f"label {event.label}",
+        "fit_rate": f"fit {event.short}",
+        "new_rate": f"new {event.short}",
+    }
+
+
 def check(
     rule: Rule,
     scores: Any,
     groups: Any,
+    labels: Any = None,
     *,
     strata: Any = None,
     sample_weight: Any = None,
@@ -259,8 +285,14 @@ def check(
     record = certifiable(rule)
     if record.weighted and sample_weight is None:
         warn("The rule was fitted with weights; pass {sample_weight}, or the new rates are not comparable")
-    rates, every = record.rates["selection"], parts_of(rule, confidence)
-    seen = mean_chances(rule, scores, groups, strata, sample_weight)
+    rates, every = record.main, parts_of(rule, confidence)
+    seen = mean_chances(rule, scores, groups, labels, strata=strata, sample_weight=sample_weight)
+    if not seen.groups:
+        raise InputError(
+            "None of the rows has label {label}, so there are no {rate}s to check",
+            label=rule.event.label,
+            rate=rule.event.rate,
+        )
     places = {label_key(label): k for k, label in enumerate(rule.groups)}
     seats = np.array([places[label_key(label)] for label in seen.groups])
     parts = _seen(every, seats)
@@ -312,6 +344,7 @@ def check(
             [(p.places, p.limit) for p in parts if len(p.places) > 1 and np.isfinite(rows[p.places]).all()],
             each,
         ),
+        event=rule.event,
     )
 
 

@@ -1,11 +1,11 @@
 """Accuracy against gap: the accuracy, or the cost of errors, that each maximum gap allows.
 
 For each max_gap a rule is fitted whose rates the labels choose (`target_rate="accuracy"` or
-`"balanced_accuracy"`), all from one summary. A looser limit includes every rule of a stricter one: if the rule of
-a stricter limit is better on the fit rows, it is kept, so that the curve never falls there. Accuracy is measured
-on validation rows if there are any, otherwise on the fit rows, where it is optimistic. The interval around an
-accuracy a is a ± z √(Σ w² (c − a)²) / Σ w, where c is the probability that a row's decision is correct; that
-around a cost or a balanced accuracy is analogous.
+`"balanced_accuracy"`), all from one summary. Gaps are those between the rates of the criterion. A looser limit
+includes every rule of a stricter one: if the rule of a stricter limit is better on the fit rows, it is kept, so
+that the curve never falls there. Accuracy is measured on validation rows if there are any, otherwise on the fit
+rows, where it is optimistic. The interval around an accuracy a is a ± z √(Σ w² (c − a)²) / Σ w, where c is the
+probability that a row's decision is correct; that around a cost or a balanced accuracy is analogous.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,11 @@ from fairramp.core.bands import Gap
 from fairramp.core.cells import largest_gap
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import Label, label_key
 from fairramp.core.table import Table
-from fairramp.core.words import number, percent, points
+from fairramp.core.words import number, percent, points, wrapped
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
@@ -49,7 +50,7 @@ class Frontier(Drawn):
     accuracies : tuple of float
         Accuracy of each rule on the measured rows.
     lowest_rates, highest_rates : tuple of float
-        Lowest and highest selection rate of a group on the measured rows.
+        Lowest and highest rate of a group on the measured rows: selection rates, or those of the criterion.
     own_gap, own_accuracy, own_value : float
         Gap, accuracy and `measure` of the classifier's own decisions on the same rows.
     measure : {"accuracy", "cost", "balanced_accuracy"}
@@ -60,6 +61,8 @@ class Frontier(Drawn):
         Whether the measured rows are the fit rows.
     confidence : float
         Confidence level of the limits.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}
+        Which rates the gaps are between: selection rates, true positive rates or false positive rates.
 
     Examples
     --------
@@ -87,6 +90,17 @@ class Frontier(Drawn):
     costs: tuple[float, float] | None
     is_in_sample: bool
     confidence: float
+    criterion: str = "parity"
+
+    @property
+    def event(self) -> Event:
+        """Which rates the gaps are between."""
+        return EVENT_OF[self.criterion]
+
+    @property
+    def rate(self) -> str:
+        """What these rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        return self.event.rate
 
     def table(self) -> Table:
         """One row per maximum gap.
@@ -107,6 +121,7 @@ class Frontier(Drawn):
             | limits
             | accuracy
             | {"lowest_rate": self.lowest_rates, "highest_rate": self.highest_rates},
+            headings={f"{end}_rate": f"{end} {self.event.short}" for end in ("lowest", "highest")},
             settings=["max_gap"],
             gaps=["gap"],
             shares=("accuracy", "balanced_accuracy", "lowest_rate", "highest_rate"),
@@ -117,17 +132,18 @@ class Frontier(Drawn):
     def heading(self) -> str:
         """The title of the table."""
         what = self.measure.replace("_", " ").capitalize()
-        return f"{what} against gap, {'on the fit rows' if self.is_in_sample else 'on the validation rows'}."
+        rows = "on the fit rows" if self.is_in_sample else "on the validation rows"
+        return f"{what} against {self.event.gap}, {rows}."
 
     @property
     def own(self) -> str:
         """Gap and accuracy or cost of the classifier's own decisions, in one sentence."""
         what, value = self.measure.replace("_", " "), number(self.own_value, 4)
         shown = f"{what} {value if self.measure == 'cost' else percent(self.own_value)}"
-        return f"The classifier's own decisions: gap {points(self.own_gap)}, {shown}."
+        return f"The classifier's own decisions: {self.event.gap} {points(self.own_gap)}, {shown}."
 
     def __repr__(self) -> str:
-        return f"{self.heading}\n{self.own}\n\n{self.table()}"
+        return f"{wrapped(self.heading)}\n{wrapped(self.own)}\n\n{self.table()}"
 
 
 def frontier(
@@ -137,6 +153,7 @@ def frontier(
     *,
     validation: tuple[Any, ...] | None = None,
     max_gaps: Any = None,
+    criterion: str = "parity",
     ramp_width: float = 0.01,
     cutoff: float | None = None,
     scale: str = "probability",
@@ -148,7 +165,8 @@ def frontier(
 ) -> Frontier:
     """Trace accuracy against gap: the accuracy, or the cost of errors, that each of several maximum gaps allows.
 
-    On the fit rows, a larger gap never has a lower accuracy (or a higher cost).
+    The gap is the one between selection rates or, by `criterion`, between true or false positive rates. On the
+    fit rows, a larger gap never has a lower accuracy (or a higher cost).
 
     Parameters
     ----------
@@ -158,6 +176,8 @@ def frontier(
         Rows to measure on; by default, the fit rows. `Frontier.is_in_sample` records which were used.
     max_gaps : sequence of float, optional
         Maximum gaps; by default, 21 values from 0 to the classifier's own gap on the fit rows.
+    criterion : {"parity", "equal_opportunity", "predictive_equality"}, default "parity"
+        Which rates the gaps are between, as in `fit_rule`.
     ramp_width, cutoff, scale, higher_is_better, sample_weight
         As in `fit_rule`.
     target_rate : {"accuracy", "balanced_accuracy"}, default "accuracy"
@@ -177,6 +197,7 @@ def frontier(
     """
     check_number("confidence", confidence, 0.5, 1 - 1e-9)
     asked = Settings(
+        criterion=criterion,
         scale=scale,
         higher_is_better=higher_is_better,
         cutoff=cutoff,
@@ -190,7 +211,8 @@ def frontier(
     sample = Sample.of_arrays(scores, groups, labels, scale=meaning, sample_weight=sample_weight)
     labeled = LabeledScores.of(sample)
     measure = labeled.checked_costs(target_rate, asked.costs)
-    fit = measured = LabeledRows(sample, problem.cutoff)
+    fit = measured = LabeledRows(sample, problem.cutoff, asked.event)
+    fit.check_groups()
     warn_direction(sample)
     if validation is not None:
         *arrays, weights = split_validation(validation)
@@ -199,11 +221,13 @@ def frontier(
                 *arrays, scale=meaning, sample_weight=weights, columns=Columns(groups=sample.columns.groups)
             ),
             problem.cutoff,
+            asked.event,
         )
     seats = _seats(measured.summary.labels, fit.summary.labels)
-    own_rates = fit.summary.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
+    own_rates = fit.compared.distribution().rates_from(np.full(len(fit.summary.labels), problem.cutoff))
     gaps = _checked_gaps(max_gaps, own_rates)
-    ramps = fit.placed(labeled.best_rates_each([Gap(gap) for gap in gaps], problem, measure), problem)
+    rates = labeled.best_rates_each([Gap(gap) for gap in gaps], problem, measure, asked.event)
+    ramps = fit.placed(rates, problem)
     kind = target_rate if asked.costs is None else "cost"
 
     def value(one: Confusion) -> tuple[float, float]:
@@ -237,6 +261,7 @@ def frontier(
         costs=asked.costs,
         is_in_sample=validation is None,
         confidence=confidence,
+        criterion=criterion,
     )
 
 

@@ -12,7 +12,7 @@ One pass over the rows counts classes: group, label, the classifier's own decisi
 between. Σw and Σw² of the classes give all sums, with Σwh, Σw²h and Σw²h² of the rows between.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -24,6 +24,7 @@ from fairramp.core.curve import Array, Floats, Integers
 from fairramp.core.intervals import effective_rows
 from fairramp.core.labels import Label
 from fairramp.data.sample import Sample
+from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
 #: Rows whose temporary arrays fit into the cache of a core.
@@ -276,13 +277,39 @@ class MeanChances:
         )
 
 
-def mean_chances(rule: Rule, scores: Any, groups: Any, strata: Any, sample_weight: Any) -> MeanChances:
-    """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out."""
-    sample = rule.sample(scores, groups, strata=strata, sample_weight=sample_weight, drop_empty=True)
+def check_labels(rule: Rule, labels: Any) -> None:
+    """Raise if labels are missing but required: those of a rule that makes error rates equal."""
+    if rule.event.label is not None and labels is None:
+        raise InputError("{labels} are required: the rule makes {rate}s equal", rate=rule.event.rate)
+
+
+def mean_chances(
+    rule: Rule, scores: Any, groups: Any, labels: Any, *, strata: Any = None, sample_weight: Any = None
+) -> MeanChances:
+    """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out.
+
+    Only rows with the label that the rule's rates are about count, if there is one; there may be none. Labels are
+    not read for other rules.
+    """
+    check_labels(rule, labels)
+    wanted = rule.event.label
+    sample = rule.sample(
+        scores,
+        groups,
+        None if wanted is None else labels,
+        strata=strata,
+        sample_weight=sample_weight,
+        drop_empty=True,
+    )
     rule.ramps_of(sample.cells)  # raises for unseen groups, unless the rule has a policy for them
     known = rule.knows(sample.cells)
     if not known.all():
         sample = sample.take(known[sample.cells.block(0, len(sample))])
+    if sample.labels is not None:
+        which = sample.labels == wanted
+        sample = replace(sample.take(which), labels=None)
+        if not which.any():
+            return MeanChances((), (), np.empty(0), np.empty(0))
     found = tally_rows(sample, rule=rule)
     assert found.after is not None
     return MeanChances(found.groups, tuple(found.rows.tolist()), found.after.rates, found.after.effective_rows)

@@ -1,11 +1,11 @@
 """Monitor: test whether the gap on new rows exceeds its estimated limit, as often as you like.
 
 A monitor keeps only each group's number of rows and the sum of their selection probabilities; `measure.evidence`
-evaluates them. The alarm is raised when the evidence reaches 1/(0.9 δ), or when the limits of all rates at 0.1 δ
-show a gap above its limit. It stays raised. The probability of a false alarm is at most δ in total.
+evaluates them. For true and false positive rates, these are the rows with that label. The alarm is raised when
+the evidence reaches 1/(0.9 δ), or when the limits of all rates at 0.1 δ show a gap above its limit. It stays
+raised. The probability of a false alarm is at most δ in total.
 """
 
-import hashlib
 import os
 from dataclasses import replace
 from functools import partial
@@ -17,13 +17,14 @@ import numpy as np
 from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.labels import Label, label_key, show_label
+from fairramp.core.labels import Label, label_key
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
 from fairramp.data import documents
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN
+from fairramp.measure.drift import drift_headings
 from fairramp.measure.evidence import BETS, is_shown, log_evidence, rate_limits
 from fairramp.measure.means import mean_chances
 from fairramp.measure.monitor_file import GroupEntry, MonitorFile, PartEntry
@@ -39,7 +40,8 @@ class Monitor:
     Created by `Rule.monitor`. As long as the gap is within the limit, the probability that the alarm is ever
     raised is at most 1 − `confidence`, however often you look. The limit is the estimated limit of the rule's
     certificate, which holds with the same confidence. Weights are not supported. The gap is measured over all
-    rows since the monitor was created, so starting a new monitor from time to time detects late drift sooner.
+    rows since the monitor was created, so starting a new monitor from time to time detects late drift sooner. For
+    a rule that makes true or false positive rates equal, add rows once their labels are known.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class Monitor:
                 "The rule was fitted with weights, but a monitor counts each row once, so rates may not be "
                 "comparable"
             )
-        self._fit_rates: Floats = np.array(record.rates["selection"].after)
+        self._fit_rates: Floats = np.array(record.main.after)
         self._parts = parts_of(rule, self._confidence)
         self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
         self._selected: Floats = np.zeros(len(rule.groups))
@@ -82,7 +84,9 @@ class Monitor:
 
     # Rows in, and files ------------------------------------------------------------------------------
 
-    def update(self, scores: Any, groups: Any, *, strata: Any = None, batch: str | None = None) -> Self:
+    def update(
+        self, scores: Any, groups: Any, labels: Any = None, *, strata: Any = None, batch: str | None = None
+    ) -> Self:
         """Add new rows and test again.
 
         Parameters
@@ -90,6 +94,9 @@ class Monitor:
         scores, groups, strata
             As in `Rule.probabilities`; rows of groups unknown to the rule are left out, as in `Rule.check`. Do
             not add a row twice.
+        labels : 0 or 1 of shape (n,), optional
+            True outcomes; required if the rule makes true or false positive rates equal, otherwise not used. Only
+            rows with the label that the rates are about count; a batch may have none.
         batch : str, optional
             A name for these rows, such as a date. A name that was used before is rejected, so rerunning a job
             does not count its rows twice.
@@ -105,7 +112,7 @@ class Monitor:
         """
         if batch is not None:
             self._check_batch(batch)
-        seen = mean_chances(self._rule, scores, groups, strata, None)
+        seen = mean_chances(self._rule, scores, groups, labels, strata=strata)
         places = {label_key(label): k for k, label in enumerate(self._rule.groups)}
         seats = [places[label_key(label)] for label in seen.groups]
         self._rows[seats] += np.array(seen.rows, dtype=np.int64)
@@ -257,13 +264,18 @@ class Monitor:
         return self._rule.groups
 
     @property
+    def rate(self) -> str:
+        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        return self._rule.event.rate
+
+    @property
     def rows(self) -> tuple[int, ...]:
-        """Number of rows in each group so far."""
+        """Number of rows in each group so far; for true and false positive rates, of rows with that label."""
         return tuple(self._rows.tolist())
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Expected selection rate of each group so far; NaN without rows."""
+        """Expected rate of each group so far, the one that the rule makes equal; NaN without rows."""
         return tuple(np.where(self._rows > 0, self._means(), np.nan).tolist())
 
     @property
@@ -351,6 +363,7 @@ class Monitor:
                 "new_rate_low": lower,
                 "new_rate_high": upper,
             },
+            headings=drift_headings(self._rule.event),
             shares=("fit_rate", "new_rate"),
             confidence=self._confidence,
         )
@@ -366,18 +379,18 @@ class Monitor:
         >>> print(rule.monitor().sentence())
         Nothing to compare yet. The estimated limit on the gap is 1.6 points.
         """
-        limit = upward_points(self.limit)
+        limit, event = upward_points(self.limit), self._rule.event
         if not self._compared():
-            return f"Nothing to compare yet. The estimated limit on the gap is {limit}."
-        rows = f"on {int(self._rows.sum()):,} rows"
+            return f"Nothing to compare yet. The estimated limit on the {event.gap} is {limit}."
+        rows = f"on {int(self._rows.sum()):,} {event.rows}"
         if self._alarm is None:
             return said(self.comparisons, rows)
         gap = with_interval(*map(points, (self.gap, *self.gap_interval)))
         left_out = self._furthest().left_out
-        others = f", without {PLAIN.groups(left_out)}" if left_out else ""
+        others = f", without {PLAIN.fit_rows(left_out, event)}" if left_out else ""
         return (
             f"Above the {self._furthest().kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
-            f"the gap is now {gap} {rows}{others}."
+            f"the {event.gap} is now {gap} {rows}{others}."
         )
 
     def __repr__(self) -> str:
@@ -420,6 +433,7 @@ class Monitor:
         """
         return plain(
             {
+                "rate": self.rate,
                 "verdict": self.verdict.value,
                 "has_drifted": self.has_drifted,
                 "alarm": self.alarm,
@@ -473,14 +487,3 @@ class Monitor:
 def _evidence(value: float) -> str:
     """Format evidence without an exponent."""
     return "above 1,000" if value > 1000 else f"{value:.2g}"
-
-
-def rows_fingerprint(rule: Rule, scores: Any, groups: Any, strata: Any = None) -> str:
-    """A hash of the rows' content that does not depend on their order."""
-    sample = rule.sample(scores, groups, strata=strata)
-    codes = sample.cells.block(0, len(sample))
-    order = np.lexsort((sample.scores, codes))
-    digest = hashlib.sha256(repr(list(map(show_label, sample.cells.labels))).encode())
-    digest.update(np.bincount(codes, minlength=len(sample.cells.labels)).astype("<i8").tobytes())
-    digest.update(np.ascontiguousarray(sample.scores[order], dtype="<f8").tobytes())
-    return digest.hexdigest()[:16]

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.curve import Integers
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, label_key
 from fairramp.core.words import decimals_apart, points, upward_points, with_interval
 from fairramp.measure.certificate import PLAIN, Spelling, certify, counted
@@ -29,6 +30,7 @@ class Part:
     limit: float
     left_out: tuple[tuple[Label, int], ...] = ()
     kind: str = "estimated"  # "proven" if no estimate is tighter
+    event: Event = SELECTION  # which rates are compared
 
 
 def parts_of(rule: Rule, confidence: float) -> list[Part]:
@@ -38,11 +40,13 @@ def parts_of(rule: Rule, confidence: float) -> list[Part]:
     certificate, slices = certify(rule, confidence), strata_slices(strata, len(every))
     limits = [certificate.estimated] if strata is None else stratum_limits(rule, confidence)
     kind = limit_kind(certificate.estimated, certificate.proven)
-    found = [Part(every[part], limit, kind=kind) for part, limit in zip(slices, limits, strict=True)]
+    found = [
+        Part(every[part], limit, kind=kind, event=rule.event) for part, limit in zip(slices, limits, strict=True)
+    ]
     if certificate.rest is not None:
         small = {label_key(label) for label, _ in certificate.left_out}
         others = np.array([k for k, label in enumerate(rule.groups) if label_key(label) not in small])
-        found.append(Part(others, certificate.rest.estimated, certificate.left_out, kind))
+        found.append(Part(others, certificate.rest.estimated, certificate.left_out, kind, rule.event))
     return found
 
 
@@ -56,6 +60,7 @@ class Comparison:
     kind: str
     verdict: Verdict
     left_out: tuple[tuple[Label, int], ...]
+    event: Event = SELECTION
 
     @property
     def above(self) -> float:
@@ -66,14 +71,14 @@ class Comparison:
         """The verdict with its numbers; `rows` says which rows they come from."""
         decimals = decimals_apart(self.limit, self.gap, *self.interval)
         gap = with_interval(*(points(value, decimals) for value in (self.gap, *self.interval)))
-        gap, limit = f"{gap} {rows}.", upward_points(self.limit, decimals)
+        gap, limit, what = f"{gap} {rows}.", upward_points(self.limit, decimals), self.event.gap
         if self.verdict is Verdict.EXCEEDED:
-            return f"Above the {self.kind} limit of {limit}: the gap is {gap}"
+            return f"Above the {self.kind} limit of {limit}: the {what} is {gap}"
         if self.verdict is Verdict.WITHIN:
-            return f"The gap is within the {self.kind} limit of {limit}: {gap}"
+            return f"The {what} is within the {self.kind} limit of {limit}: {gap}"
         if self.gap > self.limit:
-            return f"The gap is above the {self.kind} limit of {limit}, but that may be chance: {gap}"
-        return f"No sign that the gap exceeds the {self.kind} limit of {limit}: {gap}"
+            return f"The {what} is above the {self.kind} limit of {limit}, but that may be chance: {gap}"
+        return f"No sign that the {what} exceeds the {self.kind} limit of {limit}: {gap}"
 
     def to_dict(self) -> dict[str, Any]:
         """The gap, its limits and the verdict, for JSON."""
@@ -89,7 +94,7 @@ class Comparison:
 def compared(part: Part, gap: float, interval: tuple[float, float]) -> Comparison:
     """Compare a gap with the limit of its part."""
     verdict = verdict_on(gap, interval, part.limit)
-    return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out)
+    return Comparison(gap, interval, part.limit, part.kind, verdict, part.left_out, part.event)
 
 
 def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN) -> str:
@@ -98,7 +103,7 @@ def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN
         return comparisons[0].sentence(rows)
     texts = []
     for one in comparisons:
-        whose = f"Without {spelled.groups(one.left_out)}" if one.left_out else "All groups"
+        whose = f"Without {spelled.fit_rows(one.left_out, one.event)}" if one.left_out else "All groups"
         text = one.sentence(rows)
         texts.append(f"{whose}: {text[0].lower()}{text[1:]}")
     return " ".join(texts)

@@ -78,7 +78,7 @@ def detectable_gap(compared: Compared, below: Floats, above: Floats) -> float:
 
 def _found(compared: Compared, places: Integers, limit: float, *, up: bool) -> Floats:
     """The smallest drift of each group of a part that is detected often enough, as a rate."""
-    # A downward drift of the selection rate is an upward drift of its complement.
+    # A downward drift of a rate is an upward drift of its complement.
     rates = compared.rates[places] if up else 1 - compared.rates[places]
     fit, n = compared.fit_rows[places], np.maximum(np.round(compared.rows[places]), 1.0)
     rng, size = np.random.default_rng(0), len(places)

@@ -18,9 +18,11 @@ import numpy.typing as npt
 from fairramp.core.curve import Floats
 from fairramp.core.table import Table
 from fairramp.data.arrays import as_labels, as_weights, split_validation
+from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.fit import fit_rule
-from fairramp.fit.settings import checked_costs
+from fairramp.fit.settings import Settings, checked_costs
+from fairramp.measure.means import tally_rows
 from fairramp.rule.rule import Rule
 
 RAMP_WIDTHS = (0.005, 0.01, 0.025, 0.05, 0.1)
@@ -96,7 +98,9 @@ def tune(
     ramp_widths : sequence of float
         Ramp widths to try.
     target_rates : sequence of float or str, optional
-        Target rates to try; by default the share of positive labels, and 0.05 and 0.1 above and below it.
+        Target rates to try; by default the share of positive labels, and 0.05 and 0.1 above and below it. For a
+        `criterion` other than "parity", by default around the rate of that criterion in the classifier's own
+        decisions, over all groups. With `overall_rate`, only ramp widths are tried.
     scorer : callable
         ``scorer(labels, probabilities, sample_weight)``, higher is better; by default the expected accuracy or,
         with `costs`, the negative expected cost of a row.
@@ -129,13 +133,14 @@ def tune(
     if not len(ramp_widths):
         raise InputError("is empty", argument="ramp_widths", remedy="pass at least one width")
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
-    if target_rates is None:
-        base = float(np.average(as_labels(labels, len(labels)), weights=weights))
+    budget = options.get("overall_rate") is not None
+    if target_rates is None and not budget:
+        base = _middle_rate(scores, groups, labels, weights, options)
         target_rates = sorted({min(max(base + step, 0.001), 0.999) for step in RATE_STEPS})
     truth = as_labels(other_labels, len(other_labels))
     other_weights = np.ones(len(truth)) if other_weights is None else as_weights(other_weights, len(truth))
 
-    grid = list(product(ramp_widths, target_rates))
+    grid = list(product(ramp_widths, [None] if target_rates is None else target_rates))
     rules = [
         fit_rule(
             scores,
@@ -161,9 +166,23 @@ def tune(
         Table(
             {
                 "ramp_width": [float(width) for width, _ in grid],
-                "target_rate": [target for _, target in grid],
+                **({} if target_rates is None else {"target_rate": [target for _, target in grid]}),
                 "score": found,
             },
             shares=["target_rate"],
         ),
     )
+
+
+def _middle_rate(scores: Any, groups: Any, labels: Any, weights: Floats | None, options: dict[str, Any]) -> float:
+    """The rate that the default target rates are around: the base rate or, for error rates, the classifier's."""
+    names = ("criterion", "cutoff", "scale", "higher_is_better")
+    asked = Settings(**{name: options[name] for name in names if name in options})
+    if asked.event.label is None:
+        return float(np.average(as_labels(labels, len(labels)), weights=weights))
+    sample = Sample.of_arrays(scores, groups, labels, scale=asked.meaning, sample_weight=weights)
+    own = tally_rows(sample, cutoff=asked.problem.cutoff).own
+    yes, no = (float(part[asked.event.label].sum()) for part in (own.yes, own.no))
+    if yes + no == 0:
+        return 0.5  # the fit says that rows are missing
+    return yes / (yes + no)

@@ -1,7 +1,9 @@
 """Limits on the gap in the population that the fit rows come from: an estimated and a proven one.
 
 There are K groups. Group k has n_k fit rows and sample rate r_k; G*_k is its true rate at the fitted threshold;
-the confidence is 1 − δ. G is monotone, so a deviation at the *fitted* threshold is a deviation at a *fixed* one:
+the confidence is 1 − δ. For true and false positive rates, n_k counts the rows with that label: given their
+number, they are independent draws from the people with that label. G is monotone, so a deviation at the *fitted*
+threshold is a deviation at a *fixed* one:
 
     beta   G*_k ~ Beta(m_k, n_k + 1 − m_k) with m_k fit rows at or above the threshold, independent between
            groups: the 1 − δ quantile of max − min. If the threshold is not a fit score, as with a ramp, whose

@@ -208,7 +208,8 @@ class FitRecord:
         asked = self.asked
         found = (
             [
-                f"Gap in the population: at most {exact_points(asked.max_gap)} with "
+                f"{EVENTS[self.event].gap.capitalize()} in the population: at most "
+                f"{exact_points(asked.max_gap)} with "
                 f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
                 f"To achieve this, the gap on the fit rows is limited to {upward_points(max_gap)}.",
             ]
@@ -220,8 +221,7 @@ class FitRecord:
     @property
     def gaps(self) -> str:
         """The gap on the fit rows before and after, in a sentence."""
-        rates = self.main
-        what = "Gap" if self.event == SELECTION.name else f"Gap between {EVENTS[self.event].rate}s"
+        rates, what = self.main, EVENTS[self.event].gap.capitalize()
         after = points(self.gap_after) if rates.is_exact else f"at most {upward_points(self.gap_after)}"
         bins = "" if rates.is_exact else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
         return f"{what} on the fit rows: {points(self.gap_before)} before, {after} after{bins}."

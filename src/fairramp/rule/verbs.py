@@ -183,6 +183,7 @@ class Verbs(Drawn):
         self: Any,
         scores: Any,
         groups: Any,
+        labels: Any = None,
         *,
         strata: Any = None,
         sample_weight: Any = None,
@@ -190,7 +191,8 @@ class Verbs(Drawn):
     ) -> "Check":
         """Check once, on new rows, whether the gap exceeds the estimated limit; see `fairramp.Check`.
 
-        To check repeatedly as rows arrive, use `monitor`.
+        To check repeatedly as rows arrive, use `monitor`. `labels`, the true outcomes of the new rows, are
+        required if the rule makes true or false positive rates equal, and otherwise not used.
 
         Examples
         --------
@@ -202,10 +204,14 @@ class Verbs(Drawn):
         """
         from fairramp.measure.drift import check
 
-        return check(self, scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
+        return check(
+            self, scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence
+        )
 
     def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
         """Monitor rows that arrive in batches or one by one; you may look at any time. See `fairramp.Monitor`.
+
+        If the rule makes true or false positive rates equal, updates need the labels of the rows.
 
         Examples
         --------

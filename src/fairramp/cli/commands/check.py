@@ -7,6 +7,8 @@ from fairramp.cli.options import (
     Delimiter,
     Group,
     Json,
+    Label,
+    Positive,
     Quiet,
     RuleFile,
     RuleScale,
@@ -24,6 +26,8 @@ def check(
     *,
     score: Score = None,
     group: Group = None,
+    label: Label = None,
+    positive: Positive = None,
     weight: Weight = None,
     strata: Strata = None,
     scale: RuleScale = None,
@@ -35,8 +39,9 @@ def check(
 ) -> int:
     """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
-    The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. No labels
-    are needed. To check after every batch, use fairramp monitor.
+    The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. --label is
+    needed only for a rule that makes true or false positive rates equal. To check after every batch, use fairramp
+    monitor.
 
     For example:
 
@@ -50,6 +55,7 @@ def check(
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "check")
     certifiable(known)
+    texts.check_label(known, label)
     columns = library.columns_of(known, score, group, strata)
     job, arrays = library.read(
         screen,
@@ -61,18 +67,22 @@ def check(
         decimal=decimal,
         delimiter=delimiter,
         rule=known,
+        label=label,
+        positive=positive,
         weight=weight,
     )
     found = compare(
         known,
         arrays["scores"],
         arrays["groups"],
+        arrays["labels"],
         strata=arrays["strata"],
         sample_weight=arrays["sample_weight"],
         confidence=confidence,
     )
     code = exit_code(found.verdict, sound=found.is_sound)
-    texts.show_heading(screen, found.rows, columns, data)
+    texts.show_heading(screen, found.rows, columns, data, known.event.row)
+    texts.warn_few(screen, found.groups, found.rows, known.event)
     first, *more = found.sentences()
     screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
     screen.say(*more, "")
@@ -82,6 +92,7 @@ def check(
         "these values nine times out of ten."
     )
     if left_out := job.rows - sum(found.rows):
-        screen.say(f"{count(left_out, 'row')} left out: groups not in the fit rows, or zero weight.")
+        other = texts.other_label(known.event)
+        screen.say(f"{count(left_out, 'row')} left out: {other}groups not in the fit rows, or zero weight.")
     screen.result("check", rule=rule, data=data, **library.named(columns), **found.to_dict())
     return code

@@ -9,6 +9,7 @@ from fairramp.cli.options import (
     OUTPUT,
     Confidence,
     Costs,
+    Criterion,
     Cutoff,
     Data,
     Decimal,
@@ -55,6 +56,7 @@ def frontier(
     ] = None,
     weight: Weight = None,
     positive: Positive = None,
+    criterion: Criterion = "parity",
     target_rate: FrontierTarget = "accuracy",
     costs: Costs = None,
     ramp_width: RampWidth = None,
@@ -107,6 +109,7 @@ def frontier(
             labels,
             validation=tuple(others[0]) if others else None,
             max_gaps=max_gap,
+            criterion=criterion,
             ramp_width=library.width_of(ramp_width, scale),
             cutoff=cutoff,
             scale=scale or "probability",
@@ -125,9 +128,10 @@ def frontier(
     screen.heading(curve.heading)
     screen.say(f"{curve.own}\n")
     screen.table(table, more="in a file, with -o frontier.csv")
+    which = "" if criterion == "parity" else f" --criterion {criterion}"
     screen.say(
         f"\nOf the rates that the labels choose for a limit or a stricter one, each line uses those with the "
-        f"{best} on the fit rows. To fit such a rule: fairramp fit --target-rate {target_rate}"
+        f"{best} on the fit rows. To fit such a rule: fairramp fit{which} --target-rate {target_rate}"
         f"{f' --costs {costs}' if costs else ''}.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )
@@ -136,6 +140,7 @@ def frontier(
         data=data,
         **library.named(columns),
         output=output,
+        rate=curve.rate,
         in_sample=curve.is_in_sample,
         own_gap=curve.own_gap,
         own_accuracy=curve.own_accuracy,

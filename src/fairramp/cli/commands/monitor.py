@@ -5,7 +5,20 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairramp.cli.options import Data, Decimal, Delimiter, Group, Json, Quiet, RuleFile, RuleScale, Score, Strata
+from fairramp.cli.options import (
+    Data,
+    Decimal,
+    Delimiter,
+    Group,
+    Json,
+    Label,
+    Positive,
+    Quiet,
+    RuleFile,
+    RuleScale,
+    Score,
+    Strata,
+)
 from fairramp.cli.render import Screen, count
 
 
@@ -17,6 +30,8 @@ def monitor(
     state: Annotated[str, Parameter(help="File that stores the counts so far; created by the first batch.")],
     score: Score = None,
     group: Group = None,
+    label: Label = None,
+    positive: Positive = None,
     strata: Strata = None,
     scale: RuleScale = None,
     confidence: Annotated[
@@ -34,8 +49,8 @@ def monitor(
     """Add a batch of new rows and check whether the gap exceeds the rule's estimated limit.
 
     Run it after every batch: the limit on the false-alarm rate holds however often you check. The exit code is 1
-    once a batch has raised the alarm, and 0 until then. No labels are needed. Weights are not supported. A batch
-    that was added before is not counted again.
+    once a batch has raised the alarm, and 0 until then. --label is needed only for a rule that makes true or
+    false positive rates equal. Weights are not supported. A batch that was added before is not counted again.
 
     For example:
 
@@ -43,10 +58,12 @@ def monitor(
     """
     from fairramp.cli import library, texts
     from fairramp.errors import refuse_if
-    from fairramp.measure.monitor import Monitor, rows_fingerprint
+    from fairramp.measure.batches import rows_fingerprint
+    from fairramp.measure.monitor import Monitor
 
     screen = Screen(json=json, quiet=quiet)
     known = library.load_rule(rule, "monitor")
+    texts.check_label(known, label)
     refuse_if(batch == "", "must not be empty", argument="batch")
     if Path(state).exists():
         found = Monitor.load(state, known, confidence=confidence)
@@ -63,8 +80,10 @@ def monitor(
         decimal=decimal,
         delimiter=delimiter,
         rule=known,
+        label=label,
+        positive=positive,
     )
-    rows = {name: arrays[name] for name in ("scores", "groups", "strata")}
+    rows = {name: arrays[name] for name in ("scores", "groups", "labels", "strata")}
     mark = rows_fingerprint(known, **rows)
     # A batch is recorded by name and by fingerprint, so neither can be added twice.
     name = f"{batch} · {mark}" if batch else mark
@@ -83,13 +102,15 @@ def monitor(
         found.save(state)
     else:
         screen.warn(f"these rows are already in {state} and were not counted again.")
-    screen.heading(f"{count(sum(found.rows), 'row')} in {state} so far, by {' / '.join(columns.grouped)}\n")
+    n_rows = count(sum(found.rows), known.event.row)
+    screen.heading(f"{n_rows} in {state} so far, by {' / '.join(columns.grouped)}\n")
     first, *more = found.sentences()
     screen.verdict(f"Monitor {found.verdict.word}. {first}", failed=found.has_drifted)
     screen.say(*more, "")
     screen.table(found.table())
     if is_new and (left_out := job.rows - (sum(found.rows) - before)):
-        screen.say(f"\n{count(left_out, 'row')} left out: groups not in the fit rows.")
+        other = texts.other_label(known.event)
+        screen.say(f"\n{count(left_out, 'row')} left out: {other}groups not in the fit rows.")
     screen.result(
         "monitor",
         rule=rule,

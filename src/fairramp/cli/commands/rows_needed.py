@@ -16,7 +16,7 @@ def rows_needed(
         Parameter(help="Number of groups, such as 2; for several columns, the number of their combinations."),
     ],
     confidence: Annotated[float, Parameter(help="Confidence level of the limit.")] = 0.95,
-    rate: Annotated[float, Parameter(help="Common selection rate of the groups; 0.5 needs the most rows.")] = 0.5,
+    rate: Annotated[float, Parameter(help="Common rate of the groups; 0.5 needs the most rows.")] = 0.5,
     fit_gap: Annotated[
         float,
         Parameter(help="Gap to allow on the fit rows, below --max-gap; a larger gap needs more rows."),
@@ -25,7 +25,9 @@ def rows_needed(
 ) -> None:
     """Compute how many fit rows each group needs to limit the gap in the population.
 
-    With this many rows in each group, fairramp fit succeeds with the same --max-gap and --confidence.
+    With this many rows in each group, fairramp fit succeeds with the same --max-gap and --confidence. For a
+    --criterion other than parity, count only rows with the label that it is about: 1 for equal_opportunity, 0 for
+    predictive_equality.
 
     For example:
 
