@@ -274,8 +274,8 @@ def make_content(
     own = next(i for i, outcome in enumerate(outcomes) if outcome.is_own)
     in_sample = _is_in_sample(rule, fingerprint, measured.event_rows, before.rate, outcomes[own].after.rate)
     checked = (
-        rule.check(scores, groups, strata=strata, sample_weight=sample_weight, confidence=confidence)
-        if refused is None and rule.event is SELECTION  # a check compares selection rates
+        rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
+        if refused is None
         else None
     )
     units = scale.shown_per_unit
