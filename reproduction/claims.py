@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reproduction import paper
-from reproduction.objectives import COMPARISONS, Comparison
+from reproduction.comparisons import Comparison
+from reproduction.objectives import COMPARISONS
 from reproduction.results import PAIRS, Mean, Pair, Results, signed
 from reproduction.store import Store
 
@@ -141,7 +142,7 @@ def cells(results: Results, comparison: Comparison, seeds: int = OBJECTIVE_SEEDS
             continue
         ours, theirs, our_gap, their_gap = (
             100 * np.array([runs[seed][field] for seed in both])
-            for field in ("objective", "gap")
+            for field in comparison.fields
             for runs in (a, b)
         )
         gain = comparison.sign * (ours - theirs)

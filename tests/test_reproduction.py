@@ -138,7 +138,7 @@ def test_objectives_of_decisions_match_their_definitions() -> None:
 
 
 @pytest.mark.parametrize("comparison", objectives.COMPARISONS, ids=lambda c: c.name)
-def test_rules_are_better_by_their_own_objective(comparison: objectives.Comparison) -> None:
+def test_rules_are_better_by_their_own_objective(comparison: objectives.Objective) -> None:
     given = scored(n=4000)
     ours = methods.run_method(objectives.METHODS[comparison.ours], given)
     plain = methods.METHODS["rto_accuracy"].run(given).probabilities
