@@ -447,3 +447,16 @@ def test_a_numeric_target_is_the_middle_and_the_text_says_what_was_reached():
     text = repr(fairramp.fit_rule(data.score, data.sex, min_ratio=0.8, target_rate=0.2))
     assert "selection rates from 16.0% to 20.0%" in text
     assert "because the target rate of 20.0% is the highest" in text
+
+
+@pytest.mark.parametrize("n_rows", [50, 4_000, 200_000])
+@pytest.mark.parametrize("digits", [2, 17])
+def test_fingerprints_of_the_rows_do_not_depend_on_the_criterion(n_rows, digits):
+    rng = np.random.default_rng(n_rows)
+    groups = rng.integers(0, 3, n_rows)
+    scores = np.round(rng.beta(2 + groups, 3), digits)
+    labels = (rng.random(n_rows) < scores).astype(int)
+    rules = [
+        quiet(scores, groups, labels, target_rate="accuracy", criterion=name) for name in ("parity", *CRITERIA)
+    ]
+    assert len({rule.record.fingerprint for rule in rules}) == 1
