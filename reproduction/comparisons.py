@@ -1,4 +1,4 @@
-"""Comparisons of RTO with another library by one objective and one gap; `objectives` and `error_rates` define them.
+"""Comparisons of RTO with another library by one objective and one gap; see `objectives` and `error_rates`.
 
 Both sides of a comparison get the same scores, groups and fit rows, the same objective, and no allowed gap. They
 are measured on test rows by selection probabilities, as in `methods`.
@@ -49,6 +49,21 @@ class Comparison(ABC):
     def unit(self) -> str:
         """Unit of a hundred times the objective."""
         return "points"
+
+    @property
+    def full(self) -> str:
+        """The title, as no other comparison has it."""
+        return self.title
+
+    @property
+    def brief(self) -> str:
+        """What distinguishes the comparison from others in a sentence."""
+        return self.title[0].lower() + self.title[1:]
+
+    @property
+    def criterion(self) -> tuple[str, str]:
+        """What a criterion calls the objective and the gap."""
+        return "mean", "mean gap"
 
     @property
     @abstractmethod

@@ -37,12 +37,27 @@ class ErrorRate(Comparison):
     @classmethod
     def of(cls, event: Event, peer: str) -> "ErrorRate":
         """Return the comparison of one rate with one peer."""
-        return cls(event.criterion, f"Equal {event.rate}s, {peer}", peer, event)
+        return cls(event.criterion, f"Equal {event.rate}s", peer, event)
 
     @property
     def theirs(self) -> str:
         """Name of the peer's results."""
         return f"{self.name}_{self.peer.lower().replace('-', '_')}"
+
+    @property
+    def full(self) -> str:
+        """The title, as no other comparison has it."""
+        return f"{self.title}, {self.peer}"
+
+    @property
+    def brief(self) -> str:
+        """What distinguishes the comparison from others in a sentence."""
+        return f"compared with {self.peer}"
+
+    @property
+    def criterion(self) -> tuple[str, str]:
+        """What a criterion calls the objective and the gap."""
+        return "mean accuracy", f"mean {self.event.short} gap"
 
     @property
     def constraint(self) -> str:
@@ -52,8 +67,9 @@ class ErrorRate(Comparison):
     @property
     def heading(self) -> str:
         """What a table of the comparison shows."""
-        rate = f"**Equal {self.event.rate}s, compared with {self.peer}**"
-        return f"{rate}: accuracy in percent, and gap between the {self.event.rate}s ({self.event.short}) in points:"
+        rates = f"{self.event.rate}s"
+        shown = f"accuracy in percent, and gap between the {rates} ({self.event.short}) in points"
+        return f"**{self.title}, compared with {self.peer}**: {shown}:"
 
     @property
     def columns(self) -> tuple[str, str]:
