@@ -6,6 +6,7 @@ All subjects of a case take turns in one process, and the best time of each coun
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ from core import scores_of
 
 #: The largest number of rows for each peer; beyond that a fit takes minutes.
 PEER_ROWS = {"fairlearn": 1_000_000, "holisticai": 1_000_000}
+#: fairramp's criteria for error rates, and what other libraries call them.
+ERROR_RATES = {
+    "equal_opportunity": "true_positive_rate_parity",
+    "predictive_equality": "false_positive_rate_parity",
+}
+
+Run = Callable[[], object]
 
 
 def best_of(subjects: dict[str, Callable[[], object]], seconds: float) -> dict[str, dict[str, float]]:
@@ -109,22 +117,51 @@ def peers_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
 
     scores, groups = scores_of(n_rows, n_groups)
     labels = (np.random.default_rng(1).random(n_rows) < scores).astype(int)
-    subjects: dict[str, Callable[[], object]] = {
+    subjects: dict[str, Run] = {
         "floor": lambda: (scores.sum(), groups.sum()),
         "fit": lambda: fairramp.fit_rule(scores, groups),
         "fit_labels": lambda: fairramp.fit_rule(scores, groups, labels, target_rate="accuracy"),
     }
+    peers = {
+        name: partial(make, scores, groups, labels)
+        for name, make in (("fairlearn", _fairlearn), ("holisticai", _holisticai))
+        if n_rows <= PEER_ROWS[name]
+    }
+    return _beside(subjects, peers, seconds)
+
+
+def error_rates_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
+    """Equal true and false positive rates by other libraries and by fairramp."""
+    import fairramp
+
+    scores, groups = scores_of(n_rows, n_groups)
+    labels = (np.random.default_rng(1).random(n_rows) < scores).astype(int)
+    subjects: dict[str, Run] = {
+        "floor": lambda: (scores.sum(), groups.sum()),
+        "fit_labels": lambda: fairramp.fit_rule(scores, groups, labels, target_rate="accuracy"),
+        **{name: partial(fairramp.fit_rule, scores, groups, labels, criterion=name) for name in ERROR_RATES},
+    }
+    peers = {
+        f"{peer}, {name}": partial(make, scores, groups, labels, constraint)
+        for name, constraint in ERROR_RATES.items()
+        for peer, make in (("fairlearn", _fairlearn), ("error_parity", _error_parity))
+    }
+    return _beside(subjects, peers, seconds, least=3)
+
+
+def _beside(
+    subjects: dict[str, Run], peers: dict[str, Callable[[], tuple[Run, str]]], seconds: float, least: int = 1
+) -> dict[str, Any]:
+    """Times of all subjects, and those of other libraries, which run `least` to five times."""
     times = best_of(subjects, seconds)
     versions = {}
-    for name, make in (("fairlearn", _fairlearn), ("holisticai", _holisticai)):
+    for name, make in peers.items():
         try:
-            run, versions[name] = make(scores, groups, labels)
+            run, versions[name.split(", ")[0]] = make()
         except ImportError:
             continue
-        if n_rows > PEER_ROWS[name]:
-            continue
         taken = []
-        while not taken or (sum(wall for wall, _ in taken) < seconds and len(taken) < 5):
+        while len(taken) < least or (sum(wall for wall, _ in taken) < seconds and len(taken) < 5):
             wall, cpu = time.perf_counter(), time.process_time()
             run()
             taken.append((time.perf_counter() - wall, time.process_time() - cpu))
@@ -136,7 +173,7 @@ def peers_case(n_rows: int, n_groups: int, seconds: float) -> dict[str, Any]:
     return {"times": times, "versions": versions}
 
 
-def _fairlearn(scores: Any, groups: Any, labels: Any) -> tuple[Callable[[], object], str]:
+def _fairlearn(scores: Any, groups: Any, labels: Any, constraints: str = "demographic_parity") -> tuple[Run, str]:
     import fairlearn
     from fairlearn.postprocessing import ThresholdOptimizer
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -156,7 +193,7 @@ def _fairlearn(scores: Any, groups: Any, labels: Any) -> tuple[Callable[[], obje
     def run() -> object:
         peer = ThresholdOptimizer(
             estimator=Scores().fit(column[:2], [0, 1]),
-            constraints="demographic_parity",
+            constraints=constraints,
             objective="accuracy_score",
             prefit=True,
             predict_method="predict_proba",
@@ -166,7 +203,21 @@ def _fairlearn(scores: Any, groups: Any, labels: Any) -> tuple[Callable[[], obje
     return run, fairlearn.__version__
 
 
-def _holisticai(scores: Any, groups: Any, labels: Any) -> tuple[Callable[[], object], str]:
+def _error_parity(scores: Any, groups: Any, labels: Any, constraint: str) -> tuple[Run, str]:
+    from importlib.metadata import version
+
+    from error_parity import RelaxedThresholdOptimizer
+
+    column = scores[:, None]
+
+    def run() -> object:
+        peer = RelaxedThresholdOptimizer(predictor=lambda x: x[:, 0], constraint=constraint, tolerance=0.0)
+        return peer.fit(column, labels, group=groups)
+
+    return run, version("error-parity")
+
+
+def _holisticai(scores: Any, groups: Any, labels: Any) -> tuple[Run, str]:
     from importlib.metadata import version
 
     from holisticai.bias.mitigation.postprocessing.ml_debiaser.randomized_threshold.algorithm import (
@@ -191,4 +242,10 @@ def busy() -> Any:
     return sum(map(int, (user, nice, system, irq, soft, steal))) / os.sysconf("SC_CLK_TCK")
 
 
-CASES = {"rows": rows_case, "groups": groups_case, "strings": strings_case, "peers": peers_case}
+CASES = {
+    "rows": rows_case,
+    "groups": groups_case,
+    "strings": strings_case,
+    "peers": peers_case,
+    "error_rates": error_rates_case,
+}

@@ -41,6 +41,10 @@ NAMES = {
 }
 #: Other libraries, and the fit of fairramp that uses the same data: Fairlearn requires labels.
 SHORT = {"fairlearn": ("Fairlearn", "fit_labels"), "holisticai": ("holisticai", "fit")}
+#: Criteria for error rates, and what they make equal.
+CRITERIA = {"equal_opportunity": "true positive rates", "predictive_equality": "false positive rates"}
+#: Other libraries that are compared by these criteria.
+LABELED_PEERS = {"fairlearn": "Fairlearn", "error_parity": "error-parity"}
 #: What the page calls the subjects of a plot.
 SHOWN = {"floor": "baseline", "apply": "apply", "fit": "fit"}
 
@@ -52,6 +56,7 @@ def measure(quick: bool, only: str | None = None) -> None:
     wanted += [("groups", ROWS, k) for k in GROUPS]
     wanted += [("strings", ROWS, 4)] if find_spec("pyarrow") else []
     wanted += [("peers", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
+    wanted += [("error_rates", n, 4) for n in SIZES if n <= (10_000 if quick else max(PEER_ROWS.values()))]
     before = stored().about if only else {"cases": [], "date": ""}
     today, kept = time.strftime("%Y-%m-%d"), before["cases"]
     results = [case for case in kept if case["case"] != only]
@@ -193,6 +198,7 @@ def write() -> None:
             [_peers_line(case) for case in results.of("peers")],
         ),
         "![Time to fit by number of rows, for each library](benchmarks/peers.svg)",
+        *_error_rates(results),
         "## How it was measured",
         _method(results),
         "## Rows",
@@ -308,9 +314,11 @@ def _share(memory: int, case: dict[str, Any]) -> str:
 
 def _method(results: Results) -> str:
     about = results.about
-    versions = {name: v for case in results.of("peers") for name, v in case["versions"].items()}
+    cases = [*results.of("peers"), *results.of("error_rates")]
+    versions = {name: v for case in cases for name, v in case["versions"].items()}
     absent = [NAMES[name] for name in PEER_ROWS if name not in versions]
-    software = ", ".join(f"{SHORT[name][0]} {v}" for name, v in versions.items())
+    titles = LABELED_PEERS | {name: title for name, (title, _) in SHORT.items()}
+    software = ", ".join(f"{titles[name]} {v}" for name, v in versions.items())
     lines = [
         f"- **Machine.** {_word(about['cores']).capitalize()} cores ({about['machine']}), Python "
         f"{about['python']}, NumPy {about['numpy']}{', ' if software else ''}{software}; measured on "
@@ -326,7 +334,9 @@ def _method(results: Results) -> str:
         '`target_rate="accuracy"`, which uses them. holisticai runs its default number of steps and is given the '
         "target rate: the overall selection rate at a cutoff of 0.5. For each number of rows, each of these "
         "libraries ran one to five times, and fairramp ran many more times, so taking the best time slightly "
-        "favors fairramp." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
+        "favors fairramp. For equal error rates, Fairlearn and error-parity get their constraints "
+        "`true_positive_rate_parity` and `false_positive_rate_parity` and no allowed gap, and run three to five "
+        "times." + (f" Not installed in this run: {', '.join(absent)}." if absent else ""),
     ]
     return "\n".join(lines)
 
@@ -336,12 +346,15 @@ def _days(about: dict[str, Any]) -> str:
 
 
 def _company(about: dict[str, Any]) -> str:
-    others = [case["others"] for case in about["cases"] if case["others"] is not None]
-    if not others or max(others) < 0.1:
+    busy_cases = [case for case in about["cases"] if (case["others"] or 0.0) >= 0.1]
+    if not busy_cases:
         return ""
+    others = [case["others"] for case in busy_cases]
+    kinds = sorted({case["case"].replace("_", " ") for case in busy_cases})
     return (
-        f" **The machine was not idle**: other processes kept {min(others):.1f} to {max(others):.1f} cores busy "
-        f"(median {np.median(others):.1f}), which slows down multithreaded code."
+        f" **The machine was not idle** in {len(busy_cases)} of {len(about['cases'])} measurements "
+        f"({', '.join(kinds)}): other processes kept {min(others):.1f} to {max(others):.1f} cores busy (median "
+        f"{np.median(others):.1f}), which slows down multithreaded code."
     )
 
 
@@ -359,6 +372,56 @@ def _peers_line(case: dict[str, Any]) -> tuple[str, ...]:
     cells = [shown(t[name]["wall"]) if name in t else "–" for name in NAMES]
     cells += [f"{ratio(case, name, ours):,.0f}" if name in t else "–" for name, (_, ours) in SHORT.items()]
     return (f"{case['rows']:,}", *cells)
+
+
+def _error_rates(results: Results) -> list[str]:
+    """The section on equal error rates."""
+    cases = results.of("error_rates")
+    if not cases:
+        return []
+    last, words = cases[-1], []
+    for peer, title in LABELED_PEERS.items():
+        times = [
+            cpu_ratio(last, peer, criterion) for criterion in CRITERIA if f"{peer}, {criterion}" in last["times"]
+        ]
+        if times:
+            words.append(f"{title} needs **{_between(times)} times** the CPU time of fairramp")
+    slower = [ratio(last, criterion, "fit_labels", "cpu") for criterion in CRITERIA]
+    return [
+        "## Equal true or false positive rates",
+        f"To make true or false positive rates equal on {_count(last['rows'])} rows, {', and '.join(words)}. "
+        f"Such a fit needs {_between(slower, 1)} times the CPU time of one that makes selection rates equal and "
+        "uses labels. The table gives the CPU time of each fit, summed over all threads, measured in one process "
+        "on the same scores and labels, with four groups. Other processes affect CPU times less than elapsed "
+        "times.",
+        table(
+            (
+                *("rows", "equal", "fairramp", *LABELED_PEERS.values()),
+                *(f"{name} ÷ fairramp" for name in LABELED_PEERS.values()),
+            ),
+            [_error_rates_line(case, criterion) for criterion in CRITERIA for case in cases],
+        ),
+    ]
+
+
+def cpu_ratio(case: dict[str, Any], peer: str, criterion: str) -> float:
+    """CPU time of another library's fit divided by that of fairramp's."""
+    return ratio(case, f"{peer}, {criterion}", criterion, "cpu")
+
+
+def _between(values: list[float], digits: int = 0) -> str:
+    """The smallest and the largest value."""
+    ends = dict.fromkeys(f"{value:,.{digits}f}" for value in (min(values), max(values)))
+    return " to ".join(ends)
+
+
+def _error_rates_line(case: dict[str, Any], criterion: str) -> tuple[str, ...]:
+    t = case["times"]
+    cells = [f"{case['rows']:,}", CRITERIA[criterion], shown(t[criterion]["cpu"])]
+    names = {peer: f"{peer}, {criterion}" for peer in LABELED_PEERS}
+    cells += [shown(t[name]["cpu"]) if name in t else "–" for name in names.values()]
+    cells += [f"{cpu_ratio(case, peer, criterion):,.0f}" if name in t else "–" for peer, name in names.items()]
+    return tuple(cells)
 
 
 def _strings_lines(case: dict[str, Any]) -> list[tuple[str, ...]]:

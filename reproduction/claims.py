@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reproduction import paper
-from reproduction.objectives import COMPARISONS, Comparison
+from reproduction import error_rates, paper
+from reproduction.comparisons import Comparison
+from reproduction.objectives import COMPARISONS
 from reproduction.results import PAIRS, Mean, Pair, Results, signed
 from reproduction.store import Store
 
@@ -19,6 +20,8 @@ ALLOWED_LOSS = 0.15
 OBJECTIVE_LOSS = 0.1
 #: The number of seeds that the criterion for other objectives was set for.
 OBJECTIVE_SEEDS = 10
+#: The number of seeds with which error rates are compared.
+ERROR_RATE_SEEDS = 20
 #: What a comparison by another objective can show.
 VERDICTS = ("holds", "gap undecided", "does not hold")
 #: The largest distance of the last SGD iterate from the exact threshold, in units of scores.
@@ -140,9 +143,7 @@ def cells(results: Results, comparison: Comparison, seeds: int = OBJECTIVE_SEEDS
         if not both:
             continue
         ours, theirs, our_gap, their_gap = (
-            100 * np.array([runs[seed][field] for seed in both])
-            for field in ("objective", "gap")
-            for runs in (a, b)
+            100 * np.array([runs[seed][field] for seed in both]) for field in comparison.fields for runs in (a, b)
         )
         gain = comparison.sign * (ours - theirs)
         change = our_gap - their_gap
@@ -150,29 +151,42 @@ def cells(results: Results, comparison: Comparison, seeds: int = OBJECTIVE_SEEDS
     return found
 
 
-def _objectives(results: Results, names: dict[str, str]) -> list[Claim]:
-    """Return the criteria for unequal costs and balanced accuracy."""
-    found = []
-    for comparison in COMPARISONS:
-        each = cells(results, comparison)
-        if not each:
-            continue
-        worst, widest = min(each, key=lambda c: c.gain.value), max(each, key=lambda c: c.gap_change.value)
-        unit = " per 100 rows" if comparison.costs else " points"
-        less = "above" if comparison.costs else "below"
-        text = f"{comparison.title}: RTO's mean at most {OBJECTIVE_LOSS}{unit} {less} that of *{comparison.peer}*"
-        loss = signed(-worst.gain.value if comparison.costs else worst.gain.value, 2)
-        numbers = f"worst {loss}{unit} ({_named(worst.pair, names)})"
-        found.append(Claim(f"{text} on every pair", all(cell.close for cell in each), numbers))
-        count = sum(cell.no_larger for cell in each)
-        error = widest.gap_change.error
-        numbers = (
-            f"no larger on {count} of {len(each)} pairs; largest increase {signed(widest.gap_change.value, 2)} "
-            f"± {error:.2f} points ({_named(widest.pair, names)})"
-        )
-        text = f"{comparison.title}: RTO's mean gap no larger than that of *{comparison.peer}* on every pair"
-        found.append(Claim(text, count == len(each), numbers))
-    return found
+def error_rate_cells(results: Results, comparison: Comparison) -> list[Cell]:
+    """Return a comparison of error rates on each pair."""
+    return cells(results, comparison, ERROR_RATE_SEEDS)
+
+
+def _compared(results: Results, names: dict[str, str]) -> list[Claim]:
+    """Return the criteria for comparisons by other objectives, and with equal error rates."""
+    each = {comparison: cells(results, comparison) for comparison in COMPARISONS}
+    each |= {comparison: error_rate_cells(results, comparison) for comparison in error_rates.COMPARISONS}
+    return [
+        claim for comparison, found in each.items() if found for claim in _both_parts(comparison, found, names)
+    ]
+
+
+def _both_parts(comparison: Comparison, each: Sequence[Cell], names: dict[str, str]) -> list[Claim]:
+    """Return the two parts of the criterion: the objective, and the gap."""
+    worst, widest = min(each, key=lambda c: c.gain.value), max(each, key=lambda c: c.gap_change.value)
+    less = "above" if comparison.sign < 0 else "below"
+    mean, gap = comparison.criterion
+    limit = f"{OBJECTIVE_LOSS} {comparison.unit} {less}"
+    loss = f"worst {signed(comparison.sign * worst.gain.value, 2)} {comparison.unit}"
+    count = sum(cell.no_larger for cell in each)
+    increase = f"{signed(widest.gap_change.value, 2)} ± {widest.gap_change.error:.2f} points"
+    return [
+        Claim(
+            f"{comparison.title}: RTO's {mean} at most {limit} that of *{comparison.peer}* on every pair",
+            all(cell.close for cell in each),
+            f"{loss} ({_named(worst.pair, names)})",
+        ),
+        Claim(
+            f"{comparison.title}: RTO's {gap} no larger than that of *{comparison.peer}* on every pair",
+            count == len(each),
+            f"no larger on {count} of {len(each)} pairs; largest increase {increase} "
+            f"({_named(widest.pair, names)})",
+        ),
+    ]
 
 
 def _named(pair: Pair, names: dict[str, str]) -> str:
@@ -260,7 +274,7 @@ def criteria(results: Results, titles: dict[str, str], names: dict[str, str]) ->
         numbers = f"smallest {signed(by_pair[worst], 2)} points ({names[worst[0]]}, {names[worst[1]]}), "
         numbers += f"mean {signed(float(np.mean(list(by_pair.values()))), 2)} points"
         found.append(Claim(text, by_pair[worst] >= -ALLOWED_LOSS, numbers))
-    found += _objectives(results, names)
+    found += _compared(results, names)
     averages = distances(results, "average")
     for kind, off in distances(results).items():
         text = (
@@ -327,6 +341,16 @@ def qualitative(store: Store) -> list[Claim]:
         left = float(np.mean([cell.our_gap.value for cell in each])) if each else float("inf")
         holds = loss <= QUICK_LOSS and left <= 100 * QUICK_GAP
         found.append(Claim(text, holds, f"at most {loss:.2f} points worse, mean gap {left:.1f} points"))
+    for comparison in error_rates.COMPARISONS:
+        each = error_rate_cells(results, comparison)
+        text = (
+            f"{comparison.ours} is at most {QUICK_LOSS:g} point less accurate than {comparison.theirs} on every "
+            f"pair, and its mean gap is at most {QUICK_LOSS:g} point larger on average"
+        )
+        loss = max(-cell.gain.value for cell in each) if len(each) == len(PAIRS) else float("inf")
+        more = float(np.mean([cell.gap_change.value for cell in each])) if each else float("inf")
+        holds = loss <= QUICK_LOSS and more <= QUICK_LOSS
+        found.append(Claim(text, holds, f"at most {loss:.2f} points worse, gap {signed(more, 2)} points"))
     # Without k-NN: between its eleven scores the rate barely depends on the threshold, and two seeds are too few.
     off = max(value for kind, value in distances(results).items() if kind != "knn")
     found.append(

@@ -203,13 +203,17 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
 
 def fit_fairlearn(
-    scored: Scored, predict_method: str, objective: str = "accuracy_score", **options: Any
+    scored: Scored,
+    predict_method: str,
+    constraints: str = "demographic_parity",
+    objective: str = "accuracy_score",
+    **options: Any,
 ) -> Outcome:
-    """Fit Fairlearn's rule for demographic parity; `options` are further options of its class."""
+    """Fit Fairlearn's rule; `options` are further options of its class."""
     fit, test = scored.fit, scored.test
     optimizer = ThresholdOptimizer(
         estimator=ScoreColumn(),
-        constraints="demographic_parity",
+        constraints=constraints,
         objective=objective,
         prefit=True,
         predict_method=predict_method,
@@ -252,7 +256,7 @@ def error_parity(scored: Scored) -> Outcome:
     return fit_error_parity(scored)
 
 
-def fit_error_parity(scored: Scored, **options: Any) -> Outcome:
+def fit_error_parity(scored: Scored, constraint: str = "demographic_parity", **options: Any) -> Outcome:
     """Fit error-parity's rule at tolerance 0; its probabilities are those of its mixture, instead of draws.
 
     `options` are further options of its class.
@@ -263,7 +267,7 @@ def fit_error_parity(scored: Scored, **options: Any) -> Outcome:
     groups, codes = np.unique(fit.sex, return_inverse=True)
     optimizer = RelaxedThresholdOptimizer(
         predictor=lambda x: x[:, 0],
-        constraint="demographic_parity",
+        constraint=constraint,
         tolerance=0.0,
         seed=scored.task.seed,
         **options,

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from reproduction import claims, figures, objectives, paper, reasons
+from reproduction import claims, compared, figures, paper, reasons
 from reproduction.names import NAMES, TITLES
 from reproduction.protocol import CLASSIFIERS, DATA
-from reproduction.results import PAIRS, Pair, Results, listed, signed, with_error, worded
+from reproduction.results import PAIRS, Pair, Results, listed, signed, table, with_error, worded
 from reproduction.store import Store, replaced
 
 PRINTED_BIAS = ("original", "rto", "hardt_labels", "shift", "roc", "reduction")
@@ -39,7 +39,8 @@ def write(store: Store, folder: Path) -> Path:
         table_1(results),
         table_2(results),
         differences(results),
-        other_objectives(results),
+        compared.other_objectives(results),
+        compared.error_rates(results),
         pictures(results, drawn),
         times(results),
         reasons.write(results),
@@ -68,12 +69,6 @@ def _filled(part: str) -> str:
 
 
 # Numbers -------------------------------------------------------------------------------------------------
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
-    """Return a Markdown table; all columns but the first `left` are right-aligned."""
-    marks = ["---"] * left + ["--:"] * (len(header) - left)
-    return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
 
 
 def by_pair(results: Results, methods: Sequence[str], cell: Cell) -> str:
@@ -253,206 +248,6 @@ reduction.
 
 {by_pair(results, shown, cell)}
 """
-
-
-def other_objectives(results: Results) -> str:
-    """Return unequal costs compared with error-parity, and balanced accuracy with Fairlearn."""
-    each = {comparison: claims.cells(results, comparison) for comparison in objectives.COMPARISONS}
-    if not all(each.values()):
-        return ""
-    seeds = min(cell.gain.seeds for found in each.values() for cell in found)
-    five, reverse, balanced = (each[comparison] for comparison in objectives.COMPARISONS)
-    costs = [-cell.gain.value for cell in five]
-    gains = [cell.gain.value for cell in balanced]
-    main, loss = [*five, *balanced], claims.OBJECTIVE_LOSS
-    parts = [
-        "## Other objectives: unequal costs and balanced accuracy",
-        f"With objectives other than accuracy, label-aware RTO is at most {loss} worse than another library in "
-        f"{sum(cell.close for cell in main)} of {len(main)} comparisons, and its mean gap is no larger in "
-        f"{sum(cell.no_larger for cell in main)}. For costs of 5 per false positive and 1 per false negative, "
-        f"its mean cost minus that of error-parity is {signed(min(costs), 2)} to {signed(max(costs), 2)} per 100 "
-        "rows. For balanced accuracy, the mean of the true positive rate and the true negative rate, its score "
-        f"minus that of Fairlearn is {signed(min(gains), 2)} to {signed(max(gains), 2)} points. Our criterion "
-        f"has two parts: the mean is at most {loss} worse, in points or in cost per 100 rows, and the "
-        f"mean gap is no larger. {_verdicts('It', main)} "
-        f"{_verdicts('With the reverse costs, it', reverse)}{_hint(results)}",
-        "Both methods get the same scores, groups and fit rows, and allow no gap on the fit rows. RTO is fitted "
-        'with `target_rate="accuracy", costs=(5, 1)` or `target_rate="balanced_accuracy"`. Error-parity\'s '
-        "`RelaxedThresholdOptimizer` has the same costs and tolerance 0. Fairlearn's `ThresholdOptimizer` gets "
-        f'probabilities, `objective="balanced_accuracy_score"` and `grid_size={objectives.GRID_SIZE}`. Values '
-        f"are means over {seeds} seeds, and differences (RTO − other library) are paired by seed. Gaps are "
-        f"compared to a hundredth of a point; unrounded, {sum(cell.gap_change.value <= 0 for cell in main)} of "
-        f"{len(main)} are no larger. *Gap undecided* means that RTO's mean gap is larger, but by at most "
-        "two standard errors.",
-    ]
-    for comparison, found in each.items():
-        parts += [_objective_intro(comparison), _objective_table(comparison, found)]
-    parts += [_more_seeds(results), _costlier_than_nobody(results), _widths(results)]
-    return "\n\n".join([part for part in parts if part] + [_fairlearns_objective(results)])
-
-
-def _hint(results: Results) -> str:
-    """Announce failures that only more seeds show."""
-    seeds = min(results.seeds(name) for name in objectives.METHODS)
-    if seeds <= claims.OBJECTIVE_SEEDS:
-        return ""
-    checked = (objectives.COMPARISONS[0], objectives.BALANCED)
-    found = [cell.verdict for comparison in checked for cell in claims.cells(results, comparison, seeds)]
-    return f" With {seeds} seeds, it fails in {found.count(claims.VERDICTS[-1])} of the {len(found)} comparisons."
-
-
-def _more_seeds(results: Results) -> str:
-    """Return the verdicts with all seeds."""
-    seeds = min(results.seeds(name) for name in objectives.METHODS)
-    if seeds <= claims.OBJECTIVE_SEEDS:
-        return ""
-    five, reverse, balanced = (claims.cells(results, c, seeds) for c in objectives.COMPARISONS)
-    return (
-        f"**More seeds.** The criterion was set for {claims.OBJECTIVE_SEEDS} seeds. With {seeds} seeds, "
-        "standard errors are smaller. "
-        f"{_verdicts('For costs 5:1 and balanced accuracy, it', [*five, *balanced])} "
-        f"{_verdicts('For costs 1:5, it', reverse)}"
-    )
-
-
-def _costlier_than_nobody(results: Results) -> str:
-    """Say where RTO's rule costs more on its own fit rows than a rule that selects nobody."""
-    comparison = objectives.COMPARISONS[0]
-    counts = {pair: results.each(pair, comparison.ours).values() for pair in PAIRS}
-    worse = {
-        pair: sum(run["fit_objective"] > run["fit_nobody"] + 1e-9 for run in runs)
-        for pair, runs in counts.items()
-    }
-    if not any(worse.values()):
-        return ""
-    named = listed(
-        f"{count} of {len(counts[pair])} seeds on {NAMES[pair[0]]} with {NAMES[pair[1]]}"
-        for pair, count in worse.items()
-        if count
-    )
-    return (
-        f"**Where selecting nobody costs less.** For costs 5:1, RTO's rule costs more on its own fit rows than "
-        f"a rule that selects nobody in {named}. RTO chooses its rates by calibrated scores, as if the rows "
-        "between two thresholds were selected at random. The library error-parity does select them at random; "
-        "RTO selects those with the highest scores. Where few rows are worth selecting and the highest scores "
-        "are not the most reliable, this can cost more."
-    )
-
-
-def _verdicts(subject: str, cells: Sequence[claims.Cell]) -> str:
-    """Say on how many comparisons the criterion holds, and name all on which it fails."""
-    by_verdict = {verdict: [cell for cell in cells if cell.verdict == verdict] for verdict in claims.VERDICTS}
-    holds, undecided, failing = by_verdict.values()
-    texts = [f"{subject} holds in {len(holds)} of {len(cells)} comparisons"]
-    if undecided:
-        most = max(cell.gap_change.value for cell in undecided)
-        texts.append(f"is undecided in {len(undecided)}, where RTO's gap is up to {most:.2f} points larger")
-    named = [
-        f"{NAMES[cell.pair[0]]} with {NAMES[cell.pair[1]]}, {_lower(cell.comparison.title)} "
-        f"({', '.join(_failures(cell))})"
-        for cell in failing
-    ]
-    if failing:
-        texts.append(f"fails in {len(failing)}: {'; '.join(named)}")
-    return f"{listed(texts) if not failing else ', '.join(texts[:-1]) + ', and ' + texts[-1]}."
-
-
-def _lower(title: str) -> str:
-    return title[0].lower() + title[1:]
-
-
-def _failures(cell: claims.Cell) -> list[str]:
-    """Say by how much RTO's mean is worse, or its gap larger."""
-    found = [] if cell.close else [f"{-cell.gain.value:.2f} ± {cell.gain.error:.2f} worse"]
-    return found if cell.no_larger else [*found, f"gap {_difference(cell.gap_change)} points"]
-
-
-def _objective_intro(comparison: objectives.Comparison) -> str:
-    if comparison.costs is None:
-        return f"**{comparison.title}**, in percent (higher is better), and gap, in points:"
-    return (
-        f"**{comparison.title}**, false positive to false negative: mean cost per 100 rows (lower is better), "
-        "and gap, in points:"
-    )
-
-
-def _objective_table(comparison: objectives.Comparison, cells: Sequence[claims.Cell]) -> str:
-    rows = []
-    for cell in cells:
-        gain = claims.Mean(comparison.sign * cell.gain.value, cell.gain.error, cell.gain.seeds)
-        rows.append(
-            [
-                NAMES[cell.pair[0]],
-                NAMES[cell.pair[1]],
-                f"{cell.ours.value:.2f}",
-                f"{cell.theirs.value:.2f}",
-                _difference(gain),
-                f"{cell.our_gap.value:.2f}",
-                f"{cell.their_gap.value:.2f}",
-                _difference(cell.gap_change),
-                f"**{cell.verdict}**" if cell.verdict == claims.VERDICTS[-1] else cell.verdict,
-            ]
-        )
-    peer = comparison.peer
-    value = "cost" if comparison.costs else "score"
-    header = ["data", "classifier", f"RTO, {value}", f"{peer}, {value}", "difference"]
-    return table([*header, "RTO, gap", f"{peer}, gap", "difference", "criterion"], rows)
-
-
-def _widths(results: Results) -> str:
-    """Return how the ramp width changes the comparisons, on average over the pairs."""
-    rows = []
-    for comparison in objectives.COMPARISONS:
-        by_pair: list[dict[str, list[float]]] = []
-        for pair in PAIRS:
-            ours, theirs = results.each(pair, comparison.ours), results.each(pair, comparison.theirs)
-            runs = {seed: {"0.01": run, **run["other_widths"]} for seed, run in ours.items() if seed in theirs}
-            changes = {
-                width: [
-                    [100 * (runs[seed][width][field] - theirs[seed][field]) for field in ("objective", "gap")]
-                    for seed in runs
-                ]
-                for width in ("0.0", "0.01", "0.05")
-            }
-            by_pair.append({width: np.mean(values, axis=0).tolist() for width, values in changes.items()})
-        for width in by_pair[0]:
-            value, change = np.mean([found[width] for found in by_pair], axis=0)
-            no_larger = sum(round(found[width][1], 2) <= 0 for found in by_pair)
-            unit = "per 100 rows" if comparison.costs else "points"
-            cells = [
-                f"{signed(value, 2)} {unit}",
-                f"{signed(change, 2)} points",
-                f"{no_larger} of {len(PAIRS)} pairs",
-            ]
-            rows.append([comparison.title, f"{float(width):g}", *cells])
-    header = ["comparison", "ramp width", "difference in objective", "difference in gap", "no larger gap"]
-    return (
-        "**The gap depends on the ramp width.** All methods have a gap of 0 on the fit rows, so gaps on test "
-        "rows are due to chance. They become smaller if more rows are decided at random, at the expense of the "
-        "objective. The other libraries mix two thresholds per group and decide the rows between them at random; "
-        "RTO decides the rows in its ramp at random. The table gives means over the pairs and all seeds for "
-        "three ramp widths; 0.01 is the default.\n\n" + table(header, rows)
-    )
-
-
-def _fairlearns_objective(results: Results) -> str:
-    """Compare balanced accuracy as Fairlearn defines it for several groups."""
-    means = [
-        results.paired(pair, objectives.BALANCED.ours, objectives.BALANCED.theirs, "within_groups")
-        for pair in PAIRS
-    ]
-    values = [100 * mean.value for mean in means if mean]
-    return (
-        "**What Fairlearn maximizes.** Fairlearn maximizes the mean of the groups' own balanced accuracies, "
-        "weighted by their sizes; RTO maximizes the balanced accuracy of all rows, which the table gives. "
-        "Measured by Fairlearn's objective, the mean score of RTO minus that of Fairlearn, over all seeds, is "
-        f"{signed(min(values), 2)} to {signed(max(values), 2)} points."
-    )
-
-
-def _difference(mean: claims.Mean) -> str:
-    error = "" if math.isnan(mean.error) else f" ± {mean.error:.2f}"
-    return f"{signed(mean.value, 2)}{error}"
 
 
 def pictures(results: Results, drawn: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Stored results as means over seeds, with standard errors."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +62,12 @@ def with_error(mean: Mean, digits: int, factor: float = 1.0) -> str:
     """Return mean ± standard error, or the mean alone for one seed."""
     text = f"{factor * mean.value:.{digits}f}"
     return text if math.isnan(mean.error) else f"{text} ± {factor * mean.error:.{digits}f}"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 2) -> str:
+    """Return a Markdown table; all columns but the first `left` are right-aligned."""
+    marks = ["---"] * left + ["--:"] * (len(header) - left)
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, marks, *rows])
 
 
 class Results:

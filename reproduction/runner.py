@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from reproduction import methods, objectives, reductions
+from reproduction import error_rates, methods, objectives, reductions
 from reproduction.protocol import Scored, Task, train
 from reproduction.store import Result, Store
 
 REDUCTION = "reduction"
 #: All methods but the reduction.
-METHODS = methods.METHODS | objectives.METHODS
+METHODS = methods.METHODS | objectives.METHODS | error_rates.METHODS
 
 
 def all_methods() -> list[str]:

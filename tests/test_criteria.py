@@ -484,3 +484,16 @@ def test_the_estimator_takes_the_same_settings(settings):
     expected = quiet(model.predict_proba(x[rest])[:, 1], sex[rest], y[rest], **settings, **target)
     assert rule.thresholds == expected.thresholds
     assert rule.criterion == settings.get("criterion", "parity")
+
+
+@pytest.mark.parametrize("n_rows", [50, 4_000, 200_000])
+@pytest.mark.parametrize("digits", [2, 17])
+def test_fingerprints_of_the_rows_do_not_depend_on_the_criterion(n_rows, digits):
+    rng = np.random.default_rng(n_rows)
+    groups = rng.integers(0, 3, n_rows)
+    scores = np.round(rng.beta(2 + groups, 3), digits)
+    labels = (rng.random(n_rows) < scores).astype(int)
+    rules = [
+        quiet(scores, groups, labels, target_rate="accuracy", criterion=name) for name in ("parity", *CRITERIA)
+    ]
+    assert len({rule.record.fingerprint for rule in rules}) == 1

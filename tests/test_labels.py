@@ -411,7 +411,7 @@ def test_bad_labels_raise(labels, sentence):
     for target in ("accuracy", "optimal"):
         with pytest.raises(InputError) as caught:
             fit_rule([0.1, 0.9], ["a", "b"], labels, target_rate=target)
-        assert str(caught.value) == sentence
+        assert str(caught.value).startswith(sentence)
 
 
 @pytest.mark.parametrize(

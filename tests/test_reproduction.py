@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproduction import methods, objectives, paper, reductions, runner
+from reproduction import claims, error_rates, methods, objectives, paper, reductions, runner
 from reproduction.protocol import CLASSIFIERS, DATA, FULL, Scored, Split, Task, keep_biased, split_rows
 from reproduction.results import Results
 from reproduction.store import Store, replaced
@@ -138,7 +138,7 @@ def test_objectives_of_decisions_match_their_definitions() -> None:
 
 
 @pytest.mark.parametrize("comparison", objectives.COMPARISONS, ids=lambda c: c.name)
-def test_rules_are_better_by_their_own_objective(comparison: objectives.Comparison) -> None:
+def test_rules_are_better_by_their_own_objective(comparison: objectives.Objective) -> None:
     given = scored(n=4000)
     ours = methods.run_method(objectives.METHODS[comparison.ours], given)
     plain = methods.METHODS["rto_accuracy"].run(given).probabilities
@@ -156,6 +156,49 @@ def test_balanced_accuracy_is_as_high_as_fairlearns() -> None:
     assert "failed" not in theirs
     assert ours["objective"] > theirs["objective"] - 0.01
     json.dumps([ours, theirs])
+
+
+def test_rate_gaps_compare_only_rows_with_one_label() -> None:
+    label = np.array([1, 1, 1, 0, 0, 0])
+    decided = np.array([1.0, 0.5, 0.0, 1.0, 0.0, 0.25])
+    split = Split(decided, np.array(["a", "b", "b", "b", "a", "a"]), label)
+    assert error_rates.rate_gap(decided, split, 1) == pytest.approx(1 - 0.25)
+    assert error_rates.rate_gap(decided, split, 0) == pytest.approx(1 - 0.125)
+
+
+@pytest.mark.parametrize(
+    "comparison", [c for c in error_rates.COMPARISONS if c.peer == error_rates.FAIRLEARN], ids=lambda c: c.name
+)
+def test_error_rates_are_as_equal_and_accurate_as_fairlearns(comparison: error_rates.ErrorRate) -> None:
+    given = scored(n=4000)
+    ours = methods.run_method(error_rates.METHODS[comparison.ours], given)
+    assert ours["fit_rate_gap"] == pytest.approx(0, abs=1e-9)
+    plain = comparison.measured(methods.METHODS["rto_accuracy"].run(given).probabilities, given.test)
+    assert ours["rate_gap"] < plain["rate_gap"]
+    theirs = methods.run_method(error_rates.METHODS[comparison.theirs], given)
+    assert "failed" not in theirs
+    assert ours["accuracy"] > theirs["accuracy"] - 0.01
+    assert ours["rate_gap"] < theirs["rate_gap"] + 0.02
+    json.dumps([ours, theirs])
+
+
+def test_a_larger_gap_fails_only_beyond_two_standard_errors(tmp_path: Path) -> None:
+    store, comparison = Store(tmp_path, FULL), error_rates.COMPARISONS[0]
+    rng = np.random.default_rng(0)
+    changes = {"rf": -0.01, "knn": 0.001, "mlp": 0.01, "lr": 0.0}
+    losses = {"rf": 0.0, "knn": 0.0, "mlp": 0.0, "lr": 0.002}
+    for kind, change in changes.items():
+        for seed in range(claims.ERROR_RATE_SEEDS):
+            task, noise = Task("adult", kind, seed), rng.normal(0, 0.005)
+            for name, accuracy, gap in (
+                (comparison.ours, 0.8 - losses[kind], 0.05 + change + noise * (change != 0)),
+                (comparison.theirs, 0.8, 0.05),
+            ):
+                store.add(
+                    task, name, runner.key(store, name), {"accuracy": accuracy, "rate_gap": gap, "gap": 9.0}
+                )
+    found = {cell.pair[1]: cell.verdict for cell in claims.error_rate_cells(Results(store), comparison)}
+    assert found == {"rf": "holds", "knn": "gap undecided", "mlp": "does not hold", "lr": "does not hold"}
 
 
 def test_paper_tables_have_a_value_for_each_classifier() -> None:

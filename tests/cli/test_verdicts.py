@@ -261,6 +261,8 @@ def test_nan_row_counts_are_undecided(ruled, monkeypatch):
 
     real = drift.mean_chances
     monkeypatch.setattr(
-        drift, "mean_chances", lambda *given: replace(real(*given), effective_rows=np.array([NAN, 2000.0]))
+        drift,
+        "mean_chances",
+        lambda *rows, **more: replace(real(*rows, **more), effective_rows=np.array([NAN, 2000.0])),
     )
     assert json.loads(ruled(*CHECK, "--json", code=3).stdout)["verdict"] == "undecided"

@@ -24,7 +24,7 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.labeled import LabeledBins
-from fairramp.data.rows import ArrayRows, Rows, resolved
+from fairramp.data.rows import ArrayRows, BinnedRows, Rows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
@@ -150,13 +150,19 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
         assert sample.labels is not None
         return LabeledBins.of_arrays(sample.rows, sample.labels)
 
+    found = by_labels(settings, bins, ordered_only=ordered_only)
+    rows = FitRows(sample.rows)
+    if settings.event.label is not None:
+        # Only the cells are refined. Of everyone, a fit needs counts, which bins of the labels already have.
+        everyone = BinnedRows(found["labeled"].scores) if "labeled" in found else sample.rows
+        rows = FitRows(everyone, sample.rows_by_label())
     rule = fit_rows(
-        FitRows(sample.rows, sample.rows_by_label() if settings.event.label is not None else None),
+        rows,
         settings,
         sample.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
-        **by_labels(settings, bins, ordered_only=ordered_only),
+        **found,
     )
     sample.warn_saturated()
     return rule
