@@ -271,6 +271,7 @@ def page() -> str:
         "",
         "## Not supported yet",
         "",
+        "- Equalized odds: equal true positive rates and equal false positive rates at once.",
         "- Groups that are unknown when deciding, or known only as probabilities.",
         "- Several attributes one by one, without their combinations.",
         "- More than two classes: scores of several classes, and labels other than 0 and 1, raise an error that",

@@ -57,13 +57,13 @@ def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str
     show_heading(screen, found.rows, columns, data)
     screen.say(*map(plain_name, found.sentences()), "")
     screen.table(found.table(), every=every, more="with --all", what="group")
+    screen.warn("no division of the places meets the limit; the closest one was taken.", when=found.excess)
 
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print a rule; `found` is its certificate, or the reason it has none."""
     screen.heading(rule.heading)
-    if rule.record:
-        screen.say(rule.record.gaps)
+    screen.say(*rule.reached)
     screen.text("", *(wrapped(text, f"{name:8}") for name, text in describe.facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
     screen.text()

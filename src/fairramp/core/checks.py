@@ -12,6 +12,8 @@ from fairramp.errors import FairrampError, InputError, UnsupportedError
 MIN_RAMP_WIDTH = 1e-6
 #: Wider ramps are typing errors.
 MAX_RAMP_WIDTH = 1e6
+#: Shares that users may give in percent.
+_SHARES = ("confidence", "target_rate", "overall_rate")
 #: Differences of rates, which users may give in percentage points.
 _GAPS = ("max_gap", "max_gaps", "fail_above", "fail_unless_below")
 
@@ -57,7 +59,7 @@ def _slip(name: str, value: Any) -> str | None:
     percent = float(value) if is_real(value) and 1 < value <= 100 else None
     if name in _GAPS:
         return f"{percent or 2:g} percentage points are {(percent or 2) / 100:g}"
-    return f"for {percent:g}%, pass {percent / 100:g}" if name == "confidence" and percent else None
+    return f"for {percent:g}%, pass {percent / 100:g}" if name in _SHARES and percent else None
 
 
 def checked_whole(name: str, value: Any, lowest: int = 1) -> int:

@@ -147,8 +147,8 @@ class Shortlist:
         if not self.excess:
             return f"{found} meets the limit of {least:g}."
         return (
-            f"{found} is below the limit of {least:g}. No division of the places meets the limit; in the "
-            f"closest, the lowest rate is {points(self.excess)} below {least:g} times the highest rate."
+            f"{found} is below the limit of {least:g}. No division of the places meets the limit; this is the "
+            "closest."
         )
 
     def _drawn(self) -> list[str]:

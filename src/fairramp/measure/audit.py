@@ -58,7 +58,7 @@ class Audit(Drawn):
         Share of all rows decided at random; None without a rule.
     calibration_error : tuple of float, or None
         Average error of each group's scores, as far as held-out rows confirm it; near 0 for calibrated scores,
-        even with few rows. None without labels.
+        even with few rows. None without labels, and for 0/1 decisions.
     criterion : {"parity", "equal_opportunity", "predictive_equality"}
         Which rate is compared: the selection rate, the true positive rate or the false positive rate.
     confidence : float
@@ -170,8 +170,9 @@ class Audit(Drawn):
         return self._per_group(
             headings={
                 "n_event": f"n{event.rows.removeprefix('rows')}",
-                "rate": f"{event.rate if other else 'rate'}{when}",
-                "selection_rate": f"selection rate{when}",
+                "rate_before": f"{event.short} before",
+                "rate": f"{event.short}{when}",
+                "selection_rate": f"{SELECTION.short}{when}",
             },
             n=self.rows,
             n_event=s.rows if other else None,
@@ -384,7 +385,8 @@ def audit(
             "changed_to_no": _floats(found.changed_to_no),
             "randomized": found.randomized,
         }
-    if sample.labels is not None:
+    of_decisions = rule is None and are_decisions(sample, asked.problem.cutoff)
+    if sample.labels is not None and not of_decisions:  # decisions are not estimates of anything
         more["calibration_error"] = _floats(calibration_errors(sample, found.counts))
     return Audit(
         groups=found.groups,
@@ -394,7 +396,7 @@ def audit(
         confidence=confidence,
         within_strata=strata is not None,
         weighted=sample.weights is not None,
-        of_decisions=rule is None and are_decisions(sample, asked.problem.cutoff),
+        of_decisions=of_decisions,
         cutoff=asked.cutoff,  # type: ignore[arg-type]  # checked settings have one
         higher_is_better=asked.higher_is_better,
         costs=None if paid is None else (paid.false_positive, paid.false_negative),

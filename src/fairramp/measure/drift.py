@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import cell_columns, largest_gap
+from fairramp.core.bands import smallest_ratio
+from fairramp.core.cells import cell_columns, largest_gap, stratum_index
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
 from fairramp.core.table import Table, notebook_html, one_line
-from fairramp.core.words import percent, percentage, plain, upward_points, wrapped
+from fairramp.core.words import number, percent, percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
 from fairramp.measure.means import mean_chances
@@ -75,6 +76,8 @@ class Check:
         Upper bound on the probability of `has_drifted` if nothing has changed.
     event : Event
         Which rates are compared: the ones that the rule makes equal.
+    min_ratio : float or None
+        The smallest ratio that the rule allows on its fit rows, if it limits the ratio instead of the gap.
 
     Examples
     --------
@@ -105,6 +108,7 @@ class Check:
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
     event: Event = SELECTION
+    min_ratio: float | None = None
 
     @property
     def rate(self) -> str:
@@ -256,6 +260,13 @@ class Check:
                 if np.isfinite(gap)
                 else " These rows are too few to detect drift in every group nine times out of ten."
             )
+        if self.min_ratio is not None:
+            strata = stratum_index(self.groups) if self.within_strata else None
+            ratio = number(smallest_ratio(self.rates, strata), 2)
+            second += (
+                f" The check limits the gap; the ratio of the lowest rate to the highest is {ratio} on these rows"
+                f" and was limited to at least {self.min_ratio:.10g} on the fit rows. An audit tests the ratio."
+            )
         return [first, second]
 
 
@@ -336,6 +347,7 @@ def check(
         within_strata=rule.stratified,
         confidence=confidence,
         # The limits of strata hold jointly; the limit without a few small groups is an additional one.
+        min_ratio=rule.min_ratio,
         false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
         _compared=Compared(
             np.array(rates.after)[seats],

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from fairramp.core.cells import strata_slices, stratum_index
 from fairramp.core.checks import check_number, check_ratio
 from fairramp.core.events import SELECTION
 from fairramp.core.labels import show_label
@@ -152,12 +155,24 @@ class _Gate:
         return (found.ratio, found.ratio_interval) if self._of_ratio else (found.gap, found.gap_interval)
 
     @property
+    def _compares(self) -> bool:
+        """Whether there are two groups to compare."""
+        found = self.audit
+        strata = stratum_index(found.groups) if found.within_strata else None
+        there = np.array(found.selection.rows) > 0
+        return any(there[part].sum() > 1 for part in strata_slices(strata, len(there)))
+
+    @property
     def _is_sound(self) -> bool:
+        if not self._compares:
+            return False
         return is_sound_ratio(*self._measured) if self._of_ratio else is_sound(*self._measured)
 
     @property
     def verdict(self) -> Verdict:
         """What the confidence limits show."""
+        if not self._compares:
+            return Verdict.UNDECIDED
         return (verdict_on_ratio if self._of_ratio else verdict_on)(*self._measured, self.limit)
 
     @property
@@ -177,6 +192,8 @@ class _Gate:
         what += f" in {own if found.after is None else 'the decisions after the rule'}"
         measured, limit = self._spelled()
         beyond, kept = ("below", "at least") if self._of_ratio else ("above", "at most")
+        if not self._compares:
+            return "there is only one group, so there is nothing to compare"
         if not self._is_sound:
             return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
         if self.verdict is Verdict.UNDECIDED:

@@ -40,6 +40,7 @@ from fairramp.rule.rule import Rule
 
 #: Reasons why a bound is not a theorem.
 _LEARNED, _WEIGHTS, _BINS = "a target rate learned from the rows", "the row weights", "binned scores"
+_BUDGET = "thresholds that depend on all groups together"
 _CHOSEN = "a gap on the fit rows that was chosen based on them"
 
 
@@ -115,7 +116,8 @@ class FitSample:
             "the ramp": not rule.is_hard,
             "the allowed gap": rule.band.is_open and rule.min_ratio is None,
             "the allowed ratio": rule.band.is_open and rule.min_ratio is not None,
-            _LEARNED: isinstance(record.target, str | None),
+            _LEARNED: isinstance(record.target, str),
+            _BUDGET: record.overall_rate is not None,
             _CHOSEN: record.asked is not None,
             _WEIGHTS: weighted,
             _BINS: errors.any(),
@@ -260,7 +262,7 @@ def kl(s: FitSample, confidence: float) -> Bound:
     least, most = s.ends()
     lower, upper = kl_interval(least, s.rows, tail)
     upper = kl_interval(most, s.rows, tail)[1] if s.errors.any() else upper
-    reasons = tuple(reason for reason in (_LEARNED, _CHOSEN, _WEIGHTS, _BINS) if reason in s.inexact)
+    reasons = tuple(reason for reason in (_LEARNED, _BUDGET, _CHOSEN, _WEIGHTS, _BINS) if reason in s.inexact)
     return Bound("kl", min(worst_stratum(widest, s.strata, lower, upper), 1.0), not reasons, reasons)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fairramp.core.bands import holds
 from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.events import SELECTION
 from fairramp.core.ramps import OFFSETS, Ramps
@@ -74,7 +75,8 @@ class Shown:
     @property
     def heading(self: Any) -> str:
         """The number of groups and their rates, in one line; without a record, the rates that are allowed."""
-        n, record, rate = len(self.groups), self.record, self.event.rate
+        n, record, event = len(self.groups), self.record, self.event
+        rate = event.rate
         first = f"fairramp rule for {n:,} group{'s' if n > 1 else ''}"
         if record and self.is_hard and record.ramp_width > 0:
             return f"{first}: the classifier's decisions already meet the limit."
@@ -86,7 +88,8 @@ class Shown:
         if high - low <= NOTHING or (about and not self.band.is_open):
             level = high if record is None or not about else self.target_rate
             return f"{first}: a {rate} of {about}{percent(level)} in each."
-        return f"{first}: {rate}s from {about}{percent(low)} to {percent(high)}."
+        short = "" if event is SELECTION else f" ({event.short})"
+        return f"{first}: {rate}s{short} from {about}{percent(low)} to {percent(high)}."
 
     @property
     def _allowed(self: Any) -> tuple[float, float]:
@@ -109,6 +112,13 @@ class Shown:
                 f"Ratio of the lowest {self.event.rate} to the highest: {before} before, {after} after.",
                 *found,
             ]
+        if record.target in ("accuracy", "balanced_accuracy") and holds(
+            self.band, np.array(record.main.before), record.strata
+        ):
+            what = str(record.target).replace("_", " ")
+            found.append(
+                f"The classifier's own decisions already meet the limit; the rule changes them for {what}."
+            )
         if record.overall_rate is not None:
             found.append(f"Selection rate of everybody together: {percent(record.overall_rate)}.")
         elif not isinstance(record.target, str) and self.band.is_open and not self.stratified:

@@ -130,8 +130,8 @@ def frontier(
     screen.table(table, more="in a file, with -o frontier.csv")
     which = "" if criterion == "parity" else f" --criterion {criterion}"
     screen.say(
-        f"\nOf the rates that the labels choose for a limit or a stricter one, each line uses those with the "
-        f"{best} on the fit rows. To fit such a rule: fairramp fit{which} --target-rate {target_rate}"
+        f"\nEach line is the rule with the {best} on the fit rows, of those found for its limit and for "
+        f"stricter ones. To fit such a rule: fairramp fit{which} --target-rate {target_rate}"
         f"{f' --costs {costs}' if costs else ''}.",
         *([] if output in (None, STDOUT) else [f"Saved to {output}."]),
     )

@@ -25,9 +25,8 @@ def rows_needed(
 ) -> None:
     """Compute how many fit rows each group needs to limit the gap in the population.
 
-    With this many rows in each group, fairramp fit succeeds with the same --max-gap and --confidence. For a
-    --criterion other than parity, count only rows with the label that it is about: 1 for equal_opportunity, 0 for
-    predictive_equality.
+    With this many rows in each group, fairramp fit succeeds with the same --max-gap and --confidence. For true
+    positive rates, count only rows with label 1; for false positive rates, only rows with label 0.
 
     For example:
 

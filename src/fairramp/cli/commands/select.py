@@ -25,7 +25,7 @@ def select(
     *,
     score: NeededScore,
     group: NeededGroup,
-    places: Annotated[int, Parameter(help="Number of people to admit.")],
+    places: Annotated[float, Parameter(help="Number of people to admit.")],
     output: Annotated[
         str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
     ],
@@ -80,7 +80,7 @@ def select(
         with screen.progress(job.source.connection, "Selecting"):
             found = choose(
                 **job.in_order(),
-                places=places,
+                places=int(places) if places.is_integer() else places,  # type: ignore[arg-type]  # refused
                 max_gap=max_gap,
                 min_ratio=min_ratio,
                 key=key,
