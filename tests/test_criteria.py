@@ -497,3 +497,37 @@ def test_fingerprints_of_the_rows_do_not_depend_on_the_criterion(n_rows, digits)
         quiet(scores, groups, labels, target_rate="accuracy", criterion=name) for name in ("parity", *CRITERIA)
     ]
     assert len({rule.record.fingerprint for rule in rules}) == 1
+
+
+def test_own_decisions_that_meet_the_limit_are_mentioned():
+    data = fairramp.datasets.load_adult_scores()
+    told = "The classifier's own decisions already meet the limit; the rule changes them for accuracy."
+    rule = fairramp.fit_rule(data.score, data.sex, data.label, criterion="equal_opportunity", max_gap=0.1)
+    assert told in " ".join(repr(rule).split())
+    rule = fairramp.fit_rule(data.score, data.sex, data.label, criterion="equal_opportunity", max_gap=0.01)
+    assert told not in " ".join(repr(rule).split())
+
+
+@pytest.mark.parametrize(("name", "value"), [("overall_rate", 10), ("target_rate", 20)])
+def test_percentages_are_suggested_as_shares(name, value):
+    with pytest.raises(fairramp.InputError, match=f"for {value}%, pass {value / 100:g}"):
+        fairramp.fit_rule([0.1, 0.9], ["A", "B"], **{name: value})
+
+
+def test_checks_of_ratio_rules_mention_the_ratio():
+    data = fairramp.datasets.load_adult_scores()
+    rule = fairramp.fit_rule(data.score[:12000], data.sex[:12000], min_ratio=0.8)
+    found = rule.check(data.score[12000:], data.sex[12000:])
+    h = rule.probabilities(data.score[12000:], data.sex[12000:])
+    rates = [h[data.sex[12000:] == sex].mean() for sex in ("Female", "Male")]
+    assert f"the ratio of the lowest rate to the highest is {min(rates) / max(rates):.2f}" in str(found).replace(
+        "\n", " "
+    )
+
+
+def test_a_budget_is_not_called_a_learned_target():
+    data = fairramp.datasets.load_adult_scores()
+    found = fairramp.fit_rule(data.score, data.sex, overall_rate=0.2).certificate()
+    reasons = next(bound.why_not for bound in found.bounds if bound.name == "beta")
+    assert "thresholds that depend on all groups together" in reasons
+    assert "a target rate learned from the rows" not in reasons

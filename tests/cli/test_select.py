@@ -164,7 +164,9 @@ def test_no_and_all_places(inside):
     ("options", "message"),
     [
         (("--places", 401), "--places must be at most 400, the number of people, got 401."),
-        (("--places", "many"), "--places must be an integer, got 'many'. See: fairramp select --help"),
+        (("--places", "many"), "--places must be a number, got 'many'. See: fairramp select --help"),
+        (("--places", "0.1"), "--places must be an integer of at least 0, got 0.1."),
+        (("--places", "50.7"), "--places must be an integer of at least 0, got 50.7."),
         (("--places", "-1"), "--places must be an integer of at least 0, got -1."),
         ((), "--places is missing. See: fairramp select --help"),
         (
@@ -192,6 +194,12 @@ def test_mistakes_are_explained_and_nothing_is_written(inside, options, message)
     before = inside.files()
     assert inside.error(*SELECT, *options, "-o", "o.csv").startswith(message)
     assert inside.files() == before
+
+
+def test_a_limit_that_no_division_meets_is_warned_of_even_quietly(inside):
+    done = inside(*SELECT, "--places", 1, "--min-ratio", 1, "--quiet", "-o", "o.csv", *DECIDE)
+    assert "no division of the places meets the limit" in done.stderr
+    assert not done.stdout
 
 
 def test_ties_need_ids_and_a_key(inside):

@@ -134,6 +134,15 @@ def test_ratio_limits_are_above_0_and_at_most_1(inside, option, limit):
     assert f"{option} must be a number above 0 and at most 1, got {limit}" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "option", ["--fail-above", "--fail-unless-below", "--fail-below-ratio", "--fail-unless-ratio"]
+)
+def test_one_group_never_passes_a_gate(inside, option):
+    write(inside, {"a": 0.2})
+    done = inside("audit", *COLUMNS, option, 0.8, code=3)
+    assert "Gate undecided: there is only one group, so there is nothing to compare." in done.stdout
+
+
 @pytest.mark.parametrize(("option", "code"), [("--fail-below-ratio", 0), ("--fail-unless-ratio", 3)])
 def test_ratio_gate_is_undecided_if_nobody_is_selected(inside, option, code):
     write(inside, {"a": 0, "b": 0})
