@@ -251,6 +251,7 @@ def page() -> str:
         lines.append(f"- {' with '.join(sides)}: “{reason}”")
     lines += [
         "",
+        "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0.",
         "`target_rate`, `overall_rate` and `costs` are levels: a fit has one of them, and `costs` belong to",
         '`target_rate="accuracy"`. Error rates (`equal_opportunity`, `predictive_equality`) and the targets',
         '"accuracy", "balanced_accuracy" and "base_rate" need labels in the fit. Decisions never do.',

@@ -13,6 +13,7 @@ from fairramp import InputError, Ramp, Rule, audit, datasets, fit_rule
 from fairramp.core.events import EVENT_OF, EVENTS
 from fairramp.core.intervals import effective_rows, gap_interval, ratio_interval, wilson_interval
 from fairramp.measure.gate import Gates
+from fairramp.measure.verdict import Verdict
 from samples import sample
 
 N = 1200
@@ -337,3 +338,14 @@ def test_charts_show_the_rate_of_the_criterion():
         assert "True positive rates" in chart
         assert '"title": "true positive rate"' in chart
         assert "selection rate" not in chart
+
+
+def test_gates_are_undecided_if_a_group_was_not_measured():
+    rng = np.random.default_rng(0)
+    groups, scores = np.array(list("ABC"))[rng.integers(0, 3, 3_000)], rng.random(3_000)
+    labels = np.where(groups == "C", 0, rng.random(3_000) < scores)
+    found = audit(scores, groups, labels, criterion="equal_opportunity")
+    gates = Gates(found, fail_above=0.2, fail_unless_below=0.2, fail_below_ratio=0.5, fail_unless_ratio=0.5)
+    assert gates.exit_codes == [0, 3, 0, 3]
+    assert set(gates.sentences()) == {"Gate undecided: there are no rows with label 1 in C."}
+    assert Gates(found, fail_unless_ratio=0.999).verdicts[0] is not Verdict.WITHIN

@@ -391,7 +391,7 @@ def test_every_scale_and_direction(criterion, scale, up):
         ({"costs": (-1, 1)}, "`costs` must be two numbers"),
         ({"overall_rate": 0.1, "target_rate": 0.1}, "`overall_rate` and `target_rate` exclude each other"),
         ({"overall_rate": 1.1}, "`overall_rate` must be between 0 and 1, got 1.1"),
-        ({"overall_rate": 0.1, "costs": (1, 2)}, "`costs` requires `target_rate='accuracy'`"),
+        ({"overall_rate": 0.1, "costs": (1, 2)}, "`costs` does not support `overall_rate`"),
         ({"criterion": "equal_opportunity", "labels": None}, "`criterion='equal_opportunity'` requires `labels`"),
         ({"criterion": "tpr"}, "did you mean 'equal_opportunity'?"),
         ({"criterion": "demographic_parity"}, "did you mean 'parity'?"),
@@ -531,3 +531,50 @@ def test_a_budget_is_not_called_a_learned_target():
     reasons = next(bound.why_not for bound in found.bounds if bound.name == "beta")
     assert "thresholds that depend on all groups together" in reasons
     assert "a target rate learned from the rows" not in reasons
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("light", [1e-6, 1e-10])
+def test_budgets_keep_the_limit_if_the_rows_of_the_event_weigh_almost_nothing(criterion, light):
+    label = LABEL[criterion]
+    for seed in range(30):
+        rng, scores, groups, labels, _ = rows(seed + 40_000, n_groups=2)
+        weights = np.where((labels == label) & (groups == 0), light, 1.0)
+        budget, width = float(rng.random()), float(rng.choice(WIDTHS))
+        rule = quiet(
+            scores,
+            groups,
+            labels,
+            criterion=criterion,
+            sample_weight=weights,
+            overall_rate=budget,
+            ramp_width=width,
+        )
+        assert np.ptp(rates_of(rule, scores, groups, labels, weights, label)) <= 1e-9, seed
+        h = rule.probabilities(scores, groups)
+        assert np.average(h, weights=weights) == pytest.approx(budget, abs=1e-9), seed
+
+
+def told(*args, **settings):
+    """The warnings of a fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fairramp.fit_rule(*args, **settings)
+    return [str(one.message) for one in caught]
+
+
+def test_levels_that_someone_chose_are_not_warned_of():
+    scores, groups = np.linspace(0, 1, 1_000), np.arange(1_000) % 2
+    labels = ((scores > 0.5) & (scores < 0.95)).astype(int)
+    assert told(scores, groups, labels, criterion="equal_opportunity", overall_rate=0.02) == []
+    assert told(scores, groups, overall_rate=0.0) == []
+
+
+def test_strata_where_everyone_gets_the_same_decision_are_counted():
+    scores, groups, strata = np.linspace(0, 1, 1_000), np.arange(1_000) % 2, np.arange(1_000) // 2 % 2
+    rare = (np.arange(1_000) % 50 < 2).astype(int)
+    (by_labels,) = told(scores, groups, rare, target_rate="accuracy", strata=strata)
+    assert by_labels.startswith("In 2 of 2 strata the best equal rate is 0 or 1")
+    assert "cutoff" not in by_labels
+    (by_scores,) = told(scores * 0.4, groups, min_ratio=0.8, strata=strata)
+    assert "set `cutoff` to the score at which the classifier selects" in by_scores

@@ -401,10 +401,10 @@ def test_only_a_fixed_random_state_repeats(small):
     [
         (
             {"constraints": "equalized_odds"},
-            "error rates.*keep using `fairlearn.postprocessing.ThresholdOptimizer`",
+            "selection rates.*keep using `fairlearn.postprocessing.ThresholdOptimizer`",
         ),
-        ({"constraints": "true_positive_rate_parity"}, "error rates.*keep using `fairlearn"),
-        ({"constraints": "false_negative_rate_parity"}, "error rates.*keep using `fairlearn"),
+        ({"constraints": "true_positive_rate_parity"}, "selection rates.*keep using `fairlearn"),
+        ({"constraints": "false_negative_rate_parity"}, "selection rates.*keep using `fairlearn"),
         ({"constraints": "parity"}, "`constraints` must be one of 'demographic_parity'"),
         ({"objective": "balanced_accuracy_score"}, "keep using `fairlearn.*target_rate"),
         ({"objective": "selection_rate"}, "everybody is selected.*keep using `fairlearn"),

@@ -25,7 +25,7 @@ from fairramp.cli.commands import (
 
 app = App(
     name="fairramp",
-    help="Equalize selection rates between groups, given any classifier's scores.\n\n"
+    help="Equalize selection rates or error rates between groups, given any classifier's scores.\n\n"
     "To turn a file of scores into a file of decisions, run audit, fit, keygen and apply.\n\n"
     "Each command has its own help, for example: fairramp fit --help",
     version=__version__,

@@ -43,9 +43,10 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
                 "true_negative_rate_parity",
                 "true_positive_rate_parity",
             ),
-            "is about error rates, but fairramp equalizes selection rates",
+            "is not supported by this class, which equalizes selection rates",
         ),
-        "pass constraints='demographic_parity'",
+        "for true or false positive rates, use fairramp.RandomizedThresholdOptimizer(…, "
+        "criterion='equal_opportunity') or 'predictive_equality'",
     ),
     "objective": (
         ("accuracy_score",),
@@ -58,9 +59,10 @@ _OPTIONS: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
             )
         }
         | {
-            "balanced_accuracy_score": "is not supported (the rule maximizes accuracy)",
+            "balanced_accuracy_score": "is not supported by this class, which maximizes accuracy",
         },
-        "choose the target rate yourself: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3)",
+        "choose the target rate yourself: fairramp.RandomizedThresholdOptimizer(…, target_rate=0.3) or "
+        "'balanced_accuracy'",
     ),
 }
 _METHODS = ("predict_proba", "decision_function", "predict")

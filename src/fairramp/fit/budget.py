@@ -107,17 +107,46 @@ def solve_by_labels(
     few = nobody if overall(few) > budget else few
     # On the way from one solution to the other, the rates of the event stay in the band.
     few, many = _around(lambda part: many + part * (few - many), overall, budget, 0.0, 1.0)
-    relied_on = np.array([place_each(curve, rates[None], problem)[0].feet for rates in (few, many)])
+    high, low = (place_each(curve, rates[None], problem)[0] for rates in (few, many))
+    relied_on = np.array([high.feet, low.feet])
     ends = selected(many), selected(few)
-    if overall(many) < budget:
-        ends = everybody, ends[1]
-    if overall(few) > budget:
-        ends = ends[0], nobody
+    if overall(many) < budget - _MET:
+        ends, low = (everybody, ends[1]), _constant(problem, len(shares), everyone_selected=True)
+    if overall(few) > budget + _MET:
+        ends, high = (ends[0], nobody), _constant(problem, len(shares), everyone_selected=False)
     # Between neighboring rates of the event, only rows with the other label are left to select.
     wanted = _mixed(*ends, shares, budget)
     found = place_ramps(everyone.distribution(), wanted, replace(problem, flat="nearest"))
+    found = _between(found, low, high, problem)
     rates = _reached(rows, found)
     return replace(found, rates=rates, levels=levels_of(rates, problem, strata), multiplier_feet=relied_on)
+
+
+def _constant(problem: Problem, n_groups: int, *, everyone_selected: bool) -> Solution:
+    """Ramps at which everyone is selected, or no one."""
+    foot = problem.ends[0] - problem.ramp_width if everyone_selected else problem.ends[1]
+    feet, rates = (np.full(n_groups, number) for number in (foot, float(everyone_selected)))
+    return Solution(
+        levels=rates[:1],
+        feet=feet,
+        thresholds=feet + problem.offset * problem.ramp_width,
+        width=problem.ramp_width,
+        ties=rates if problem.ramp_width == 0 else np.full(n_groups, problem.offset),
+        rates=rates,
+        multiplier_feet=np.stack([feet, feet]),
+    )
+
+
+def _between(found: Solution, low: Solution, high: Solution, problem: Problem) -> Solution:
+    """Ramps moved between two others, which they leave if rows of the event have almost no weight."""
+    feet = np.clip(found.feet, np.minimum(low.feet, high.feet), np.maximum(low.feet, high.feet))
+    ties = found.ties
+    if problem.ramp_width == 0:
+        ties = np.where(found.feet < low.feet, 1.0, np.where(found.feet > high.feet, 0.0, ties))
+        ties = np.where(feet == low.feet, np.minimum(ties, low.ties), ties)
+        ties = np.where(feet == high.feet, np.maximum(ties, high.ties), ties)
+    thresholds = feet + problem.offset * problem.ramp_width
+    return replace(found, feet=feet, ties=ties, thresholds=thresholds)
 
 
 def _reached(summary: Summary, solution: Solution) -> Floats:

@@ -3,7 +3,7 @@
     summarize the rows  →  solve  →  refine where the solution needs it  →  solve again  →  Rule
 
 The loop ends when, at the solution, every end of every ramp lies in points that are as good as the rows
-(see `core.points`). Then every selection rate is exact, and so is the rule.
+(see `core.points`). Then every rate is exact, and so is the rule.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,6 +28,7 @@ from fairramp.data.rows import ArrayRows, BinnedRows, Rows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
+from fairramp.fit.budget import levels_of
 from fairramp.fit.cells import Cells, FitRows
 from fairramp.fit.criteria.opportunity import EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY
 from fairramp.fit.criteria.parity import PARITY
@@ -86,8 +87,9 @@ def fit_rule(
         "balanced_accuracy" and "base_rate". Decisions never need them.
     strata : labels of shape (n,), or several columns, optional
         Department, region, job family and so on. Rates are made equal within each stratum instead of over all
-        rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff. With
-        two groups, this is the covariance criterion of the paper's Appendix D.1.
+        rows, each stratum with its own target rate. A stratum with one group keeps the classifier's cutoff,
+        unless there is an `overall_rate`. With two groups, this is the covariance criterion of the paper's
+        Appendix D.1.
     sample_weight : numbers of shape (n,), optional
         Row weights; a row of weight 2 counts as two rows, and a row of weight 0 is ignored.
     {settings}
@@ -244,7 +246,7 @@ def _fit(
         # Nothing to do: keep the classifier's own decisions.
         cuts = np.full(len(own_rates), problem.cutoff)
         solution = Solution(
-            levels=np.array([np.nan if stratified else problem.band.level_of(own_rates)]),
+            levels=levels_of(own_rates, problem, strata),
             feet=cuts,
             thresholds=cuts,
             width=0.0,
@@ -419,21 +421,27 @@ def _warn(cells: Cells, solution: Solution, settings: Settings, rows: Sequence[i
             named=with_rows(small, form="{} ({})"),
             doubt=doubt(len(rows), sum(rows)),
         )
-    chosen = settings.by_labels or settings.target_rate == "optimal"
+    if settings.overall_rate is not None or not (settings.by_labels or settings.target_rate == "optimal"):
+        return  # someone chose the level
     # At the highest true positive rate, or the lowest false positive rate, decisions still differ.
     alike = {None: (0.0, 1.0), 1: (0.0,), 0: (1.0,)}[cells.event.label]
     if settings.min_ratio not in (None, 1.0):
         alike = tuple(level for level in alike if level == 0)  # only the highest rate is 1
-    extreme = int(np.isin(solution.levels, alike).sum()) if chosen else 0
+    extreme = int(np.isin(solution.levels, alike).sum())
+    remedy = "" if settings.by_labels else "set {cutoff} to the score at which the classifier selects, or "
     if extreme and stratified:
         warn(
             "In {extreme:,} of {all:,} strata the best equal rate is 0 or 1, so everyone there gets the same "
-            "decision. To avoid this, set {cutoff} to the score at which the classifier selects",
+            "decision."
+            + (
+                ""
+                if settings.by_labels
+                else " To avoid this, set {cutoff} to the score at which the classifier selects"
+            ),
             extreme=extreme,
             all=len(solution.levels),
         )
     elif extreme:
-        remedy = "" if settings.by_labels else "set {cutoff} to the score at which the classifier selects, or "
         warn(
             "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, "
             + remedy

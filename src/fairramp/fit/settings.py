@@ -74,11 +74,13 @@ class Settings(Asked):
                 got=self.date,
                 remedy="pass, for example, date.today().isoformat()",
             )
+        if self.costs is not None and self.overall_rate is not None:
+            raise UnsupportedError("{costs} does not support {overall_rate}", remedy="remove one of the two")
         if self.costs is not None and self.target_rate != "accuracy":
             raise UnsupportedError(
-                "{costs} requires {target_rate:accuracy}, got {target}",
+                "{costs} requires {target_rate:accuracy}, got {target!r}",
                 remedy="pass it, or remove {costs}",
-                target="{overall_rate}" if self.target_rate is None else repr(self.target_rate),
+                target=self.target_rate,
             )
         self._check_confidence()
         self._check_simple("{solver:sgd}", self.sgd is not None)
@@ -212,9 +214,11 @@ class Settings(Asked):
             )
         if stratified and self.target_rate not in (None, "optimal", "accuracy", "balanced_accuracy"):
             raise UnsupportedError(
-                "With {strata}, each stratum has its own target rate: {target_rate} must be 'optimal', "
-                "'accuracy' or 'balanced_accuracy'",
+                "With {strata}, each stratum has its own target rate: {target_rate} must be {words}",
                 got=self.target_rate,
+                words="'optimal', 'accuracy' or 'balanced_accuracy'"
+                if self.event.label is None
+                else "'accuracy' or 'balanced_accuracy'",
             )
         if stratified and self.unseen_group == "pooled":
             raise UnsupportedError(

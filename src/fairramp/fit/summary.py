@@ -39,13 +39,13 @@ from fairramp.rule.rule import Rule
 def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     """Fit a rule to a summary, without the rows.
 
-    The rule is the optimum for rows located at the means of their bins. A group's selection rate on the actual
-    rows can differ from the computed rate by at most ``rule.record.rates["selection"].error``, which the
-    certificate includes. Up to that error, the rule is the same as that of `fit_rule`. A ``ramp_width`` well
-    above the width of the bins keeps the error small; with a width of 0, all rows of a bin that contains a
-    threshold are uncertain. A summary with strata gives a rule that equalizes within strata. The targets
-    "accuracy", "balanced_accuracy" and "base_rate" require a summary with labels. The cutoff defaults to that of
-    the summary, and must be an edge of its bins.
+    The rule is the optimum for rows located at the means of their bins. A group's rate on the actual rows can
+    differ from the computed rate by at most ``rule.record.main.error``, which the certificate includes. Up to
+    that error, the rule is the same as that of `fit_rule`. A ``ramp_width`` well above the width of the bins
+    keeps the error small; with a width of 0, all rows of a bin that contains a threshold are uncertain. A summary
+    with strata gives a rule that equalizes within strata. Error-rate criteria and the targets "accuracy",
+    "balanced_accuracy" and "base_rate" require a summary with labels. The cutoff defaults to that of the summary,
+    and must be an edge of its bins.
 
     Parameters
     ----------

@@ -318,10 +318,15 @@ def check(
         compared(part, largest_gap(seen.rates[part.places]), _interval(seen.rates, rows, part.places, each))
         for part in counted
     ]
-    place = max(range(len(found)), key=lambda i: found[i].above if np.isfinite(found[i].above) else np.inf)
+    # The comparison that decides: of those with the worst verdict, the one furthest above its limit.
+    decisive = worst(one.verdict for one in found)
+    place = max(
+        (i for i, one in enumerate(found) if one.verdict is decisive),
+        key=lambda i: found[i].above if np.isfinite(found[i].above) else np.inf,
+    )
     part, decided, known = counted[place], found[place], seen.groups
     missing = tuple(label for k, label in enumerate(rule.groups) if k not in set(seats.tolist()))
-    verdict = worst(one.verdict for one in found)
+    verdict = decisive
     if verdict is Verdict.WITHIN and (missing or len(part.places) == 1):
         verdict = Verdict.UNDECIDED  # groups without rows may be anywhere
     inside = seen.rates[part.places]

@@ -173,7 +173,16 @@ class _Gate:
         """What the confidence limits show."""
         if not self._compares:
             return Verdict.UNDECIDED
-        return (verdict_on_ratio if self._of_ratio else verdict_on)(*self._measured, self.limit)
+        found = (verdict_on_ratio if self._of_ratio else verdict_on)(*self._measured, self.limit)
+        # Groups that were not measured may be anywhere.
+        return Verdict.UNDECIDED if found is Verdict.WITHIN and self._missing else found
+
+    @property
+    def _missing(self) -> list[str]:
+        """The names of groups without a row that counts toward the rate."""
+        found = self.audit
+        labels = (label for label, n in zip(found.groups, found.selection.rows, strict=True) if not n)
+        return [one_line(show_label(label)) for label in labels]
 
     @property
     def exit_code(self) -> int:
@@ -192,8 +201,13 @@ class _Gate:
         what += f" in {own if found.after is None else 'the decisions after the rule'}"
         measured, limit = self._spelled()
         beyond, kept = ("below", "at least") if self._of_ratio else ("above", "at most")
+        event = found.event
+        of = "" if event is SELECTION else f" with {event.rows}"
         if not self._compares:
-            return "there is only one group, so there is nothing to compare"
+            return f"there is only one group{of}, so there is nothing to compare"
+        if self._missing and self.verdict is Verdict.UNDECIDED:
+            some = ", ".join(self._missing[:5])
+            return f"there are no {event.rows} in {some}{', …' if len(self._missing) > 5 else ''}"
         if not self._is_sound:
             return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
         if self.verdict is Verdict.UNDECIDED:

@@ -87,7 +87,7 @@ def comparison(
     rates: Sequence[float], names: Sequence[str], strata: Integers | None, event: Event = SELECTION
 ) -> str:
     """The groups whose rates of an event are furthest apart."""
-    return compare(rates, names, strata, what=event.rate.capitalize(), spelled=marked)
+    return compare(rates, names, strata, what=event.rate.capitalize(), spelled=marked, event=event)
 
 
 def refusal(rule: Rule) -> str | None:
@@ -137,7 +137,7 @@ def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool |
     found = {
         f"Groups with fewer than {SMALL_GROUP} {event.rows}: {_with_rows(small)}. Their rates on new people can "
         "be far from those shown here.": small,
-        "There is one group: nothing to equalize.": alone,
+        "There is one group on this page: nothing to compare.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the limits above say how much.": in_sample and not alone,
         "It is not known whether these are the rows the rule was fitted on.": in_sample is None

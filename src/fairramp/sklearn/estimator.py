@@ -255,8 +255,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`; y is required only for the targets "accuracy" and "base_rate". If only some rows have
-            weights, the others have weight 1.
+            As in `fit`; y is required only for error-rate criteria and for the targets "accuracy",
+            "balanced_accuracy" and "base_rate". If only some rows have weights, the others have weight 1.
         """
         if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
             return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)

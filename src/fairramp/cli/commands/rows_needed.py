@@ -49,7 +49,7 @@ def rows_needed(
     for limit, rows in found.items():
         screen.text(f"  {rows:,} rows by the {limit} limit")
     screen.say(
-        f"\nThis assumes a selection rate of {percentage(rate)} and a gap of {exact_points(fit_gap)} on the "
+        f"\nThis assumes a rate of {percentage(rate)} and a gap of {exact_points(fit_gap)} on the "
         "fit rows. The estimated limit is an approximation supported by simulations; the proven limit is a "
         "theorem."
     )
