@@ -17,7 +17,7 @@ class Shown:
     """The methods of a rule that show it."""
 
     def table(self: Any) -> Table:
-        """One row per group: number of fit rows, threshold, ramp, and rate before and after.
+        """One row per group: fit rows that count toward the rate, threshold, ramp, and rate before and after.
 
         The rate is the one that the rule makes equal; beside true or false positive rates, there are selection
         rates. If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the
@@ -41,15 +41,14 @@ class Shown:
         rates, hard = record and record.main, np.array([not ramp.width for ramp in self.ramps])
         others = record.rates[SELECTION.name] if record and event is not SELECTION else None
         if others:
-            headings[f"n_label_{event.label}"] = f"label {event.label}"
+            headings["n"] = f"label {event.label}"
             for when in ("before", "after"):
                 headings |= {
                     f"rate_{when}": f"{event.short} {when}",
                     f"selection_rate_{when}": f"rate {when}",
                 }
         columns = {
-            "n": record and record.rows,
-            f"n_label_{event.label}": others and rates.rows,
+            "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
