@@ -132,7 +132,10 @@ def test_huge_and_tiny_weights_work():
         (lambda: theorem_1_bound(10, 2, 0.0, math.nan), r"`delta` must be .* got nan\."),
         (lambda: theorem_2_bound(10, 2, 0.0, 0.0, 0.05), r"`ramp_width` must be a positive number, got 0\.0\."),
         (lambda: theorem_2_bound(10, 2, 0.1, 3.0, 0.05), r"`miscalibration` must be between 0 and 2, got 3\.0\."),
-        (lambda: proposition_1_bound(2, 0, 0.1, 9, [0]), r"`target_rate` must be between 0 and 1, got 2\."),
+        (
+            lambda: proposition_1_bound(2, 0, 0.1, 9, [0]),
+            r"`target_rate` must be between 0 and 1, got 2; for 2%, pass 0\.02\.",
+        ),
         (
             lambda: proposition_1_bound(0.2, 7, 0.1, 9, [0]),
             r"`max_gap` must be between 0 and 1, got 7; 7 percentage points are 0\.07\.",

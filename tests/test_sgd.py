@@ -54,7 +54,7 @@ def dual_objective(scores, groups, upper, lower, problem):
     width, threshold = problem.ramp_width, upper - lower
     v = scores - threshold[groups] + problem.offset * width
     xi = np.clip(v, 0.0, width) ** 2 / (2 * width) + np.maximum(v - width, 0.0)
-    linear = problem.band.half * (upper + lower) + problem.level.rate * threshold
+    linear = problem.band.max_gap / 2 * (upper + lower) + problem.level.rate * threshold
     return float(np.mean(linear[groups] + xi))
 
 
