@@ -128,7 +128,11 @@ def test_every_page_opens_without_errors_requests_or_horizontal_scrolling(browse
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else requests.append(r.url))
-    page.on("requestfailed", lambda request: errors.append(f"not found: {request.url}"))
+    # The next page may cut off the icon of the last one.
+    page.on(
+        "requestfailed",
+        lambda r: None if r.failure == "net::ERR_ABORTED" else errors.append(f"not found: {r.url}"),
+    )
     wide, small = [], []
     for name in PAGES:
         page.goto((SITE / name).as_uri())
@@ -204,9 +208,9 @@ def test_live_report_opens_and_its_slider_works(open_page, start):
     page = open_page(start, PHONE)
     page.get_by_role("link", name=re.compile("open a live report", re.IGNORECASE)).click()
     page.wait_for_url("**/_static/live-report.html")
-    gap = page.locator("output[for=max-gap]")
+    gap = page.locator("output[for=limit]")
     assert gap.inner_text().startswith("2.0")
-    page.locator("#max-gap").press("End")
+    page.locator("#limit").press("End")
     assert not gap.inner_text().startswith("2.0")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
