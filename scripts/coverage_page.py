@@ -178,6 +178,7 @@ def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> st
     low = sum(share < BARS["estimated"] for share in estimated)
     failed = sum(bool(failures(cell, r)) for cell, r in chosen)
     fewest, most = (end(size for cell, _ in chosen for size in cell.sizes) for end in (min, max))
+    fits = min(r["replicates"] for _, r in chosen)
     verdict = "none fails the test" if failed == 0 else f"**{failed} fail the test**"
     return f"""
 ## True and false positive rates
@@ -187,8 +188,8 @@ number of rows with each label that varies from fit to fit. The estimated limit 
 {_percent(sum(estimated) / len(estimated))} of the fits on average, and in {_percent(min(estimated))} in the worst
 of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))} on average, and in
 {_percent(min(proven))} in the worst. The estimated limit holds in less than {_percent(BARS["estimated"])} of the
-fits in {_setups(low)}; given the sampling error of {min(r["replicates"] for _, r in chosen)} fits, {verdict}. In
-the table of every setup, these setups are marked *true positive rates* or *false positive rates*.
+fits in {_setups(low) if low else "none of them"}; given the sampling error of {fits:,} fits, {verdict}. In the
+table of every setup, these setups are marked *true positive rates* or *false positive rates*.
 """
 
 
@@ -276,7 +277,7 @@ mean estimated limit and the mean proven limit. There is no proven limit with we
 def page_text(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     """docs/coverage.md: the result, how it was measured, and every setup."""
     fewest, most = (end(r["replicates"] for r in results) for end in (min, max))
-    replicates = f"{most}" if fewest == most else f"{fewest} to {most}"
+    replicates = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     parts = [
         "<!-- Written by `make coverage-page` from docs/coverage.json: do not edit. -->",
         "# How often the limits hold",
