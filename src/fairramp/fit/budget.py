@@ -19,7 +19,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers, RateCurve
 from fairramp.core.events import Event
 from fairramp.core.points import Summary
@@ -55,7 +54,7 @@ def solve_by_scores(
     found = place_ramps(summary.distribution(), rates, problem)
     # The summary must be exact for both solutions.
     relied_on = np.concatenate([few.multiplier_feet, many.multiplier_feet, [few.feet, many.feet]])
-    return replace(found, levels=levels_of(rates, problem, strata), multiplier_feet=relied_on)
+    return replace(found, levels=problem.levels_of(rates, strata), multiplier_feet=relied_on)
 
 
 def solve_by_labels(
@@ -95,7 +94,7 @@ def solve_by_labels(
     def selected(rates: Floats) -> Floats:
         """Selection rates of ramps with these rates of the event."""
         [placed] = place_each(curve, rates[None], problem)
-        return _reached(everyone, placed)
+        return placed.rates_on(everyone)
 
     def overall(rates: Floats) -> float:
         return float((shares * selected(rates)).sum())
@@ -118,8 +117,8 @@ def solve_by_labels(
     wanted = _mixed(*ends, shares, budget)
     found = place_ramps(everyone.distribution(), wanted, replace(problem, flat="nearest"))
     found = _between(found, low, high, problem)
-    rates = _reached(rows, found)
-    return replace(found, rates=rates, levels=levels_of(rates, problem, strata), multiplier_feet=relied_on)
+    rates = found.rates_on(rows)
+    return replace(found, rates=rates, levels=problem.levels_of(rates, strata), multiplier_feet=relied_on)
 
 
 def _constant(problem: Problem, n_groups: int, *, everyone_selected: bool) -> Solution:
@@ -147,18 +146,6 @@ def _between(found: Solution, low: Solution, high: Solution, problem: Problem) -
         ties = np.where(feet == high.feet, np.maximum(ties, high.ties), ties)
     thresholds = feet + problem.offset * problem.ramp_width
     return replace(found, feet=feet, ties=ties, thresholds=thresholds)
-
-
-def _reached(summary: Summary, solution: Solution) -> Floats:
-    """The rates of ramps on a summary that is exact for them."""
-    p = summary.points
-    chances = solution.as_arrays.at(p.place, p.group)
-    return np.minimum(summary.total(p.weight / summary.weights[p.group] * chances), 1.0)
-
-
-def levels_of(rates: Floats, problem: Problem, strata: Integers | None) -> Floats:
-    """The level of each stratum's band."""
-    return np.array([problem.band.level_of(rates[part]) for part in strata_slices(strata, len(rates))])
 
 
 def _mixed(many: Floats, few: Floats, shares: Floats, budget: float) -> Floats:

@@ -46,6 +46,20 @@ class FitRows:
         return FitRows(*(part and BinnedRows(part.sorted() or part.summarize()) for part in rows))  # type: ignore[arg-type]
 
 
+def check_event(event: Event, groups: Sequence[Label], having: Sequence[Label]) -> None:
+    """Raise if some groups are not among those that have rows of an event."""
+    there = set(map(label_key, having))
+    lacking = [(label, 1) for label in groups if label_key(label) not in there]
+    if lacking:
+        raise InputError(
+            "{criterion:" + event.criterion + "} requires rows with label {label} in every group; there is none "
+            "in {named}",
+            remedy="leave these rows out, merge the group with another, or use {criterion:parity}",
+            label=event.label,
+            named=with_rows(lacking, form="{}", spelled=show_label),
+        )
+
+
 @dataclass(frozen=True)
 class Cells:
     """The cells of a summary.
@@ -76,15 +90,7 @@ class Cells:
         pairs = [(index[label_key(label)], y) for label, y in cells]  # type: ignore[misc, str-unpack]
         group, label = np.array(pairs, dtype=np.intp).T
         found = cls(tuple(groups), group, label, event)
-        lacking = np.setdiff1d(np.arange(len(groups)), found.group[found.compared])
-        if len(lacking):
-            raise InputError(
-                "{criterion:" + event.criterion + "} requires rows with label {label} in every group; there is "
-                "none in {named}",
-                remedy="leave these rows out, merge the group with another, or use {criterion:parity}",
-                label=event.label,
-                named=with_rows([(groups[i], 1) for i in lacking.tolist()], form="{}", spelled=show_label),
-            )
+        check_event(event, groups, [groups[i] for i in found.group[found.compared].tolist()])
         return found
 
     @property

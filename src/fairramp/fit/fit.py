@@ -28,7 +28,6 @@ from fairramp.data.rows import ArrayRows, BinnedRows, Rows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
-from fairramp.fit.budget import levels_of
 from fairramp.fit.cells import Cells, FitRows
 from fairramp.fit.criteria.opportunity import EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY
 from fairramp.fit.criteria.parity import PARITY
@@ -246,7 +245,7 @@ def _fit(
         # Nothing to do: keep the classifier's own decisions.
         cuts = np.full(len(own_rates), problem.cutoff)
         solution = Solution(
-            levels=levels_of(own_rates, problem, strata),
+            levels=problem.levels_of(own_rates, strata),
             feet=cuts,
             thresholds=cuts,
             width=0.0,
@@ -335,9 +334,7 @@ def _borrow(
         at_level = replace(solve, problem=replace(problem, level=Fixed(solution.level)), rates=None)
         summary, _, pooled = at_level.refining(rows, summary, pool=True)
         summary = resolved(rows, summary, feet[None], solution.width, edges)
-    p = summary.points
-    found = summary.total(p.weight * solution.as_arrays.at(p.place, p.group)) / summary.weights
-    return summary, replace(solution, rates=found), pooled, borrowed
+    return summary, replace(solution, rates=solution.rates_on(summary)), pooled, borrowed
 
 
 def _descend(
@@ -377,7 +374,7 @@ def _rates(
     foot = solution.feet[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
     if rates is None:
-        rates = np.minimum(summary.total(p.weight / summary.weights[p.group] * chance), 1.0)
+        rates = solution.rates_on(summary)
     if width > 0:
         above = p.lower >= foot + width
         inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)

@@ -195,8 +195,7 @@ class RampGains:
     def at(self, rates: Floats) -> Floats:
         """The gain of each group, for rates of shape (m, K)."""
         d, width = self._curve.distribution, self._problem.ramp_width
-        if self._problem.flat != "nearest":
-            rates = self._curve.snapped(rates)
+        rates = self._problem.snapped(self._curve, rates)
         feet = self._problem.chosen(*self._curve.feet(rates))
         which = np.broadcast_to(np.arange(rates.shape[1]), feet.shape)
         if width > 0:

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from fairramp.core.bands import Band
-from fairramp.core.curve import Floats
+from fairramp.core.cells import strata_slices
+from fairramp.core.curve import Floats, Integers, RateCurve
 from fairramp.core.events import Event
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
@@ -82,6 +83,14 @@ class Problem:
         """Foot of the ramp located at the classifier's own cutoff."""
         return self.cutoff - self.offset * self.ramp_width
 
+    def levels_of(self, rates: Floats, strata: Integers | None) -> Floats:
+        """The level of each stratum's band that contains these rates."""
+        return np.array([self.band.level_of(rates[part]) for part in strata_slices(strata, len(rates))])
+
+    def snapped(self, curve: RateCurve, rates: Floats) -> Floats:
+        """Rates to look for: beside a flat piece by rounding only, the wrong end of it would be taken."""
+        return rates if self.flat == "nearest" else curve.snapped(rates)
+
     def chosen(self, lowest: Floats, highest: Floats) -> Floats:
         """The foot to take of each range of feet with the same rate, which may be unbounded."""
         if self.flat == "nearest":
@@ -135,6 +144,12 @@ class Solution:
     def as_arrays(self) -> Ramps:
         """The ramps, ready to be evaluated."""
         return Ramps(self.feet, self.width, self.ties)
+
+    def rates_on(self, summary: Summary) -> Floats:
+        """The rates of the ramps on a summary that is exact for them."""
+        p = summary.points
+        chances = self.as_arrays.at(p.place, p.group)
+        return np.minimum(summary.total(p.weight / summary.weights[p.group] * chances), 1.0)
 
     def ramps(self, offset: float) -> tuple[Ramp, ...]:
         """The ramps as stored in a rule, computed from the thresholds shown to people."""

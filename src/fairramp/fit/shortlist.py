@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairramp.core.bands import smallest_ratio
+from fairramp.core.cells import largest_gap
 from fairramp.core.checks import checked_band, checked_whole
 from fairramp.core.curve import Array, Integers
 from fairramp.core.labels import Label, show_label
@@ -93,12 +95,12 @@ class Shortlist:
     @property
     def gap(self) -> float:
         """Largest difference between two groups' selection rates."""
-        return max(self.rates) - min(self.rates)
+        return largest_gap(self.rates)
 
     @property
     def ratio(self) -> float:
         """Smallest selection rate divided by the largest; NaN if nobody is admitted."""
-        return min(self.rates) / max(self.rates) if max(self.rates) > 0 else float("nan")
+        return smallest_ratio(self.rates)
 
     def sentences(self) -> list[str]:
         """Sentences on the places, the groups furthest apart, the limit and random decisions.

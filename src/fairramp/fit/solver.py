@@ -14,7 +14,7 @@ from fairramp.core.events import SELECTION
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp
 from fairramp.data.rows import Rows, refined
-from fairramp.fit.budget import levels_of, solve_by_labels, solve_by_scores
+from fairramp.fit.budget import solve_by_labels, solve_by_scores
 from fairramp.fit.cells import Cells
 from fairramp.fit.criteria.parity import place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
@@ -66,7 +66,7 @@ class Solver:
         seen = self.cells.of_event(summary)
         if self.rates is not None:
             placed = place_ramps(seen.distribution(), self.rates, self.problem)
-            return replace(placed, levels=levels_of(placed.rates, self.problem, self.strata))
+            return replace(placed, levels=self.problem.levels_of(placed.rates, self.strata))
         if not isinstance(self.problem.level, Budget):
             return self.criterion.solve(seen, self.problem, near)
         if self.labeled is None or self.costs is None:

@@ -21,7 +21,7 @@ from fairramp.core.ramps import Ramps
 from fairramp.data.rows import ArrayRows, refined, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
-from fairramp.fit.cells import Cells
+from fairramp.fit.cells import check_event
 from fairramp.fit.criteria.parity import place_each
 from fairramp.fit.gains import Costs
 from fairramp.fit.problem import Problem
@@ -138,11 +138,9 @@ class LabeledRows:
 
     def check_groups(self) -> None:
         """Raise if a group has no row whose rate is compared, as fits do."""
-        groups, label = self.summary.labels, self._event.label
-        if label is not None:
+        if self._event.label is not None:
             found = () if self._compared is None else self.compared.labels
-            cells = [*((group, label) for group in found), *((group, 1 - label) for group in groups)]
-            Cells.of(groups, cells, self._event)
+            check_event(self._event, self.summary.labels, found)
 
     def placed(self, rates: Floats, problem: Problem) -> list[Ramps]:
         """Ramps with the given rates, of shape (m, K), on the rows whose rates are compared."""
@@ -150,8 +148,7 @@ class LabeledRows:
         assert rows is not None
         while True:
             curve = RateCurve(summary.distribution(), problem.ramp_width)
-            wanted = rates if problem.flat == "nearest" else curve.snapped(rates)
-            feet = problem.chosen(*curve.feet(wanted))
+            feet = problem.chosen(*curve.feet(problem.snapped(curve, rates)))
             finer = refined(rows, summary, feet, problem.ramp_width, self._edges)
             if finer is summary:
                 break

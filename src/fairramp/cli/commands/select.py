@@ -11,6 +11,8 @@ from fairramp.cli.options import (
     Decimal,
     Delimiter,
     Json,
+    MaxGap,
+    MinRatio,
     NeededGroup,
     NeededScore,
     Quiet,
@@ -29,17 +31,8 @@ def select(
     output: Annotated[
         str, Parameter(name=OUTPUT, help="Output file (.csv, .tsv, .jsonl or .parquet), or - for stdout.")
     ],
-    max_gap: Annotated[
-        float | None,
-        Parameter(
-            help="Largest difference between two groups' selection rates; 0.02 means 2 points. The default is 0, "
-            "unless --min-ratio is given."
-        ),
-    ] = None,
-    min_ratio: Annotated[
-        float | None,
-        Parameter(help="Smallest ratio of the lowest selection rate to the highest, such as 0.8."),
-    ] = None,
+    max_gap: MaxGap = None,
+    min_ratio: MinRatio = None,
     id: Annotated[
         str | None,
         Parameter(help="Column that identifies each person; needed, with a key, only to decide ties."),

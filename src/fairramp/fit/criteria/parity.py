@@ -146,8 +146,7 @@ def _place(
     `own` marks groups that keep the cutoff, `free` those whose multiplier is 0.
     """
     distribution, n_groups = curve.distribution, len(rates)
-    if problem.flat != "nearest":  # beside a flat piece by rounding only, the other end of it would be taken
-        rates = np.where(own, rates, curve.snapped(rates))
+    rates = np.where(own, rates, problem.snapped(curve, rates))
     lowest, highest = curve.feet(rates)
     feet = np.where(own, problem.own_foot, problem.chosen(lowest, highest))
     sloping = (lowest == highest) & (feet != problem.own_foot)
