@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from fairramp.core.scales import SCALES
-from fairramp.rule.file import RuleFile
+from fairramp.rule.file import GroupEntry, RampEntry, RuleFile
 from fairramp.rule.record import FitRecord
 
 #: Constraints across fields, which types cannot express.
@@ -44,6 +44,10 @@ RULES = [
         },
     },
 ]
+RAMPS = {
+    "if": {"properties": {"width": {"type": "null"}}},
+    "then": {"properties": {"foot": {"const": 0.0}}},
+}
 RECORDS = {
     "if": {"properties": {"solver": {"const": "sgd"}}},
     "then": {"properties": {"trace": {"type": "array"}}},
@@ -56,6 +60,8 @@ def schema():
     (whole,), parts = msgspec.json.schema_components([RuleFile], ref_template="#/$defs/{name}")
     for part in parts.values():
         part.pop("description", None)  # class docstrings are for readers of the code
+    for entry in (RampEntry, GroupEntry):
+        parts[entry.__name__] |= RAMPS
     parts[FitRecord.__name__] |= RECORDS
     parts[RuleFile.__name__]["allOf"] = RULES
     return {

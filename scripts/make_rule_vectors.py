@@ -55,6 +55,8 @@ def rules():
     widths = (Ramp(0.5, 0.0, 0.75), Ramp(0.25, 0.125), Ramp(0.3217, 1e-6), Ramp(0.9, 0.0, 0.5), Ramp(-0.2, 1.5))
     yield Rule(tuple("abcde"), widths, unseen_group="pooled", pooled=Ramp(0.4, 0.2))
     yield Rule(two, (Ramp(0.1, 0.8), Ramp(0.6, 0.0, 1.0)), unseen_group="pooled", pooled=Ramp(0.5, 0.0, 0.25))
+    yield Rule(("a", "b", "c"), (Ramp.constant(0.3217), Ramp(0.4, 0.2), Ramp(0.5, 0.0, 0.25)))
+    yield Rule(two, (Ramp.constant(0.0), Ramp.constant(1.0)), unseen_group="pooled", pooled=Ramp.constant(0.5))
     yield rule(two, t, scale="percent", cutoff=55.5, unseen_group="original")
     yield rule(two, (0.0, -0.31), scale="signed", cutoff=0.0, width=0.05)
     yield rule(two, (0.5, 0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02)
@@ -66,6 +68,7 @@ def rules():
     risk, lower = (-0.5, -0.3217), {"higher_is_better": False}
     yield rule(two, risk, **lower)
     yield rule(two, risk, width=0, ties=[0.25, 0.75], unseen_group="original", cutoff=0.6, **lower)
+    yield Rule(two, (Ramp.constant(0.25), Ramp(-0.5, 0.1)), scale="logit", cutoff=0.0, **lower)
     yield rule(two, risk, scale="percent", unseen_group="pooled", pooled=Ramp.centered(-0.4, 0.3), **lower)
     yield rule(two, (-0.5, -0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02, **lower)
     cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
@@ -74,9 +77,10 @@ def rules():
 
 def scores_for(one, ramp, rng):
     """Scores at the ends of a ramp, next to them, inside, far away, and invalid ones."""
-    turned = one.meaning.turned
-    edges = np.array([turned(ramp.foot), one.threshold_of(ramp), turned(ramp.foot + ramp.width)])
-    inside = turned(ramp.foot + ramp.width * rng.random(4))
+    turned, width = one.meaning.turned, 0.0 if ramp.is_constant else ramp.width
+    middle = turned(0.0) if ramp.is_constant else one.threshold_of(ramp)
+    edges = np.array([turned(ramp.foot), middle, turned(ramp.foot + width)])
+    inside = turned(ramp.foot + width * rng.random(4))
     x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
     if one.scale == "logit":
         x = x[(x > 0) & (x < 1)]

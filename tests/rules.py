@@ -33,7 +33,8 @@ def rules(draw, scales=tuple(SCALES), **settings):
     widths = st.one_of(st.just(0.0), st.floats(1e-6, 2.0))
     width = widths if draw(st.booleans()) else st.just(draw(widths))  # one width per group, or one for all
     threshold = st.floats(scale.lowest - 0.5, scale.highest + 0.5)
-    ramp = st.builds(Ramp.centered, threshold, width, st.floats(0.0, 1.0))
+    share = st.floats(0.0, 1.0)
+    ramp = st.one_of(st.builds(Ramp.centered, threshold, width, share), st.builds(Ramp.constant, share))
     policies = ["error", "original"] if stratified else ["error", "pooled", "original"]
     policy = draw(st.sampled_from(policies))
     return Rule(

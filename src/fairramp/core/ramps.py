@@ -2,6 +2,7 @@
 
     chance(x) = clip((x − foot) / width, 0, 1)             width > 0
     chance(x) = 1 above the foot, `tie` at it, 0 below     width = 0
+    chance(x) = `tie`                                      width = ∞: a constant, for which the foot is 0
 
 The *threshold* shown to people is foot + c · width, with c = ½ (centered) or 0 (the paper's ramp).
 """
@@ -36,9 +37,11 @@ class Ramp:
         Score below which no one is selected, in the units of the scores (a probability for logits and
         percentages; negated in a rule for which lower scores are better).
     width : float
-        Distance from the foot to the score at which everyone is selected; 0, or at least 1e-6.
+        Distance from the foot to the score at which everyone is selected; 0, or at least 1e-6. Infinite for a
+        constant ramp, which selects every score with the same probability; its foot is 0 and has no meaning.
     tie : float, default 0
-        Selection probability of a score equal to the foot if the width is 0; otherwise unused.
+        Selection probability of a score equal to the foot if the width is 0, and of every score if the width is
+        infinite; otherwise unused.
 
     Examples
     --------
@@ -55,8 +58,15 @@ class Ramp:
     def __post_init__(self) -> None:
         if not is_real(self.foot) or not math.isfinite(self.foot):
             raise InputError("The foot of a ramp must be finite", got=self.foot)
-        object.__setattr__(self, "foot", float(self.foot))
-        object.__setattr__(self, "width", checked_width(self.width, "width"))
+        constant = is_real(self.width) and self.width == math.inf
+        if constant and self.foot != 0:
+            raise InputError(
+                "The foot of a constant ramp, whose width is infinite, must be 0",
+                got=self.foot,
+                remedy="make it with Ramp.constant",
+            )
+        object.__setattr__(self, "foot", 0.0 if constant else float(self.foot))
+        object.__setattr__(self, "width", math.inf if constant else checked_width(self.width, "width"))
         object.__setattr__(self, "tie", check_number("tie", self.tie, 0.0, 1.0))
 
     @classmethod
@@ -70,6 +80,23 @@ class Ramp:
         Ramp(foot=0.375, width=0.25, tie=0.0)
         """
         return cls(threshold - OFFSETS["centered"] * width, width, tie)
+
+    @classmethod
+    def constant(cls, chance: float) -> "Ramp":
+        """Make a ramp that selects everyone with the same probability, whatever the score.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> fairramp.Ramp.constant(0.3).chance([0.1, 0.9])
+        array([0.3, 0.3])
+        """
+        return cls(0.0, math.inf, chance)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every score has the same probability."""
+        return self.width == math.inf
 
     def chance(self, scores: Any) -> Floats:
         """Selection probability of each score, on the scale of the ramp.
@@ -116,7 +143,7 @@ def chances(
     out : floats of shape (n,), optional
         Output array; may be `feet`.
     """
-    if isinstance(widths, float) and widths > 0:
+    if isinstance(widths, float) and 0 < widths < math.inf:
         chance = np.subtract(scores, feet, out=out)
         with np.errstate(over="ignore"):  # thresholds far away
             np.divide(chance, widths, out=chance)
@@ -126,6 +153,7 @@ def chances(
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             sloping = np.clip((scores - feet) / widths, 0.0, 1.0)
         found = np.where(widths > 0, sloping, found)
+    found = np.where(np.isinf(widths), ties, found)
     if out is None:
         return found.astype(np.float64, copy=False)
     out[:] = found

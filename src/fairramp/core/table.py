@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fairramp.core.checks import library
 from fairramp.core.labels import show_label
 from fairramp.core.words import (
+    MISSING,
     PAGE,
     exact_points,
     number,
@@ -225,7 +226,7 @@ class Table:
             case [value, low, high]:
                 return with_interval(value, low, high)
             case [start, end]:
-                return f"{start} to {end}"
+                return start if start == end == MISSING else f"{start} to {end}"
         return texts[0]
 
     def _text(self, column: str, value: Any) -> str:

@@ -80,7 +80,7 @@ class Formula(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """Columns of the table of ramps: no width if all have the same, no step columns if none is a step."""
-        widths = {ramp.width for ramp in self.rule.ramps}
+        widths = {Numbers.of(self.rule, ramp).width for ramp in self.rule.ramps}
         slope = ("foot", "width") if len(widths) > 1 else ("foot",) if widths != {0.0} else ()
         return slope + (("low", "high", "tie") if 0.0 in widths else ())
 
@@ -91,8 +91,9 @@ class Formula(NamedTuple):
 
     def on_ramp(self, ramp: Ramp) -> str:
         """The probability on one ramp, for a valid score."""
-        numbers = {name: self._number(n) for name, n in Numbers.of(self.rule, ramp)._asdict().items()}
-        return self._slope(numbers) if ramp.width > 0 else self._step(numbers)
+        found = Numbers.of(self.rule, ramp)
+        numbers = {name: self._number(n) for name, n in found._asdict().items()}
+        return self._slope(numbers) if found.width > 0 else self._step(numbers)
 
     def _slope(self, numbers: Mapping[str, str]) -> str:
         foot, width, x = numbers["foot"], numbers["width"], self._position()
@@ -128,7 +129,8 @@ class Formula(NamedTuple):
 
     def joined(self, columns: Sequence[str]) -> str:
         """The probability for many groups; `columns` hold their `numbers`, or NULL for an unseen group."""
-        numbers = {"width": self._number(self.rule.ramps[0].width)} | dict(zip(self.names, columns, strict=True))
+        width = Numbers.of(self.rule, self.rule.ramps[0]).width
+        numbers = {"width": self._number(width)} | dict(zip(self.names, columns, strict=True))
         slope = self._slope(numbers) if "foot" in numbers else ""
         step = self._step(numbers) if "low" in numbers else ""
         either = f"CASE WHEN {numbers['width']} > {self._number(0.0)} THEN {slope}\n    ELSE {step} END"

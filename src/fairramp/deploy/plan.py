@@ -37,6 +37,9 @@ class Numbers(NamedTuple):
     def of(cls, rule: Rule, ramp: Ramp) -> "Numbers":
         """The numbers of one of the rule's ramps."""
         foot, width = ramp.foot, ramp.width
+        if ramp.is_constant:  # a step at which all scores are tied
+            low, high = sorted(map(rule.meaning.turned, rule.meaning.finite_range))
+            return cls(foot, 0.0, low, high, ramp.tie)
         if width > 0 or rule.scale != "logit":
             return cls(foot, width, foot, foot, ramp.tie)
         scale = rule.meaning

@@ -1,7 +1,7 @@
 """Rules as JSON files: a `fairramp.data.documents.Document` with these fields.
 
     {"format": "fairramp.rule", "version": 2,
-     "groups": [{"label": …, "foot": …, "width": …, "tie": …}, …],
+     "groups": [{"label": …, "foot": …, "width": … or null for a constant ramp, "tie": …}, …],
      "ramp": …, "scale": …, "cutoff": …, "criterion": …, "stratified": …, "max_gap": …, "min_ratio": …,
      "target_rate": …, "unseen_group": …, "pooled": null or {"foot": …, "width": …, "tie": …},
      "columns": {"score": …, "groups": …, "strata": …},
@@ -17,6 +17,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -61,7 +62,7 @@ class RampEntry(Shape, frozen=True):
     """A ramp."""
 
     foot: Finite
-    width: _Width
+    width: _Width | None
     tie: Share
 
 
@@ -70,7 +71,7 @@ class GroupEntry(Shape, frozen=True):
 
     label: PlainLabel
     foot: Finite
-    width: _Width
+    width: _Width | None
     tie: Share
 
 
@@ -104,15 +105,22 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     min_ratio: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
 
 
+def _numbers(ramp: Ramp) -> tuple[float, float | None, float]:
+    return ramp.foot, None if ramp.is_constant else ramp.width, ramp.tie
+
+
+def _ramp(entry: RampEntry | GroupEntry) -> Ramp:
+    return Ramp(entry.foot, inf if entry.width is None else entry.width, entry.tie)
+
+
 def _document(rule: Any) -> RuleFile:
     return RuleFile(
         version=documents.VERSION,
         sha256="",
         groups=tuple(
-            GroupEntry(label, ramp.foot, ramp.width, ramp.tie)
-            for label, ramp in zip(rule.groups, rule.ramps, strict=True)
+            GroupEntry(label, *_numbers(ramp)) for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ),
-        pooled=convert(rule.pooled, RampEntry | None, from_attributes=True),
+        pooled=rule.pooled and RampEntry(*_numbers(rule.pooled)),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
         record=convert(rule.record, _Record | None, from_attributes=True),
         **{name: getattr(rule, name) for name in _SETTINGS},
@@ -124,8 +132,8 @@ def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
         raise InputError('The field "max_gap" must be a number if there is no "min_ratio"')
     return kind(
         groups=tuple(entry.label for entry in document.groups),
-        ramps=tuple(Ramp(entry.foot, entry.width, entry.tie) for entry in document.groups),
-        pooled=convert(document.pooled, Ramp | None, from_attributes=True),
+        ramps=tuple(map(_ramp, document.groups)),
+        pooled=document.pooled and _ramp(document.pooled),
         columns=convert(document.columns, Columns, from_attributes=True),
         record=convert(document.record, FitRecord | None, from_attributes=True),
         **{name: getattr(document, name) for name in _SETTINGS},

@@ -3,7 +3,8 @@
 For a score x (a probability, a signed score, or the probability of a logit or percentage; negated if lower scores
 are better) of group k,
 
-    P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0
+    P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0;
+                                                      tie_k for every score if width_k is infinite
 
 A rule is frozen data. It can be printed, written to JSON and read back unchanged to the last bit. Its `FitRecord`
 describes the fit in per-group numbers, without any row.
@@ -12,6 +13,7 @@ describes the fit in per-group numbers, without any row.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import compress
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -190,6 +192,8 @@ class Rule(Shown, Stored, Verbs):
     def threshold_of(self, ramp: Ramp) -> float:
         """Return the threshold of a ramp of this rule: its middle or, as in the paper, its foot.
 
+        NaN for a constant ramp, which has none.
+
         Examples
         --------
         >>> from fairramp import Ramp, Rule
@@ -197,11 +201,27 @@ class Rule(Shown, Stored, Verbs):
         >>> rule.threshold_of(rule.ramps[0])
         0.5
         """
-        return self.meaning.turned(ramp.foot + OFFSETS[self.ramp] * ramp.width)
+        return nan if ramp.is_constant else self.meaning.turned(ramp.foot + OFFSETS[self.ramp] * ramp.width)
+
+    def ends_of(self, ramp: Ramp) -> tuple[float, float]:
+        """Return where a ramp starts and ends, as numbers to compare with scores; NaN for a constant ramp.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A",), (Ramp(0.25, 0.5),))
+        >>> rule.ends_of(rule.ramps[0])
+        (0.25, 0.75)
+        """
+        shown = self.meaning.shown
+        return (nan, nan) if ramp.is_constant else (shown(ramp.foot), shown(ramp.foot + ramp.width))
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The threshold of each group, in the units of the scores (probabilities for logits and percentages)."""
+        """The threshold of each group, in the units of the scores (probabilities for logits and percentages).
+
+        NaN for a constant ramp.
+        """
         return tuple(self.threshold_of(ramp) for ramp in self.ramps)
 
     @property
@@ -352,7 +372,7 @@ class Rule(Shown, Stored, Verbs):
 
         def fill(x: Floats, start: int, stop: int, out: Floats) -> None:
             codes.mix(feet, start, stop, out=out)
-            if isinstance(width, float) and width > 0:
+            if isinstance(width, float) and 0 < width < inf:
                 chances(x, out, width, 0.0, out=out)
             else:
                 widths = width if isinstance(width, float) else codes.mix(width, start, stop)

@@ -8,7 +8,7 @@ import numpy as np
 from fairramp.core.bands import holds
 from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.events import SELECTION
-from fairramp.core.ramps import OFFSETS, Ramps
+from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import NOTHING, fixed, percent, wrapped
 
@@ -21,8 +21,9 @@ class Shown:
 
         The rate is the one that the rule makes equal; beside true or false positive rates, there are selection
         rates. If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the
-        probability of selection is 0 and ends where it is 1. If small groups borrowed from others, the column
-        `borrowed` has the share of each group's weight that was borrowed.
+        probability of selection is 0 and ends where it is 1. A group whose members are all selected with the same
+        probability has neither; the column `constant_probability` has that probability. If small groups borrowed
+        from others, the column `borrowed` has the share of each group's weight that was borrowed.
 
         Examples
         --------
@@ -33,12 +34,16 @@ class Shown:
         A         0.5000  0.4500 to 0.5500
         B         0.4000  0.3500 to 0.4500
         """
-        event, record, meaning, (feet, width, ties) = self.event, self.record, self.meaning, Ramps.of(self.ramps)
+        event, record, meaning = self.event, self.record, self.meaning
+        ties = np.array([ramp.tie for ramp in self.ramps])
         headings = {
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
             "group": " / ".join(self.columns.groups or ["group"]),
         }
-        rates, hard = record and record.main, np.array([not ramp.width for ramp in self.ramps])
+        rates, widths = record and record.main, np.array([ramp.width for ramp in self.ramps])
+        hard, constant = widths == 0, np.isinf(widths)
+        at_threshold = np.where(hard, ties, np.where(constant, np.nan, OFFSETS[self.ramp]))
+        starts, ends = np.array([self.ends_of(ramp) for ramp in self.ramps]).T
         others = record.rates[SELECTION.name] if record and event is not SELECTION else None
         if others:
             headings["n"] = f"label {event.label}"
@@ -51,9 +56,10 @@ class Shown:
             "n": rates and rates.rows,
             "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
-            "probability_at_threshold": np.where(hard, ties, OFFSETS[self.ramp]) if hard.any() else None,
-            "ramp_from": None if self.is_hard else meaning.shown(feet),
-            "ramp_to": None if self.is_hard else meaning.shown(feet + width),
+            "probability_at_threshold": at_threshold if hard.any() else None,
+            "ramp_from": None if (hard | constant).all() else starts,
+            "ramp_to": None if (hard | constant).all() else ends,
+            "constant_probability": np.where(constant, ties, np.nan) if constant.any() else None,
             "rate_before": rates and rates.before,
             "rate_after": rates and rates.after,
             "rate_error": rates.error if rates and not rates.is_exact else None,
@@ -61,14 +67,14 @@ class Shown:
             "selection_rate_after": others and others.after,
             "borrowed": record and record.borrowed,
         }
-        narrowest = min((ramp.width for ramp in self.ramps if ramp.width), default=1.0)
+        narrowest = min(widths[~(hard | constant)], default=1.0)
         decimals = max(4, 2 - math.floor(math.log10(narrowest)))
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
             cell_columns(self.groups, stratified=self.stratified) | known,
             decimals,
             headings,
-            shares=("probability_at_threshold", "borrowed", *(name for name in known if "rate" in name)),
+            shares=[name for name in known if "rate" in name or "probability" in name or name == "borrowed"],
         )
 
     @property
@@ -129,11 +135,16 @@ class Shown:
             )
         return found
 
+    def said(self: Any, ramp: Ramp) -> str:
+        """Say where a ramp of this rule selects, in a few words."""
+        if ramp.is_constant:
+            return f"probability {percent(ramp.tie)} for everyone"
+        return f"threshold {self.threshold_of(ramp) * self.meaning.shown_per_unit:.4f}"
+
     @property
     def notes(self: Any) -> list[str]:
         """Sentences that explain the thresholds in the table."""
-        threshold = self.threshold_of(self.pooled or self.ramps[0]) * self.meaning.shown_per_unit
-        unseen = [f"Groups not in the fit rows: threshold {threshold:.4f}."] if self.pooled else []
+        unseen = [f"Groups not in the fit rows: {self.said(self.pooled)}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *self.meaning.notes]
 
