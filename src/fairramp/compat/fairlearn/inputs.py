@@ -5,6 +5,7 @@ fractions; in a rule, these are text. Several columns are tuples in a rule and o
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -199,7 +200,10 @@ def _raw(given: Any, rows: Integers) -> list[Any]:
     if table.ndim == 2 and table.shape[1] == 1:
         table = table[:, 0]
     if table.ndim == 1:
-        return list(table[rows]) if table.dtype.kind == "M" else table[rows].tolist()
+        pandas = sys.modules.get("pandas")
+        if table.dtype.kind == "M":
+            return list(table[rows] if pandas is None else pandas.Series(table[rows]))  # as timestamps
+        return table[rows].tolist()
     # As in Fairlearn, a comma within a value is escaped.
     return [
         ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in row)

@@ -24,11 +24,12 @@ def plot_threshold_optimizer(threshold_optimizer: Any, ax: Any = None, show_plot
     show_plot : bool, default True
         Whether to call ``matplotlib.pyplot.show()``.
     """
-    pyplot = library("matplotlib", "pyplot", install="pip install matplotlib").pyplot
     fitted = threshold_optimizer
     if not isinstance(fitted, ThresholdOptimizer):
         raise InputError("must be a ThresholdOptimizer", argument="threshold_optimizer", got=fitted)
     check_is_fitted(fitted)
+    if ax is None or show_plot:
+        pyplot = library("matplotlib", "pyplot", install="pip install matplotlib").pyplot
     axes = pyplot.axes() if ax is None else ax
     colors = {key: f"C{i % 10}" for i, key in enumerate(fitted._tradeoff_curve)}
     for key, curve in fitted._tradeoff_curve.items():

@@ -4,10 +4,12 @@
 
 A ramp of width 0 at t with probability τ at t is [>t] with probability 1 − τ and [≥t] with probability τ; the
 latter is written as [>s], where s is the largest number below t. A ramp of positive width is one operation, which
-returns probabilities. The description is exact: it gives every value the probability of the rule.
+returns probabilities. The description is exact: it gives every value the probability of the rule. On the scale
+"real", values that share a position are tied; then t is the largest of them, and s is below the smallest.
 """
 # ruff: noqa: N803 -- scikit-learn calls it X, and so do its callers, by keyword
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +22,7 @@ from fairramp.compat.fairlearn.inputs import Groups, check_same_rows, n_rows, va
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label
 from fairramp.core.ramps import Ramp
+from fairramp.core.scales import Scale
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
@@ -63,30 +66,35 @@ class ThresholdOperation:
 class RampOperation(ThresholdOperation):
     """The probability with which each value is selected, which rises from 0 to 1, or falls, along a ramp.
 
-    The threshold is the middle of the ramp, where the probability is ½.
+    The threshold is where the probability is ½.
     """
 
     ramp: Ramp
+    scale: Scale
 
     def __call__(self, values: Any) -> Any:
         """The probability of each value."""
-        return self.ramp.chance(values if self.operator == ">" else 0.0 - np.asarray(values, dtype=np.float64))
+        upward = np.asarray(values, dtype=np.float64) * (1.0 if self.operator == ">" else -1.0)
+        return self.ramp.chance(self.scale.position(upward))
 
     def __repr__(self) -> str:
-        sign = 1 if self.operator == ">" else -1
-        ends = sign * self.ramp.foot, sign * (self.ramp.foot + self.ramp.width)
-        return f"[ramp from {ends[0]} to {ends[1]}]"
+        sign = 1.0 if self.operator == ">" else -1.0
+        start, end = (sign * self.scale.shown(at) for at in (self.ramp.foot, self.ramp.foot + self.ramp.width))
+        return f"[ramp from {start} to {end}]"
 
 
-def operations(ramp: Ramp, *, falling: bool = False) -> tuple[tuple[float, Any], tuple[float, Any]]:
+def operations(
+    ramp: Ramp, scale: Scale, *, falling: bool = False
+) -> tuple[tuple[float, ThresholdOperation], tuple[float, ThresholdOperation]]:
     """A ramp as two operations and their probabilities, the stricter first; `falling` if values are negated."""
     sign, operator = (-1.0, "<") if falling else (1.0, ">")
     if ramp.is_constant:
-        ends = (float("inf"), -float("inf"))
+        ends = math.inf, -math.inf
     elif ramp.width == 0:
-        ends = ramp.foot, float(np.nextafter(ramp.foot, -np.inf))
+        low, high = scale.compared_at(ramp.foot)
+        ends = high, math.nextafter(low, -math.inf)
     else:
-        slope = RampOperation(operator, sign * (ramp.foot + ramp.width / 2), ramp)
+        slope = RampOperation(operator, sign * scale.shown(ramp.foot + ramp.width / 2), ramp, scale)
         return (0.0, slope), (1.0, slope)
     strict, lenient = (ThresholdOperation(operator, sign * end) for end in ends)
     return (1.0 - ramp.tie, strict), (ramp.tie, lenient)
@@ -147,7 +155,7 @@ def described(
     """The interpolation_dict of a rule; `more` are entries that all groups have."""
     found = {}
     for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        pair = operations(ramp, falling=label in flipped)
+        pair = operations(ramp, rule.meaning, falling=label in flipped)
         (p0, first), (p1, second) = reversed(pair) if lenient_first else pair
         found[groups.keys[label]] = Bunch(**more, p0=p0, operation0=first, p1=p1, operation1=second)
     return found
