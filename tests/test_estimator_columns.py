@@ -373,12 +373,19 @@ def test_dropped_names_may_be_anywhere_and_positions_may_not():
             None,
             "`drop_sensitive` must be True or False",
         ),
+        ({"sensitive_columns": lambda X: {0: SEX}}, None, "but it returned labels; choose the columns there"),
         ({"sensitive_columns": 9}, None, "`sensitive_columns` has position 9, but X has 5 columns"),
     ],
 )
 def test_dropping_requires_columns(settings, groups, sentence):
     with pytest.raises(InputError, match=sentence):
         optimizer(**{"drop_sensitive": True} | settings).fit(CODED, Y, sensitive_features=groups)
+
+
+def test_dropping_every_column_raises():
+    for table in (frame("pandas")[["sex", "race"]], frame("polars")[["sex", "race"]], CODED[:, 3:]):
+        with pytest.raises(InputError, match="`drop_sensitive=True` leaves the inner classifier no column of X"):
+            optimizer(sensitive_columns=[0, 1], drop_sensitive=True).fit(table, Y)
 
 
 # As settings of an estimator ----------------------------------------------------------------------

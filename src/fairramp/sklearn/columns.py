@@ -71,6 +71,11 @@ class Source:
             )
         dropped = {_place(column, table, self.argument) % n_features for column in self.columns}
         kept = [place for place in range(n_features) if place not in dropped]
+        if not kept:
+            raise InputError(
+                "{drop_sensitive:True} leaves the inner classifier no column of X",
+                remedy="choose fewer {sensitive_columns}",
+            )
         if (frame := _frame(table)) is not None:
             return frame[:, kept].to_native()
         rest = (table.tocsr() if issparse(table) else table)[:, kept]
