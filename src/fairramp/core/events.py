@@ -4,6 +4,7 @@
     selection        selection rate        all                   parity
     true_positive    true positive rate    those with label 1    equal_opportunity
     false_positive   false positive rate   those with label 0    predictive_equality
+    odds             the latter two        both                  equalized_odds
 
 A *rate* is the mean selection probability over the rows of a group for which the event holds.
 """
@@ -31,6 +32,8 @@ class Event:
         Which of several thresholds with the same rate is best: the one nearest the classifier's own or, since
         they decide differently on rows of the other label, an end of their range. The highest has the fewest
         false positives, the lowest the most true positives.
+    parts : tuple of Event
+        The events whose rates are all made equal, if there are several.
     """
 
     name: str
@@ -39,6 +42,17 @@ class Event:
     criterion: str
     label: int | None
     flat: str = "nearest"
+    parts: tuple["Event", ...] = ()
+
+    @property
+    def simple(self) -> tuple["Event", ...]:
+        """The events whose rates are made equal: its parts, or itself."""
+        return self.parts or (self,)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether only labels tell which rows count."""
+        return self.label is not None or bool(self.parts)
 
     @property
     def row(self) -> str:
@@ -53,17 +67,20 @@ class Event:
     @property
     def gap(self) -> str:
         """What the gap between its rates is called."""
-        return "gap" if self.label is None else f"gap between {self.rate}s"
+        return "gap" if not self.needs_labels else f"gap between {self.rate}s"
 
 
 SELECTION = Event("selection", "selection rate", "rate", "parity", None)
 TRUE_POSITIVE = Event("true_positive", "true positive rate", "TPR", "equal_opportunity", 1, "highest")
 FALSE_POSITIVE = Event("false_positive", "false positive rate", "FPR", "predictive_equality", 0, "lowest")
+ODDS = Event("odds", "error rate", "error rate", "equalized_odds", None, parts=(TRUE_POSITIVE, FALSE_POSITIVE))
 
-#: The events by name.
+#: The events of one rate, by name.
 EVENTS = {event.name: event for event in (SELECTION, TRUE_POSITIVE, FALSE_POSITIVE)}
+#: All events by name.
+COMPARED = EVENTS | {ODDS.name: ODDS}
 #: The event whose rate each criterion makes equal.
-EVENT_OF = {event.criterion: event for event in EVENTS.values()}
+EVENT_OF = {event.criterion: event for event in COMPARED.values()}
 #: What criteria are also called.
 SYNONYMS = {
     **{name: event.criterion for event in EVENTS.values() for name in (event.name, f"{event.name}_rate")},
@@ -71,5 +88,6 @@ SYNONYMS = {
     **dict.fromkeys(("tpr", "recall", "true_positives", "true_positive_rate_parity"), "equal_opportunity"),
     **dict.fromkeys(("fnr", "false_negative_rate", "false_negative_rate_parity"), "equal_opportunity"),
     **dict.fromkeys(("fpr", "false_positives", "false_positive_rate_parity"), "predictive_equality"),
+    **dict.fromkeys(("equal_odds", "equalised_odds", "odds", "separation", "eo"), "equalized_odds"),
     **dict.fromkeys(("tnr", "true_negative_rate", "true_negative_rate_parity"), "predictive_equality"),
 }

@@ -259,15 +259,15 @@ class Summary:
         p = self.points
         return Summary((None,), join_points([replace(p, group=np.zeros_like(p.group))]))
 
-    def unresolved(self, feet: Floats, width: float, edges: Floats) -> tuple[Booleans, Booleans]:
+    def unresolved(self, feet: Floats, widths: Floats | float, edges: Floats) -> tuple[Booleans, Booleans]:
         """Find bins that are too coarse to be exact for the given ramps.
 
         Parameters
         ----------
         feet : floats of shape (m, K)
             Ramps at which every group's rate must be exact.
-        width : float
-            Their width.
+        widths : floats of shape (m, K), or float
+            Their widths.
         edges : floats of shape (l, K)
             Scores at or above which rows must be counted exactly.
 
@@ -280,8 +280,8 @@ class Summary:
         if not coarse.any():  # sorted rows
             return coarse, coarse
         cut, meets = np.zeros_like(coarse), np.zeros_like(coarse)
-        for foot in (row[p.group] for row in feet):
-            top = foot + width
+        for foot, width in zip(feet, np.broadcast_to(widths, feet.shape), strict=True):
+            foot, top = foot[p.group], (foot + width)[p.group]
             # A bin that starts at the foot is split too: rows at the foot are out, rows above it are not.
             cut |= ((p.lower <= foot) & (foot < p.upper)) | ((p.lower < top) & (top < p.upper))
             meets |= (p.lower < top) & (p.upper > foot)

@@ -96,16 +96,16 @@ class BinnedRows(Rows):
         raise AssertionError("exact points need no refinement")
 
 
-def refined(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
+def refined(rows: Rows, summary: Summary, feet: Floats, widths: Floats | float, edges: Floats) -> Summary:
     """One step toward a summary that is exact for the given ramps; the same object if it already is."""
-    split, average = summary.unresolved(feet, width, edges)
+    split, average = summary.unresolved(feet, widths, edges)
     is_exact = not (split | average).any()
     return summary if is_exact else summary.replace(split | average, rows.refine(summary, split, average))
 
 
-def resolved(rows: Rows, summary: Summary, feet: Floats, width: float, edges: Floats) -> Summary:
+def resolved(rows: Rows, summary: Summary, feet: Floats, widths: Floats | float, edges: Floats) -> Summary:
     """A summary that is exact for ramps at the given feet, and at the edges."""
-    while (finer := refined(rows, summary, feet, width, edges)) is not summary:
+    while (finer := refined(rows, summary, feet, widths, edges)) is not summary:
         summary = finer
     return summary
 

@@ -1,7 +1,8 @@
 """Cells: the rows of each group by label, whose ramp they have, and which of them are compared.
 
     selection rates       one cell per group
-    error rates           two cells per group, labeled (group, 0) and (group, 1); one of them has the event's rows
+    error rates           two cells per group, labeled (group, 0) and (group, 1); one of them, or for equalized
+                          odds both, have the event's rows
 
 Both cells of a group share its ramp, so a summary that is exact for the ramps is exact for all rates.
 """
@@ -46,13 +47,17 @@ class FitRows:
         return FitRows(*(part and BinnedRows(part.sorted() or part.summarize()) for part in rows))  # type: ignore[arg-type]
 
 
-def check_event(event: Event, groups: Sequence[Label], having: Sequence[Label]) -> None:
-    """Raise if some groups are not among those that have rows of an event."""
+def check_event(
+    event: Event, groups: Sequence[Label], having: Sequence[Label], criterion: str | None = None
+) -> None:
+    """Raise if some groups are not among those that have rows of an event, which a criterion requires."""
     there = set(map(label_key, having))
     lacking = [(label, 1) for label in groups if label_key(label) not in there]
     if lacking:
         raise InputError(
-            "{criterion:" + event.criterion + "} requires rows with label {label} in every group; there is none "
+            "{criterion:"
+            + (criterion or event.criterion)
+            + "} requires rows with label {label} in every group; there is none "
             "in {named}",
             remedy="leave these rows out, merge the group with another, or use {criterion:parity}",
             label=event.label,
@@ -84,13 +89,16 @@ class Cells:
     @classmethod
     def of(cls, groups: Sequence[Label], cells: Sequence[Label], event: Event) -> "Cells":
         """The cells of a summary, given its labels; raises if a group has no row of the event."""
-        if event.label is None:
+        if not event.needs_labels:
             return cls(tuple(groups), np.arange(len(groups)), None, event)
         index = {label_key(label): i for i, label in enumerate(groups)}
         pairs = [(index[label_key(label)], y) for label, y in cells]  # type: ignore[misc, str-unpack]
         group, label = np.array(pairs, dtype=np.intp).T
         found = cls(tuple(groups), group, label, event)
-        check_event(event, groups, [groups[i] for i in found.group[found.compared].tolist()])
+        for part in event.simple:
+            check_event(
+                part, groups, [groups[i] for i in found.group[found.of_label(part)].tolist()], event.criterion
+            )
         return found
 
     @property

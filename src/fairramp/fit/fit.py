@@ -6,7 +6,7 @@ The loop ends when, at the solution, every end of every ramp lies in points that
 (see `core.points`). Then every rate is exact, and so is the rule.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -29,6 +29,7 @@ from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
 from fairramp.fit.borrow import Borrowed, RowsAndPseudoRows, borrow, looked_into
 from fairramp.fit.cells import Cells, FitRows
+from fairramp.fit.criteria.odds import EQUALIZED_ODDS
 from fairramp.fit.criteria.opportunity import EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY
 from fairramp.fit.criteria.parity import PARITY
 from fairramp.fit.criteria.strata import WithinStrata
@@ -50,7 +51,8 @@ SMALL_GROUP = 30
 Errors = Callable[[Event, Sequence[Ramp]], Floats]
 #: The criteria by name. To add one, add a module to `criteria` and a line here.
 CRITERIA: dict[str, Criterion] = {
-    criterion.event.criterion: criterion for criterion in (PARITY, EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY)
+    criterion.event.criterion: criterion
+    for criterion in (PARITY, EQUAL_OPPORTUNITY, PREDICTIVE_EQUALITY, EQUALIZED_ODDS)
 }
 
 
@@ -153,7 +155,7 @@ def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False
 
     found = by_labels(settings, bins, ordered_only=ordered_only)
     rows = FitRows(sample.rows)
-    if settings.event.label is not None:
+    if settings.event.needs_labels:
         # Only the cells are refined. Of everyone, a fit needs counts, which bins of the labels already have.
         everyone = BinnedRows(found["labeled"].scores) if "labeled" in found else sample.rows
         rows = FitRows(everyone, sample.rows_by_label())
@@ -269,7 +271,7 @@ def _fit(
         for event in cells.known
     }
     if not quiet:
-        _warn(cells, solution, settings, rates[cells.event.name].rows, stratified=stratified)
+        _warn(cells, solution, settings, rates, stratified=stratified)
     return Rule(
         groups=cells.groups,
         ramps=ramps,
@@ -281,7 +283,7 @@ def _fit(
         stratified=stratified,
         max_gap=settings.max_gap,
         min_ratio=settings.min_ratio,
-        target_rate=None if stratified else solution.level,
+        target_rate=None if stratified or cells.event.parts else solution.level,
         unseen_group=settings.unseen_group,
         pooled=pooled,
         columns=columns,
@@ -370,16 +372,14 @@ def _rates(
     summary: Summary, solution: Solution, cutoff: float, rates: Floats | None, errors: Floats | None
 ) -> Rates:
     """The rates of an event for the record, computed from its points; `rates` under the rule may be known."""
-    p, width = summary.points, solution.width
-    foot = solution.feet[p.group]
+    p = summary.points
+    foot, width = solution.feet[p.group], np.broadcast_to(solution.width, len(solution.feet))[p.group]
     chance = solution.as_arrays.at(p.place, p.group)
     if rates is None:
         rates = solution.rates_on(summary)
-    if width > 0:
-        above = p.lower >= foot + width
-        inside = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
-    else:
-        above, inside = p.lower > foot, p.place == foot
+    above = np.where(width > 0, p.lower >= foot + width, p.lower > foot)
+    on_ramp = (p.upper > foot) & (p.lower < foot + width) & (p.place > foot)
+    inside = np.where(width > 0, on_ramp | (width == np.inf), p.place == foot)
     shares = np.sqrt(p.weight_squares) / summary.weights[p.group]  # squared last: W² may underflow
     squares = summary.total(shares**2)
     spread = summary.total((shares * (chance - rates[p.group])) ** 2)
@@ -403,18 +403,23 @@ def doubt(n_groups: int, n_rows: int) -> str:
     return f" {n_groups:,} groups in {n_rows:,} rows: is this a group column?" if many else ""
 
 
-def _warn(cells: Cells, solution: Solution, settings: Settings, rows: Sequence[int], *, stratified: bool) -> None:
+def _warn(
+    cells: Cells, solution: Solution, settings: Settings, rates: Mapping[str, Rates], *, stratified: bool
+) -> None:
     """Warn about too few groups or rows, and about a level at which everyone gets the same decision."""
-    if len(rows) == 1:
+    if len(cells.groups) == 1:
         warn("There is only one group, {group}: nothing to equalize", group=show_label(cells.groups[0]))
-    small = [(label, n) for label, n in zip(cells.groups, rows, strict=True) if n < SMALL_GROUP]
-    if small:
+    for event in cells.event.simple:
+        rows = rates[event.name].rows
+        small = [(label, n) for label, n in zip(cells.groups, rows, strict=True) if n < SMALL_GROUP]
+        if not small:
+            continue
         warn(
             "Groups with fewer than {smallest} {what}: {named}. Their {rate}s on new rows can differ "
             "a lot from those on the fit rows.{doubt}",
             smallest=SMALL_GROUP,
-            what=cells.event.rows,
-            rate=cells.event.rate,
+            what=event.rows,
+            rate=event.rate,
             named=with_rows(small, form="{} ({})"),
             doubt=doubt(len(rows), sum(rows)),
         )
@@ -439,11 +444,9 @@ def _warn(cells: Cells, solution: Solution, settings: Settings, rows: Sequence[i
             all=len(solution.levels),
         )
     elif extreme:
+        remedy += "allow a larger {max_gap}" if cells.event.parts else "set {target_rate} to a number"
         warn(
-            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, "
-            + remedy
-            + "set {target_rate} "
-            "to a number",
+            "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, " + remedy,
             rate=solution.level,
             who="no one" if solution.level == 0 else "everyone",
         )

@@ -97,7 +97,7 @@ def fit_frame(
     profile = Profile.of(lazy, asked.meaning)
     rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)
     by_label = None
-    if asked.event.label is not None:
+    if asked.event.needs_labels:
         cells = LazyTable(table, columns, weight=weight, label=label, by_label=True)
         by_label = LazyRows(cells, Profile.of(cells, asked.meaning), asked.meaning)
     rule = fit_rows(

@@ -21,9 +21,10 @@ class Asked:
 
     Parameters
     ----------
-    criterion : {"parity", "equal_opportunity", "predictive_equality"}, default "parity"
-        Which rate is made equal: selection rates ("parity"), true positive rates ("equal_opportunity") or false
-        positive rates ("predictive_equality"). All but "parity" require labels in the fit, never for decisions.
+    criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}, default "parity"
+        Which rate is made equal: selection rates ("parity"), true positive rates ("equal_opportunity"), false
+        positive rates ("predictive_equality") or both of these ("equalized_odds", where each group's ramp has a
+        width of its own). All but "parity" require labels in the fit, never for decisions.
     max_gap : float, optional
         Largest allowed gap between two groups' rates, from 0 to 1; 0.02 means 2 points, and the default is 0.
     min_ratio : float, optional
@@ -47,7 +48,7 @@ class Asked:
         Width of the score range around each threshold in which decisions are made at random. It is in the units
         of the scores; for logits and percentages, in units of probability (0.01 is one percentage point); for
         real scores, in positions (see `scale`). Must be 0 or at least 1e-6. With 0, only tied scores are decided
-        at random.
+        at random. For "equalized_odds", the least width.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is "centered" on the threshold or, as in the "paper", starts there.
     cutoff : float, optional

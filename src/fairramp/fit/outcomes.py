@@ -19,7 +19,7 @@ import numpy as np
 from fairramp.core.bands import Band
 from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import FALSE_POSITIVE, SELECTION, Event
 from fairramp.core.points import Summary, join_points
 from fairramp.core.scales import Scale
 from fairramp.data.labeled import LabeledBins
@@ -88,6 +88,13 @@ class LabeledScores:
             at = np.where(small[self.scores.points.group], lines, at)
         points = replace(self.scores.points, place=at, lower=at, upper=at)
         return Summary(self.scores.labels, join_points([points]))
+
+    def by_label(self) -> tuple[Summary, Summary]:
+        """The rows with label 0, and those with label 1; every group has both."""
+        p = self.scores.points
+        weights = weight_of(FALSE_POSITIVE, p.weight, self.positives), self.positives
+        no, yes = (Summary(self.scores.labels, replace(p, weight=weight).take(weight > 0)) for weight in weights)
+        return no, yes
 
     def best_rates(
         self, problem: Problem, costs: Costs, event: Event = SELECTION, strata: Integers | None = None

@@ -117,12 +117,13 @@ class Solution:
         Score below which no one is selected in each cell; the threshold itself if the width is 0.
     thresholds : floats of shape (K,)
         feet + c·γ, where the selection probability is c.
-    width : float
-        Width of every ramp.
+    width : float, or floats of shape (K,)
+        Width of every ramp; infinite if the selection probability is constant.
     ties : floats of shape (K,)
-        For width 0, the selection probability at the threshold; otherwise c.
+        For width 0, the selection probability at the threshold; for a constant one, that probability; otherwise
+        c.
     rates : floats of shape (K,)
-        Selection rate of each cell.
+        Rate of each cell; for equalized odds, the true positive rate.
     multiplier_feet : floats of shape (2, K)
         Ends of the interval of feet on which the balance of multipliers is based.
     """
@@ -130,7 +131,7 @@ class Solution:
     levels: Floats
     feet: Floats
     thresholds: Floats
-    width: float
+    width: Floats | float
     ties: Floats
     rates: Floats
     multiplier_feet: Floats
@@ -153,9 +154,13 @@ class Solution:
 
     def ramps(self, offset: float) -> tuple[Ramp, ...]:
         """The ramps as stored in a rule, computed from the thresholds shown to people."""
-        feet = self.thresholds - offset * self.width
-        ties = self.ties if self.width == 0 else np.zeros(len(feet))
-        return tuple(Ramp(f, self.width, t) for f, t in zip(feet.tolist(), ties.tolist(), strict=True))
+        widths = np.broadcast_to(self.width, len(self.feet))
+        return tuple(
+            Ramp.constant(tie) if width == np.inf else Ramp(threshold - offset * width, width, tie * (width == 0))
+            for threshold, width, tie in zip(
+                self.thresholds.tolist(), widths.tolist(), self.ties.tolist(), strict=True
+            )
+        )
 
 
 class Criterion(Protocol):

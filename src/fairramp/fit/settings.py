@@ -110,9 +110,11 @@ class Settings(Asked):
 
     def _checked_target(self) -> str | float | None:
         """The target, or its default, which depends on the criterion."""
-        target, error_rates = self.target_rate, self.event.label is not None
-        if target is None and self.overall_rate is not None:
+        target, error_rates = self.target_rate, self.event.needs_labels
+        if target is None and self.overall_rate is not None and not self.event.parts:
             return None
+        if self.event.parts:
+            self._check_odds()
         if self.overall_rate is not None:
             raise UnsupportedError(
                 "{overall_rate} and {target_rate} exclude each other: both say how many are selected",
@@ -140,10 +142,25 @@ class Settings(Asked):
             )
         return target if isinstance(target, str) else check_number("target_rate", target, 0.0, 1.0)
 
+    def _check_odds(self) -> None:
+        """Raise if equalized odds is combined with something that is about one rate."""
+        for name in ("min_ratio", "overall_rate", "confidence"):
+            if getattr(self, name) is not None:
+                raise UnsupportedError(
+                    "{criterion:equalized_odds} does not support {" + name + "}", remedy="remove one of the two"
+                )
+        if self.target_rate is not None and self.target_rate not in ("accuracy", "balanced_accuracy"):
+            raise UnsupportedError(
+                "must be 'accuracy' or 'balanced_accuracy' with {criterion:equalized_odds}",
+                argument="target_rate",
+                got=self.target_rate,
+                remedy="there are two rates to choose, and only the labels can",
+            )
+
     def _check_simple(self, what: str, asked: bool) -> None:
         """Raise if an option that requires equal selection rates up to a gap is combined with something else."""
         others = {
-            "{criterion:" + self.criterion + "}": self.event.label is not None,
+            "{criterion:" + self.criterion + "}": self.event.needs_labels,
             "{min_ratio}": self.min_ratio is not None,
             "{overall_rate}": self.overall_rate is not None,
         }
@@ -194,9 +211,7 @@ class Settings(Asked):
     ) -> None:
         """Raise if the settings require labels that are missing, or do not work with such rows."""
         if self.needs_labels and not labeled:
-            what = (
-                f"target_rate:{self.target_rate}" if self.event.label is None else f"criterion:{self.criterion}"
-            )
+            what = f"criterion:{self.criterion}" if self.event.needs_labels else f"target_rate:{self.target_rate}"
             raise InputError("{" + what + "} requires " + needed)
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:
@@ -218,9 +233,9 @@ class Settings(Asked):
             raise UnsupportedError(
                 "With {strata}, each stratum has its own target rate: {target_rate} must be {words}",
                 got=self.target_rate,
-                words="'optimal', 'accuracy' or 'balanced_accuracy'"
-                if self.event.label is None
-                else "'accuracy' or 'balanced_accuracy'",
+                words="'accuracy' or 'balanced_accuracy'"
+                if self.event.needs_labels
+                else "'optimal', 'accuracy' or 'balanced_accuracy'",
             )
         if stratified and self.unseen_group == "pooled":
             raise UnsupportedError(
@@ -231,13 +246,13 @@ class Settings(Asked):
     @property
     def needs_labels(self) -> bool:
         """Whether the fit depends on the true outcomes."""
-        return self.by_labels or self.target_rate == "base_rate" or self.event.label is not None
+        return self.by_labels or self.target_rate == "base_rate" or self.event.needs_labels
 
     @property
     def by_labels(self) -> bool:
         """Whether labels choose each group's rate."""
         return self.target_rate in ("accuracy", "balanced_accuracy") or (
-            self.overall_rate is not None and self.event.label is not None
+            self.overall_rate is not None and self.event.needs_labels
         )
 
     @property

@@ -3,6 +3,7 @@
 rates by the scores   the criterion solves the problem
 rates by the labels   gain curves choose the rates (`fit.gains`); only ramps with these rates are placed
 a budget              the rates at which a given share of everybody is selected (`fit.budget`)
+equalized odds        the labels choose two rates of every group, once; ramps with these are placed
 """
 
 from dataclasses import dataclass, replace
@@ -10,12 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
-from fairramp.core.events import SELECTION
+from fairramp.core.events import FALSE_POSITIVE, ODDS, SELECTION, TRUE_POSITIVE
 from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp
 from fairramp.data.rows import Rows, refined
 from fairramp.fit.budget import solve_by_labels, solve_by_scores
 from fairramp.fit.cells import Cells
+from fairramp.fit.criteria.odds import choose_points, middle_point, place_odds, rocs_of
 from fairramp.fit.criteria.parity import place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.gains import Costs
@@ -54,7 +56,7 @@ class Solver:
 
     def by_labels(self, labeled: LabeledScores, costs: Costs) -> "Solver":
         """The same, with rates that labels choose."""
-        if isinstance(self.problem.level, Budget):
+        if isinstance(self.problem.level, Budget) or self.cells.event is ODDS:
             return replace(self, labeled=labeled, costs=costs)
         rates = labeled.best_rates(self.problem, costs, self.cells.event, self.strata)
         if isinstance(self.criterion, WithinStrata):
@@ -78,6 +80,8 @@ class Solver:
 
     def refining(self, rows: Rows, summary: Summary, *, pool: bool) -> tuple[Summary, Solution, Ramp | None]:
         """Solve, refine, and solve again until the solution depends on exact points only."""
+        if self.cells.event is ODDS:
+            return self._refining_odds(rows, summary, pool=pool)
         problem, cells = self.problem, self.cells
         summary, near = (
             (summary, None)
@@ -98,6 +102,42 @@ class Solver:
                 [pooled] = together.ramps(problem.offset)
             edges = np.full((1, len(cells.group)), problem.cutoff)
             finer = refined(rows, summary, np.stack(feet)[:, cells.group], problem.ramp_width, edges)
+            if finer is summary:
+                return summary, solution, pooled
+            summary = finer
+
+    def _refining_odds(
+        self, rows: Rows, summary: Summary, *, pool: bool
+    ) -> tuple[Summary, Solution, Ramp | None]:
+        """The same for equalized odds."""
+        problem, cells = self.problem, self.cells
+        assert self.labeled is not None
+        assert self.costs is not None
+        # Like other rates, points are chosen from bins that every engine makes alike.
+        curves = rocs_of(self.labeled.by_label(), problem.ramp_width)
+        no, yes = (cells.of_event(summary, event).weights for event in (FALSE_POSITIVE, TRUE_POSITIVE))
+        gains, losses = self.costs.false_negative * yes, self.costs.false_positive * no
+        points = choose_points(curves, gains, losses, problem.band.max_gap, self.strata)  # type: ignore[union-attr]
+        common, pooled = None, None
+        edges = np.full((1, len(cells.group)), problem.cutoff)
+        while True:
+            parts = [cells.of_event(summary, event) for event in (FALSE_POSITIVE, TRUE_POSITIVE)]
+            solution = place_odds(rocs_of(parts, problem.ramp_width), points, problem, self.strata)
+            feet, widths = solution.feet[None], np.broadcast_to(solution.width, (1, len(solution.feet)))
+            if pool:
+                # The ramp at which all rows together are in the middle of the groups' points.
+                together = rocs_of([part.pooled() for part in parts], problem.ramp_width)
+                common = common or middle_point(together[0], points[0].x, solution.rates)
+                one = place_odds(together, [common], problem, None)
+                [pooled] = one.ramps(problem.offset)
+                feet, widths = (
+                    np.concatenate([some, np.broadcast_to(other, some.shape)])
+                    for some, other in ((feet, one.feet), (widths, one.width))
+                )
+            # A constant probability needs no points.
+            constant = np.isinf(widths)
+            feet, widths = np.where(constant, problem.ends[1], feet), np.where(constant, 0.0, widths)
+            finer = refined(rows, summary, feet[:, cells.group], widths[:, cells.group], edges)
             if finer is summary:
                 return summary, solution, pooled
             summary = finer

@@ -95,7 +95,7 @@ def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
             remedy="to make it one, summarize with cutoff={cut!r}",
             cut=cutoff,
         )
-    by_label = _by_label(summary.summary) if asked.event.label is not None else None
+    by_label = _by_label(summary.summary) if asked.event.needs_labels else None
     rule = fit_rows(
         FitRows(BinnedRows(summary.summary), None if by_label is None else BinnedRows(by_label)),
         asked,

@@ -32,7 +32,7 @@ from fairramp.data.columns import Columns
 from fairramp.data.documents import ColumnNames, Document, Finite, PlainLabel, Shape, Share, shape_of
 from fairramp.data.files import write_text
 from fairramp.errors import InputError, RuleFormatError
-from fairramp.rule.record import EVENT_PATTERN, FitRecord, Rates
+from fairramp.rule.record import RATE_PATTERN, FitRecord, Rates
 
 FORMAT = "fairramp.rule"
 #: Fields whose value is one of a few words.
@@ -75,7 +75,7 @@ class GroupEntry(Shape, frozen=True):
     tie: Share
 
 
-_Event = Annotated[str, Meta(pattern=EVENT_PATTERN)]
+_Event = Annotated[str, Meta(pattern=RATE_PATTERN)]
 _Record = shape_of(FitRecord, rates=Annotated[Mapping[_Event, shape_of(Rates)], Meta(min_length=1)])  # type: ignore[misc]
 
 

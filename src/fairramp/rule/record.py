@@ -12,13 +12,13 @@ from msgspec import Meta
 
 from fairramp.core.bands import smallest_ratio
 from fairramp.core.cells import largest_gap, widest, worst_stratum
-from fairramp.core.events import EVENTS, SELECTION
+from fairramp.core.events import COMPARED, EVENTS, SELECTION, Event
 from fairramp.core.words import exact_points, percentage, points, upward_points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
 from fairramp.errors import InputError
 
-#: Names of events.
-EVENT_PATTERN = f"^({'|'.join(EVENTS)})$"
+#: Names of events of one rate, and of all events.
+RATE_PATTERN, EVENT_PATTERN = (f"^({'|'.join(names)})$" for names in (EVENTS, COMPARED))
 #: Note on rules whose small groups borrowed.
 _BORROWED = (
     "small groups borrowed from the others: rates on the fit rows are no longer exactly equal, and only limits "
@@ -109,8 +109,8 @@ class FitRecord:
     ----------
     rates : mapping of str to Rates
         By event: "selection" and, for rules that make error rates equal, "true_positive" and "false_positive".
-    event : {"selection", "true_positive", "false_positive"}
-        The event whose rates were made equal.
+    event : {"selection", "true_positive", "false_positive", "odds"}
+        The event whose rates were made equal; "odds" for both true and false positive rates.
     strata : tuple of int, or None
         Index of each group's stratum, for rules that equalize within strata.
     target : str, float or None
@@ -170,7 +170,7 @@ class FitRecord:
     borrowed: tuple[Share, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not {SELECTION.name, self.event} <= set(self.rates):
+        if not {SELECTION.name, *(event.name for event in COMPARED[self.event].simple)} <= set(self.rates):
             raise InputError('The "rates" of a record must include "selection" and those of its "event"')
         if (self.target is None) == (self.overall_rate is None):
             raise InputError('A record must have either a "target" or an "overall_rate"')
@@ -190,9 +190,14 @@ class FitRecord:
         return self.rates["selection"].rows
 
     @property
+    def compared(self) -> tuple[tuple[Event, Rates], ...]:
+        """Each event whose rates were made equal, with these rates; two for equalized odds, otherwise one."""
+        return tuple((event, self.rates[event.name]) for event in COMPARED[self.event].simple)
+
+    @property
     def main(self) -> Rates:
-        """The rates that were made equal."""
-        return self.rates[self.event]
+        """The rates that were made equal; for equalized odds, the true positive rates."""
+        return self.compared[0][1]
 
     def notes(self, max_gap: float | None) -> list[str]:
         """What to know about a fit that was given `max_gap` on the fit rows, in sentences.
@@ -208,7 +213,7 @@ class FitRecord:
         asked = self.asked
         found = (
             [
-                f"{EVENTS[self.event].gap.capitalize()} in the population: at most "
+                f"{COMPARED[self.event].gap.capitalize()} in the population: at most "
                 f"{exact_points(asked.max_gap)} with "
                 f"{percentage(asked.confidence)} confidence ({asked.limit} limit).",
                 f"To achieve this, the gap on the fit rows is limited to {upward_points(max_gap)}.",
@@ -220,19 +225,32 @@ class FitRecord:
 
     @property
     def gaps(self) -> str:
-        """The gap on the fit rows before and after, in a sentence."""
-        rates, what = self.main, EVENTS[self.event].gap.capitalize()
-        after = points(self.gap_after) if rates.is_exact else f"at most {upward_points(self.gap_after)}"
-        bins = "" if rates.is_exact else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
-        return f"{what} on the fit rows: {points(self.gap_before)} before, {after} after{bins}."
+        """The gap on the fit rows before and after, in a sentence for each of the rates that were made equal."""
+        found = []
+        for event, rates in self.compared:
+            gap = self._gap_after(rates)
+            after = points(gap) if rates.is_exact else f"at most {upward_points(gap)}"
+            bins = (
+                ""
+                if rates.is_exact
+                else f" (fitted to bins: rates are accurate to within {max(rates.error):.1e})"
+            )
+            before = points(largest_gap(rates.before, self.strata))
+            found.append(f"{event.gap.capitalize()} on the fit rows: {before} before, {after} after{bins}.")
+        return " ".join(found)
+
+    def _gap_after(self, rates: Rates) -> float:
+        after, errors = np.array(rates.after), np.array(rates.error)
+        return worst_stratum(widest, self.strata, after - errors, after + errors)
 
     @property
     def gap_before(self) -> float:
         """Gap under the classifier's own decisions, between the rates that were made equal.
 
-        For rules that equalize within strata, the largest gap within a stratum.
+        For rules that equalize within strata, the largest gap within a stratum; for equalized odds, the larger of
+        the two gaps.
         """
-        return largest_gap(self.main.before, self.strata)
+        return max(largest_gap(rates.before, self.strata) for _, rates in self.compared)
 
     @property
     def gap_after(self) -> float:
@@ -240,8 +258,7 @@ class FitRecord:
 
         For a rule fitted to bins, the largest value that it can have, given the error of its rates.
         """
-        after, errors = np.array(self.main.after), np.array(self.main.error)
-        return worst_stratum(widest, self.strata, after - errors, after + errors)
+        return max(self._gap_after(rates) for _, rates in self.compared)
 
     @property
     def ratio_before(self) -> float:

@@ -61,14 +61,15 @@ class Rule(Shown, Stored, Verbs):
         Score at which the classifier itself selects.
     higher_is_better : bool
         Whether high scores lead to the favorable decision, or low ones, as for risks.
-    criterion : {"parity", "equal_opportunity", "predictive_equality"}
-        Which rate is made equal: selection rates, true positive rates or false positive rates.
+    criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}
+        Which rate is made equal: selection rates, true positive rates, false positive rates, or both of these.
     stratified : bool
         Whether rates are made equal within strata instead of over all rows.
     max_gap, min_ratio, target_rate : float or None
         The band that contains every group's rate on the fit rows: target_rate ± max_gap/2 or, if there is a
         `min_ratio`, from min_ratio · target_rate to target_rate. One of `max_gap` and `min_ratio` is None. With
-        strata, each stratum has its own band, and `target_rate` is None.
+        strata, each stratum has its own band, and `target_rate` is None; as it is for equalized odds, where two
+        rates are within `max_gap`.
     unseen_group : {"error", "pooled", "original"}
         What happens to a group that was not in the fit rows.
     pooled : Ramp or None
@@ -128,7 +129,7 @@ class Rule(Shown, Stored, Verbs):
             "higher_is_better": self.meaning.higher_is_better,
             **checked_band(self.max_gap, self.min_ratio),
             "target_rate": self.target_rate
-            if self.stratified
+            if self.stratified or self.event.parts
             else check_number("target_rate", self.target_rate, 0.0, 1.0),
         }
         for name, value in checked.items():
@@ -143,6 +144,9 @@ class Rule(Shown, Stored, Verbs):
         yield bool(keys), "A rule needs at least one group"
         yield len(keys) == len(self.ramps), "A rule needs one ramp per group, got {n_ramps} for {n_groups}"
         yield len(set(keys)) == len(keys), "The groups of a rule must be distinct"
+        if self.event.parts:
+            yield self.target_rate is None, "A rule with equalized odds has two rates: {target_rate} must be None"
+            yield self.min_ratio is None, "A rule with equalized odds does not support {min_ratio}"
         if self.stratified:
             yield self.target_rate is None, "A rule with strata has no common {target_rate}; it must be None"
             yield (

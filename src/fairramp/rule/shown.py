@@ -20,10 +20,11 @@ class Shown:
         """One row per group: fit rows that count toward the rate, threshold, ramp, and rate before and after.
 
         The rate is the one that the rule makes equal; beside true or false positive rates, there are selection
-        rates. If scores are percentages, so are thresholds and ramps. A ramp starts at the score where the
-        probability of selection is 0 and ends where it is 1. A group whose members are all selected with the same
-        probability has neither; the column `constant_probability` has that probability. If small groups borrowed
-        from others, the column `borrowed` has the share of each group's weight that was borrowed.
+        rates, and with equalized odds there are both kinds of error rates. If scores are percentages, so are
+        thresholds and ramps. A ramp starts at the score where the probability of selection is 0 and ends where it
+        is 1. A group whose members are all selected with the same probability has neither; the column
+        `constant_probability` has that probability. If small groups borrowed from others, the column `borrowed`
+        has the share of each group's weight that was borrowed.
 
         Examples
         --------
@@ -40,29 +41,29 @@ class Shown:
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
             "group": " / ".join(self.columns.groups or ["group"]),
         }
-        rates, widths = record and record.main, np.array([ramp.width for ramp in self.ramps])
+        widths = np.array([ramp.width for ramp in self.ramps])
         hard, constant = widths == 0, np.isinf(widths)
         at_threshold = np.where(hard, ties, np.where(constant, np.nan, OFFSETS[self.ramp]))
         starts, ends = np.array([self.ends_of(ramp) for ramp in self.ramps]).T
-        others = record.rates[SELECTION.name] if record and event is not SELECTION else None
+        others = record.rates[SELECTION.name] if record and event.label is not None else None
         if others:
             headings["n"] = f"label {event.label}"
-            for when in ("before", "after"):
-                headings |= {
-                    f"rate_{when}": f"{event.short} {when}",
-                    f"selection_rate_{when}": f"rate {when}",
-                }
+        rate_columns: dict[str, Any] = {}
+        for part, found in record.compared if record else ():
+            name = f"{part.name}_rate" if event.parts else "rate"
+            rate_columns |= {f"{name}_before": found.before, f"{name}_after": found.after}
+            rate_columns |= {} if found.is_exact else {f"{name}_error": found.error}
+            for when in ("before", "after", "error"):
+                headings |= {f"{name}_{when}": f"{part.short} {when}", f"selection_rate_{when}": f"rate {when}"}
         columns = {
-            "n": rates and rates.rows,
+            "n": record and (record.rows if event.parts else record.main.rows),
             "threshold": np.array(self.thresholds),
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "probability_at_threshold": at_threshold if hard.any() else None,
             "ramp_from": None if (hard | constant).all() else starts,
             "ramp_to": None if (hard | constant).all() else ends,
             "constant_probability": np.where(constant, ties, np.nan) if constant.any() else None,
-            "rate_before": rates and rates.before,
-            "rate_after": rates and rates.after,
-            "rate_error": rates.error if rates and not rates.is_exact else None,
+            **rate_columns,
             "selection_rate_before": others and others.before,
             "selection_rate_after": others and others.after,
             "borrowed": record and record.borrowed,
@@ -88,6 +89,8 @@ class Shown:
         if self.stratified:
             goal = f"{rate}s {self.band.words}" if self.band.is_open else f"equal {rate}s"
             return f"{first}: {goal} within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata."
+        if event.parts:
+            return f"{first}: {self._odds}."
         about = "about " if record and record.borrowed else ""
         low, high = (min(record.main.after), max(record.main.after)) if record else self._allowed
         if high - low <= NOTHING or (about and not self.band.is_open):
@@ -95,6 +98,18 @@ class Shown:
             return f"{first}: a {rate} of {about}{percent(level)} in each."
         short = "" if event is SELECTION else f" ({event.short})"
         return f"{first}: {rate}s{short} from {about}{percent(low)} to {percent(high)}."
+
+    @property
+    def _odds(self: Any) -> str:
+        """The true and the false positive rates of the groups, in a few words."""
+        if self.record is None:
+            return f"error rates {self.band.words}" if self.band.is_open else "equal error rates"
+        found = []
+        for event, rates in self.record.compared:
+            low, high = min(rates.after), max(rates.after)
+            reached = percent(high) if high - low <= NOTHING else f"from {percent(low)} to {percent(high)}"
+            found.append(f"{event.rate}s {reached}")
+        return ", ".join(found)
 
     @property
     def _allowed(self: Any) -> tuple[float, float]:
@@ -117,8 +132,8 @@ class Shown:
                 f"Ratio of the lowest {self.event.rate} to the highest: {before} before, {after} after.",
                 *found,
             ]
-        if record.target in ("accuracy", "balanced_accuracy") and holds(
-            self.band, np.array(record.main.before), record.strata
+        if record.target in ("accuracy", "balanced_accuracy") and all(
+            holds(self.band, np.array(rates.before), record.strata) for _, rates in record.compared
         ):
             what = str(record.target).replace("_", " ")
             found.append(

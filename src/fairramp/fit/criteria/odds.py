@@ -1,0 +1,392 @@
+"""Equalized odds: equal true positive rates and equal false positive rates.
+
+One ramp has two numbers, foot and width, which is enough for two rates. The curve of a group that is ranked
+better runs above that of the others. To come down to a common point, it takes a wider ramp: nobody with a high
+score is refused by a coin that nobody with a low score ever meets, as in a mixture of two thresholds and chance.
+
+With reach_k(x) the highest true positive rate of group k at a false positive rate of x (see `fit.roc`), P_k and
+N_k the group's weights of label 1 and 0, and a and b the costs of a false negative and of a false positive, find
+
+    max_gap = 0    the x with the largest   Σ a P_k min_k reach_k(x) − Σ b N_k x
+    max_gap = ε    p and q, and (x_k, y_k) in the square from (p, q) to (p + ε, q + ε) with y_k ≤ reach_k(x_k) and
+                   the largest              Σ (a P_k y_k − b N_k x_k)
+
+Envelopes are straight between their corners. Without a gap, the best x is therefore a corner or a crossing of two
+envelopes. With a gap and q given, an edge of the square is at a corner of an envelope cut off at q and q + ε; q
+itself is searched.
+
+Each group then gets the first ramp, from the width that reaches most and wider, with exactly these rates. If its
+point is on the diagonal, it gets a constant probability.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairramp.core.cells import strata_slices
+from fairramp.core.checks import MAX_RAMP_WIDTH, MIN_RAMP_WIDTH
+from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers
+from fairramp.core.events import ODDS
+from fairramp.core.points import Summary
+from fairramp.fit.problem import Problem, Solution
+from fairramp.fit.roc import Envelope, Rates, Roc
+
+#: Points this close to the diagonal are on it: no ramp is wide enough to attain them.
+_DIAGONAL = 2e-6
+#: Corners of an envelope that the search with a gap considers, and heights that it tries first.
+_CORNERS, _HEIGHTS = 512, 400
+#: Locally best heights from which the search goes on.
+_PEAKS = 8
+#: Steps of a search by subdivision, and values tried in each.
+_ROUNDS, _TRIED = 13, 17
+#: Number of widths that are tried for a wanted rate.
+_WIDTHS = 192
+
+
+class EqualizedOdds:
+    """The criterion; `fit.solver` calls `solve_odds`, because two kinds of rows are needed."""
+
+    event = ODDS
+
+    def solve(self, summary: Summary, problem: Problem, near: Floats | None = None) -> Solution:
+        """Never called."""
+        raise AssertionError("equalized odds need rows of both labels")
+
+
+EQUALIZED_ODDS = EqualizedOdds()
+
+
+@dataclass(frozen=True)
+class Points:
+    """Where each group shall be.
+
+    Attributes
+    ----------
+    x : floats of shape (K,)
+        False positive rates.
+    y : floats of shape (K,)
+        Highest allowed true positive rates.
+    widths : floats of shape (K,)
+        The width that reaches most at x; wider ramps are searched for y.
+    """
+
+    x: Floats
+    y: Floats
+    widths: Floats
+
+
+def rocs_of(by_label: Sequence[Summary], narrowest: float) -> list[Roc]:
+    """The curves of all groups, given the rows with label 0 and those with label 1."""
+
+    def rates(summary: Summary) -> list[Rates]:
+        ends = np.cumsum(summary.sizes)[:-1]
+        parts = (np.split(part, ends) for part in (summary.points.place, summary.points.weight))
+        return list(map(Rates, *parts))
+
+    return [Roc(no, yes, narrowest) for no, yes in zip(*map(rates, by_label), strict=True)]
+
+
+def best_points(rocs: Sequence[Roc], gains: Floats, losses: Floats, max_gap: float) -> Points:
+    """The points of least cost: `gains` are a P_k, for true positives, `losses` b N_k, for false positives."""
+    envelopes = [roc.envelope() for roc in rocs]
+    if max_gap == 0:
+        x = _best_common(envelopes, float(gains.sum()), float(losses.sum()))
+        wanted = np.full(len(rocs), x)
+        y = np.full(len(rocs), 1.0)
+    else:
+        wanted, y = _Square(envelopes, gains, losses, max_gap).best()
+    widths = [roc.reached(float(x))[1] for roc, x in zip(rocs, wanted, strict=True)]
+    return Points(wanted, y, np.array(widths))
+
+
+def middle_point(roc: Roc, x: Floats, y: Floats) -> Points:
+    """The middle of the groups' points, or the point below it that another curve reaches."""
+    at, most = ((part.min() + part.max()) / 2 for part in (x, y))
+    return Points(np.array([at]), np.array([most]), np.array([roc.reached(float(at))[1]]))
+
+
+def _best_common(envelopes: Sequence[Envelope], gain: float, loss: float) -> float:
+    """The common false positive rate of least cost."""
+    x = np.unique(np.concatenate([e.x for e in envelopes]))
+    height = np.min([e.at(x) for e in envelopes], axis=0)
+    attained = (height - x > _DIAGONAL) | (x == 0) | (x == 1)
+    values = np.where(attained, gain * height - loss * x, -np.inf)
+    best, found = float(x[np.argmax(values)]), float(values.max())
+    # Between corners all envelopes are straight, and their minimum is concave.
+    start, stop = (np.array([e.at(x[:-1]) for e in envelopes]), np.array([e.before(x[1:]) for e in envelopes]))
+    bound = gain * stop.min(axis=0) - loss * x[:-1]
+    for i in np.argsort(-bound)[:256].tolist():
+        if bound[i] <= found:
+            break
+        at, height_at = _highest(start[:, i], stop[:, i], loss * (x[i + 1] - x[i]) / gain if gain > 0 else np.inf)
+        place = float(x[i] + at * (x[i + 1] - x[i]))
+        value = gain * height_at - loss * place
+        if value > found and height_at - place > _DIAGONAL:
+            best, found = place, value
+    return best
+
+
+def _highest(start: Floats, stop: Floats, fall: float) -> tuple[float, float]:
+    """Where the lowest of several lines over [0, 1], less `fall` times the place, is highest; and its height."""
+    slope, left, right = stop - start - fall, 0.0, 1.0
+    for _ in range(len(start) + 2):
+        i = min(
+            np.flatnonzero(start + slope * left <= (start + slope * left).min() + 1e-16), key=lambda k: slope[k]
+        )
+        j = max(
+            np.flatnonzero(start + slope * right <= (start + slope * right).min() + 1e-16), key=lambda k: slope[k]
+        )
+        if slope[i] <= 0 or slope[j] >= 0:
+            at = left if slope[i] <= 0 else right
+            break
+        at = float(np.clip((start[j] - start[i]) / (slope[i] - slope[j]), left, right))
+        lines = start + slope * at
+        lowest = int(np.argmin(lines))
+        if lines[lowest] >= lines[i] - 1e-16 or at in (left, right):
+            break
+        left, right = (at, right) if slope[lowest] > 0 else (left, at)
+    return at, float((start + (stop - start) * at).min())
+
+
+class _Square:
+    """The best square of side `max_gap` with a point of every group."""
+
+    def __init__(self, envelopes: Sequence[Envelope], gains: Floats, losses: Floats, max_gap: float) -> None:
+        self._envelopes = [e.thinned(_CORNERS if e.exact else _CORNERS // 4) for e in envelopes]
+        #: How far to search: to the last digit, unless the envelopes are approximate anyway.
+        self._near = 1e-13 if all(e.exact for e in envelopes) else 1e-6
+        self._gains, self._losses, self._gap = gains, losses, max_gap
+
+    def best(self) -> tuple[Floats, Floats]:
+        """The false and the true positive rate of each group."""
+        corners = np.concatenate([part for e in self._envelopes for part in (e.left, e.right)])
+        heights = np.unique(np.clip(np.concatenate([corners, corners - self._gap, [0.0, 1.0]]), 0.0, 1.0))
+        most = _HEIGHTS if self._near < 1e-9 else _HEIGHTS // 4
+        if len(heights) > most:
+            heights = heights[np.linspace(0, len(heights) - 1, most).astype(np.intp)]
+        values = np.array([self._value(q) for q in heights])
+        found, best = -np.inf, 0.0
+        # Several heights may be locally best.
+        around = np.concatenate([[-np.inf], values, [-np.inf]])
+        peaks = np.flatnonzero((values >= around[:-2]) & (values >= around[2:]))
+        for i in peaks[np.argsort(-values[peaks], kind="stable")][:_PEAKS].tolist():
+            q, value = _climb(
+                self._value, heights[max(i - 1, 0)], heights[min(i + 1, len(heights) - 1)], self._near
+            )
+            for height, reached in ((q, value), (float(heights[i]), float(values[i]))):
+                if reached > found:
+                    best, found = height, reached
+        return self._points(best)
+
+    def _value(self, q: float) -> float:
+        return self._squares(q)[0]
+
+    def _squares(self, q: float) -> tuple[float, float]:
+        """The largest value of a square whose lower edge is at q, and its left edge."""
+        gap = self._gap
+        lowest = [e.first(q) for e in self._envelopes]
+        ends = [e.first(min(q + gap, 1.0)) for e in self._envelopes]
+        corners = np.concatenate([*(e.x for e in self._envelopes), lowest, ends])
+        lefts = np.unique(np.clip(np.concatenate([corners, corners - gap]), 0.0, 1.0))
+        lefts = lefts[(lefts >= max(lowest) - gap) & (lefts <= q + gap)]
+        if not len(lefts):
+            lefts = np.array([max(max(lowest) - gap, 0.0)])
+        total = np.zeros(len(lefts))
+        for k in range(len(lowest)):
+            total += self._best_in(k, q, lowest[k], lefts)[0]
+        best = int(np.argmax(total))
+        return float(total[best]), float(lefts[best])
+
+    def _best_in(self, k: int, q: float, lowest: float, lefts: Floats) -> tuple[Floats, Floats]:
+        """The value of a group in squares at (lefts, q), and its false positive rates there."""
+        e, gap = self._envelopes[k], self._gap
+        top = min(q + gap, 1.0)
+        start = np.maximum(lefts, lowest)
+        stop = np.maximum(np.minimum(lefts + gap, top), start)
+        at = np.unique(np.append(e.x, [lowest, e.first(top)]))
+
+        def value(x: Floats) -> Floats:
+            return np.asarray(self._gains[k] * np.minimum(e.at(x), top) - self._losses[k] * x)
+
+        i, j = np.searchsorted(at, start), np.searchsorted(at, stop, side="right")
+        inside, which = _highest_between(value(at), i, j)
+        found, x = value(start), start
+        for more, places in ((value(stop), stop), (inside, at[which])):
+            x, found = np.where(more > found, places, x), np.maximum(found, more)
+        return found, x
+
+    def _points(self, q: float) -> tuple[Floats, Floats]:
+        _, left = self._squares(q)
+        x = np.array(
+            [self._best_in(k, q, e.first(q), np.array([left]))[1][0] for k, e in enumerate(self._envelopes)]
+        )
+        return x, np.full(len(x), min(q + self._gap, 1.0))
+
+
+def _highest_between(values: Floats, start: Integers, stop: Integers) -> tuple[Floats, Integers]:
+    """The largest of values[start:stop] and its index, for many ranges; −∞ for empty ones."""
+    tables = [np.arange(len(values))]
+    while 2 ** len(tables) <= len(values):
+        half, last = 2 ** (len(tables) - 1), tables[-1]
+        a, b = last[:-half], last[half:]
+        tables.append(np.where(values[a] >= values[b], a, b))
+    size = stop - start
+    level = np.floor(np.log2(np.maximum(size, 1))).astype(np.intp)
+    found, which = np.full(len(start), -np.inf), np.zeros(len(start), dtype=np.intp)
+    for k, table in enumerate(tables):
+        mine = np.flatnonzero((level == k) & (size > 0))
+        a, b = table[start[mine]], table[stop[mine] - 2**k]
+        which[mine] = np.where(values[a] >= values[b], a, b)
+        found[mine] = values[which[mine]]
+    return found, which
+
+
+def _climb(value: Callable[[float], float], low: float, high: float, near: float) -> tuple[float, float]:
+    """The best place found by repeated subdivision, and its value."""
+    best, found = low, -np.inf
+    for _ in range(_ROUNDS):
+        places = np.linspace(low, high, _TRIED)
+        values = [value(float(place)) for place in places]
+        i = int(np.argmax(values))
+        if values[i] > found:
+            best, found = float(places[i]), values[i]
+        low, high = float(places[max(i - 1, 0)]), float(places[min(i + 1, _TRIED - 1)])
+        if high - low < near:
+            break
+    return best, found
+
+
+def place_points(rocs: Sequence[Roc], points: Points, problem: Problem) -> Solution:
+    """Ramps with the rates of given points; true positive rates that no ramp attains are lowered for all."""
+    gap, y = problem.band.max_gap, points.y  # type: ignore[union-attr]  # settings allow gaps only
+    while True:
+        ramps = [
+            _ramp(roc, float(x), float(most), float(width), problem)
+            for roc, x, most, width in zip(rocs, points.x, y, points.widths, strict=True)
+        ]
+        feet, widths, ties, reached = map(np.array, zip(*ramps, strict=True))
+        most = reached.min() + gap
+        if reached.max() <= most + RATE_TOLERANCE:
+            break
+        y = np.minimum(y, most)
+    return _solution(feet, widths, ties, reached, problem)
+
+
+def _ramp(roc: Roc, x: float, y: float, best: float, problem: Problem) -> tuple[float, float, float, float]:
+    """Foot, width, tie and true positive rate of the first ramp with these rates that is not below a width."""
+    width = problem.ramp_width
+    if x >= 1 - RATE_TOLERANCE:
+        return problem.ends[0] - width, width, 1.0, 1.0
+    if y <= RATE_TOLERANCE:
+        return problem.ends[1], width, 0.0, 0.0
+    if best == 0:
+        foot, tie = _step(roc, x)
+        above, tied = (float(part[0]) for part in roc.positives.step(np.array([foot])))
+        reached = above + tie * tied
+        if reached <= y + RATE_TOLERANCE:
+            return foot, 0.0, tie, reached
+        best = MIN_RAMP_WIDTH
+    if np.isfinite(best):
+        best = min(max(best, problem.ramp_width, MIN_RAMP_WIDTH), MAX_RAMP_WIDTH)
+        found = _wider(roc, x, y, best)
+        if found is not None:
+            return *found[:2], problem.offset, found[2]
+    return 0.0, np.inf, x, x
+
+
+def _step(roc: Roc, x: float) -> tuple[float, float]:
+    """The lowest threshold with a false positive rate of x, and the probability at it."""
+    z = roc.negatives.scores
+    above, tied = roc.negatives.step(z)
+    i = int(np.flatnonzero(above <= x + RATE_TOLERANCE)[0])
+    return float(z[i]), float(np.clip((x - above[i]) / tied[i], 0.0, 1.0))
+
+
+def _wider(roc: Roc, x: float, y: float, best: float) -> tuple[float, float, float] | None:
+    """Foot, width and true positive rate of the first ramp, from a width on, that is not above y."""
+    places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
+    for _ in range(_ROUNDS):
+        values = roc.true_positive_rates(x, 1 / places)
+        low = np.flatnonzero(values <= y + RATE_TOLERANCE / 10)
+        if not len(low):
+            return None
+        i = int(low[0])
+        width = 1 / float(places[i])
+        foot = float(roc.negatives.lowest_feet(np.array([x]), np.array([width]))[0])
+        if i == 0:
+            return foot, width, float(values[0])
+        found = _polished(roc, x, y, foot, width, 1 / float(places[i - 1]))
+        if found is not None:
+            return found
+        places = np.linspace(places[i - 1], places[i], _TRIED)
+    return foot, width, float(values[i])
+
+
+def _polished(
+    roc: Roc, x: float, y: float, foot: float, width: float, narrower: float
+) -> tuple[float, float, float] | None:
+    """The ramp with these rates that is near another one, between two widths; None if it is not found.
+
+    While no score passes an end of the ramp, both rates are linear in 1/width and −foot/width.
+    """
+    widest = width
+    for _ in range(20):
+        (a, b, c), (d, e, f) = (part.coefficients(foot, width) for part in (roc.negatives, roc.positives))
+        no, yes = (part.at(np.array([foot]), np.array([width]))[0] for part in (roc.negatives, roc.positives))
+        if max(abs(no - x), abs(yes - y)) <= RATE_TOLERANCE / 10:
+            return foot, width, float(yes)
+        determinant = b * f - c * e
+        if not determinant:
+            return None
+        q, r = ((x - a) * f - c * (y - d)) / determinant, (b * (y - d) - (x - a) * e) / determinant
+        if not 1 / widest <= q * (1 + 1e-12) or not q <= (1 + 1e-12) / narrower:
+            return None
+        foot, width = -r / q, 1 / q
+    return None
+
+
+def _kept(roc: Roc, problem: Problem) -> Solution:
+    """The classifier's own cutoff."""
+    foot, width = np.array([problem.own_foot]), problem.ramp_width
+    rate = roc.positives.at(foot, np.array([width])) if width > 0 else np.add(*roc.positives.step(foot))
+    return _solution(foot, np.array([width]), np.array([1.0 if width == 0 else problem.offset]), rate, problem)
+
+
+def _solution(feet: Floats, widths: Floats, ties: Floats, rates: Floats, problem: Problem) -> Solution:
+    """A solution whose level is 0 or 1 if nobody or everybody is selected, and otherwise not a number."""
+    nobody, everybody = (feet >= problem.ends[1]).all(), (feet + widths <= problem.ends[0]).all()
+    return Solution(
+        levels=np.array([0.0 if nobody else 1.0 if everybody else np.nan]),
+        feet=feet,
+        thresholds=feet + problem.offset * np.where(np.isinf(widths), 0.0, widths),
+        width=widths,
+        ties=ties,
+        rates=rates,
+        multiplier_feet=np.stack([feet, feet]),
+    )
+
+
+def choose_points(
+    rocs: Sequence[Roc], gains: Floats, losses: Floats, max_gap: float, strata: Integers | None
+) -> list[Points]:
+    """`best_points` for each stratum."""
+    parts = strata_slices(strata, len(rocs))
+    return [best_points(rocs[part], gains[part], losses[part], max_gap) for part in parts]
+
+
+def place_odds(
+    rocs: Sequence[Roc], points: Sequence[Points], problem: Problem, strata: Integers | None
+) -> Solution:
+    """`place_points` for each stratum; groups that are alone in their stratum keep the classifier's cutoff."""
+    solutions = [
+        _kept(rocs[part][0], problem)
+        if strata is not None and len(at.x) == 1
+        else place_points(rocs[part], at, problem)
+        for part, at in zip(strata_slices(strata, len(rocs)), points, strict=True)
+    ]
+    joined = {
+        name: np.concatenate([getattr(solution, name) for solution in solutions], axis=-1)
+        for name in ("levels", "feet", "thresholds", "width", "ties", "rates", "multiplier_feet")
+    }
+    return Solution(**joined)

@@ -1,0 +1,343 @@
+"""One group's ramps as points (false positive rate, true positive rate).
+
+A ramp with foot s and width w selects a score z with probability clip(q z + r, 0, 1), where q = 1/w and r =
+−s/w. While no score passes an end of the ramp, both rates are linear in (q, r). The lines on which a score is at
+an end, q z + r = 0 or q z + r = 1, divide the plane of all ramps into polygons. At a given false positive rate,
+the true positive rate is therefore highest on an edge of a polygon:
+
+    the narrowest allowed width, at any foot
+    a foot at a score, of any width
+    a top at a score, of any width
+
+Each of these is a path that leads up and to the right through straight segments. Their upper envelope
+
+    reach(x) = the highest true positive rate of a ramp whose false positive rate is x
+
+rises from x = 0 to reach(1) = 1 and is at least x, which a constant probability achieves. On a concave curve the
+narrowest ramp reaches most; elsewhere, a wider one passes over the dent.
+
+Widening a ramp while its false positive rate stays at x takes its true positive rate down to x, continuously. So
+exactly the points between the diagonal and the reach are attained, apart from points below the diagonal, which
+nobody wants.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairramp.core.checks import MIN_RAMP_WIDTH
+from fairramp.core.curve import RATE_TOLERANCE, Floats, Integers
+
+#: With more scores than this, paths start at some of them only: at the corners of the concave hull.
+_ALL_SCORES = 48
+#: Corners of the hull, and vertices of a path, that are considered then.
+_CORNERS, _VERTICES = 12, 512
+#: Number of widths that are considered then.
+_MORE = 8
+
+
+class Rates:
+    """The rate of one kind of rows under any ramp.
+
+    Parameters
+    ----------
+    scores, weights : floats of shape (n,)
+        Ascending, at least one.
+    """
+
+    def __init__(self, scores: Floats, weights: Floats) -> None:
+        self.scores = scores
+        shares = weights / weights.max()
+        shares = shares / shares.sum()
+        # The rate above each score: summed from the top, so that high thresholds are exact.
+        self._above = np.append(np.cumsum(shares[::-1])[::-1], 0.0)
+        self._above /= self._above[0]
+        self._moment = np.append(np.cumsum((shares * scores)[::-1])[::-1], 0.0)
+
+    def at(self, feet: Floats, widths: Floats) -> Floats:
+        """The rates of ramps of positive width."""
+        i, j = self.pieces(feet, widths)
+        return self._linear(i, j, feet, widths)
+
+    def pieces(self, feet: Floats, widths: Floats) -> tuple[Integers, Integers]:
+        """Index of the first score above each foot, and of the first one at or above each top."""
+        i = np.searchsorted(self.scores, feet, side="right")
+        return i, np.maximum(np.searchsorted(self.scores, feet + widths), i)
+
+    def _linear(self, i: Integers, j: Integers, feet: Floats, widths: Floats) -> Floats:
+        weight, moment = self._above[i] - self._above[j], self._moment[i] - self._moment[j]
+        return np.asarray(np.clip(self._above[j] + (moment - feet * weight) / widths, 0.0, 1.0))
+
+    def coefficients(self, foot: float, width: float) -> tuple[float, float, float]:
+        """A, B and C of the rate A + B q + C r at a ramp and at those near it."""
+        (i,), (j,) = self.pieces(np.array([foot]), np.array([width]))
+        above, moment = self._above, self._moment
+        return float(above[j]), float(moment[i] - moment[j]), float(above[i] - above[j])
+
+    def step(self, thresholds: Floats) -> tuple[Floats, Floats]:
+        """The share above each threshold, and the share equal to it."""
+        above = self._above[np.searchsorted(self.scores, thresholds, side="right")]
+        return above, self._above[np.searchsorted(self.scores, thresholds)] - above
+
+    def lowest_feet(self, rates: Floats, widths: Floats) -> Floats:
+        """The lowest foot at which ramps of positive width have these rates."""
+        z, n = self.scores, len(self.scores)
+        left, right = np.full(len(rates), -np.inf), np.full(len(rates), np.inf)
+        enough = rates + RATE_TOLERANCE
+        for shift in (np.zeros(len(rates)), widths):
+            # The first score at which a foot, or a top, gives at most the rate; rates fall as feet rise.
+            low, high = np.zeros(len(rates), dtype=np.intp), np.full(len(rates), n)
+            while (open_ := low < high).any():
+                middle = (low + high) // 2
+                few = self.at(z[np.minimum(middle, n - 1)] - shift, widths) <= enough
+                high = np.where(open_ & few, middle, high)
+                low = np.where(open_ & ~few, middle + 1, low)
+            right = np.where(low < n, np.minimum(right, z[np.minimum(low, n - 1)] - shift), right)
+            left = np.where(low > 0, np.maximum(left, z[np.maximum(low, 1) - 1] - shift), left)
+        # Feet below all tops select everyone.
+        left = np.maximum(left, z[0] - widths)
+        above, below = self.at(left, widths), self.at(right, widths)
+        part = np.where(above > below, (above - rates) / np.where(above > below, above - below, 1.0), 1.0)
+        feet = left + np.clip(part, 0.0, 1.0) * (right - left)
+        feet = np.where(np.abs(below - rates) <= RATE_TOLERANCE, right, feet)
+        return np.where(above <= enough, left, feet)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Ramps along an edge, with their rates, from (0, 0) toward (1, 1).
+
+    Attributes
+    ----------
+    x, y : floats
+        Rates at its vertices, both non-decreasing.
+    steepness : floats
+        q = 1/width at the vertices; infinite for width 0.
+    """
+
+    x: Floats
+    y: Floats
+    steepness: Floats
+
+    def values(self, at: Floats) -> tuple[Floats, Floats]:
+        """The limit of y from the left at each x, and the highest y at it; −∞ beyond the ends of the path."""
+        first, last = np.searchsorted(self.x, at), np.searchsorted(self.x, at, side="right") - 1
+        n = len(self.x) - 1
+        outside = (at < self.x[0]) | (at > self.x[-1])
+        on = first <= last
+        a, b = np.clip(last, 0, n - 1) if n else np.zeros_like(last), np.clip(last + 1, 0, n)
+        run = self.x[b] - self.x[a]
+        part = np.clip((at - self.x[a]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
+        between = self.y[a] + part * (self.y[b] - self.y[a])
+        low, high = (
+            np.where(on, self.y[np.clip(first, 0, n)], between),
+            np.where(on, self.y[np.clip(last, 0, n)], between),
+        )
+        return np.where(outside | (at <= self.x[0]), -np.inf, low), np.where(outside, -np.inf, high)
+
+    def width_at(self, x: float) -> float:
+        """The width of its ramp with the highest y at x."""
+        last = int(np.searchsorted(self.x, x, side="right")) - 1
+        if last < 0 or self.x[last] == x or last + 1 >= len(self.x):
+            q = self.steepness[max(last, 0)]
+        else:
+            part = (x - self.x[last]) / (self.x[last + 1] - self.x[last])
+            a, b = self.steepness[last], self.steepness[last + 1]
+            q = a if a == b else a + part * (b - a)
+        return 1 / float(q) if q > 0 else np.inf
+
+
+class Roc:
+    """The ramps of one group.
+
+    Parameters
+    ----------
+    negatives, positives : Rates
+        The rows with label 0 and with label 1.
+    narrowest : float
+        The least width, 0 or positive.
+    """
+
+    def __init__(self, negatives: Rates, positives: Rates, narrowest: float) -> None:
+        self.negatives, self.positives, self.narrowest = negatives, positives, narrowest
+        #: The least positive width.
+        self._least = max(narrowest, MIN_RAMP_WIDTH)
+        self.scores = np.unique(np.concatenate([negatives.scores, positives.scores]))
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """The edges on which true positive rates are highest; some of them, if there are many scores."""
+        z, least = self.scores, self._least
+        paths = [self._narrowest()]
+        ends = np.array([0.0, 1.0])
+        paths.append(Path(ends, ends, np.zeros(2)))  # constant probabilities
+        corners = z
+        if len(z) > _ALL_SCORES:
+            corners = self._corners()
+            # A somewhat wider ramp passes over the many small dents.
+            for width in np.geomspace(max(2 * least, 1e-3 * np.ptp(z)), max(4 * least, 0.5 * np.ptp(z)), _MORE):
+                feet = np.linspace(z[-1], z[0] - width, _VERTICES)
+                paths.append(self._along(feet, np.full(len(feet), width)))
+        few = z if len(z) <= _VERTICES else z[np.linspace(0, len(z) - 1, _VERTICES).astype(np.intp)]
+        for score in corners.tolist():
+            tops = np.append(few[few > score + least][::-1], score + least)
+            paths.append(self._along(np.full(len(tops), score), tops - score, end=0))
+            feet = np.append(score - least, few[few < score - least][::-1])
+            paths.append(self._along(feet, score - feet, end=1))
+        return paths
+
+    def _narrowest(self) -> Path:
+        """The ramps of the least width."""
+        z, width = self.scores, self.narrowest
+        if width == 0:
+            x, y = (np.append(rates.step(z[::-1])[0], 1.0) for rates in (self.negatives, self.positives))
+            return Path(x, y, np.full(len(x), np.inf))
+        feet = np.unique(np.concatenate([z, z - width]))[::-1]
+        return self._along(feet, np.full(len(feet), width))
+
+    def _along(self, feet: Floats, widths: Floats, end: int | None = None) -> Path:
+        """A path through ramps; `end` adds the limit of infinite width, with rates 0 or 1."""
+        x, y = self.negatives.at(feet, widths), self.positives.at(feet, widths)
+        q = 1 / widths
+        if end == 0:
+            x, y, q = (np.concatenate([[0.0], part]) for part in (x, y, q))
+        elif end == 1:
+            x, y, q = (np.append(part, last) for part, last in ((x, 1.0), (y, 1.0), (q, 0.0)))
+        return Path(np.maximum.accumulate(x), np.maximum.accumulate(y), q)
+
+    def _corners(self) -> Floats:
+        """Some of the scores at the corners of the concave hull."""
+        z = self.scores[::-1]
+        x, y = (np.append(0.0, rates.step(z)[0] + rates.step(z)[1]) for rates in (self.negatives, self.positives))
+        hull = concave_hull(x, y)
+        hull = hull[hull > 0] - 1
+        if len(hull) > _CORNERS:
+            hull = hull[np.linspace(0, len(hull) - 1, _CORNERS).astype(np.intp)]
+        return z[hull]
+
+    def envelope(self) -> "Envelope":
+        """The reach."""
+        return Envelope.of(self.paths)
+
+    def reached(self, x: float) -> tuple[float, float]:
+        """The highest true positive rate at a false positive rate, and the width of its ramp."""
+        values = [float(path.values(np.array([x]))[1][0]) for path in self.paths]
+        best = int(np.argmax(values))
+        return values[best], self.paths[best].width_at(x)
+
+    def true_positive_rates(self, x: float, widths: Floats) -> Floats:
+        """The true positive rate of the ramps of positive widths with a given false positive rate."""
+        return self.positives.at(self.negatives.lowest_feet(np.full(len(widths), x), widths), widths)
+
+
+def concave_hull(x: Floats, y: Floats) -> Integers:
+    """Indices of the corners of the upper concave hull of points with ascending x and y."""
+    found: list[int] = []
+    for i in range(len(x)):
+        while len(found) >= 2:
+            a, b = found[-2], found[-1]
+            if (x[b] - x[a]) * (y[i] - y[a]) < (y[b] - y[a]) * (x[i] - x[a]):
+                break
+            found.pop()
+        found.append(i)
+    return np.array(found, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The highest of several paths, as a function that rises in straight pieces and jumps.
+
+    Attributes
+    ----------
+    x : floats of shape (n,)
+        Ends of the pieces, from 0 to 1, ascending.
+    left, right : floats of shape (n,)
+        The limit from the left at each end; and the value, which is the limit from the right.
+    exact : bool
+        Whether all of its corners are among them.
+    """
+
+    x: Floats
+    left: Floats
+    right: Floats
+    exact: bool = True
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> "Envelope":
+        """The envelope of paths."""
+        x = np.unique(np.concatenate([path.x for path in paths]))
+        if len(x) * len(paths) > 1 << 18:  # many scores: the envelope at some of its places
+            x = x[np.unique(np.linspace(0, len(x) - 1, 1 << 11).astype(np.intp))]
+            values = np.max([path.values(x)[1] for path in paths], axis=0)
+            return cls(x, values, values, exact=False)
+        left, right = (np.array(part) for part in zip(*(path.values(x) for path in paths), strict=True))
+        start, stop = right[:, :-1], left[:, 1:]
+        # Between two places all paths are straight, so the envelope is convex: cut where another path is highest.
+        a, b, which = x[:-1], x[1:], np.arange(len(x) - 1)
+        cuts: list[Floats] = []
+        heights: list[Floats] = []
+        for _ in range(30):
+            from_, to = start[:, which], stop[:, which]
+            run = x[which + 1] - x[which]
+            there = np.isfinite(from_) & np.isfinite(to)
+            base = np.where(there, from_, -np.inf)
+            slope = np.where(there, to, 0.0) / run - np.where(there, from_, 0.0) / run
+            at_a, at_b = base + slope * (a - x[which]), base + slope * (b - x[which])
+            n = np.arange(len(which))
+            top_a = np.argmax(np.where(at_a >= at_a.max(axis=0) - 1e-15, slope, -np.inf), axis=0)
+            top_b = np.argmin(np.where(at_b >= at_b.max(axis=0) - 1e-15, slope, np.inf), axis=0)
+            rise = slope[top_b, n] - slope[top_a, n]
+            ahead = at_a[top_a, n] - at_a[top_b, n]
+            cut = a + ahead / np.where(rise > 0, rise, 1.0)
+            inside = (rise > 0) & (cut > a) & (cut < b)
+            if not inside.any():
+                break
+            a, b, which, cut = a[inside], b[inside], which[inside], cut[inside]
+            height = (base[:, inside] + slope[:, inside] * (cut - x[which])).max(axis=0)
+            cuts.append(cut)
+            heights.append(height)
+            a, b, which = np.concatenate([a, cut]), np.concatenate([cut, b]), np.concatenate([which, which])
+        x = np.concatenate([x, *cuts])
+        order = np.argsort(x, kind="stable")
+        low = np.concatenate([left.max(axis=0), *heights])[order]
+        high = np.concatenate([right.max(axis=0), *heights])[order]
+        return cls(x[order], low, high)
+
+    def at(self, places: Floats) -> Floats:
+        """The values at some places."""
+        i = np.clip(np.searchsorted(self.x, places, side="right") - 1, 0, len(self.x) - 1)
+        j = np.minimum(i + 1, len(self.x) - 1)
+        run = self.x[j] - self.x[i]
+        part = np.clip((places - self.x[i]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
+        return np.where(run > 0, self.right[i] + part * (self.left[j] - self.right[i]), self.right[i])
+
+    def before(self, places: Floats) -> Floats:
+        """The limits from the left at some places."""
+        j = np.clip(np.searchsorted(self.x, places), 0, len(self.x) - 1)
+        i = np.maximum(j - 1, 0)
+        run = self.x[j] - self.x[i]
+        part = np.clip((places - self.x[i]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
+        return np.where(run > 0, self.right[i] + part * (self.left[j] - self.right[i]), self.left[j])
+
+    def thinned(self, most: int) -> "Envelope":
+        """The same with fewer corners, evenly spaced along the curve."""
+        if len(self.x) <= most:
+            return self
+        way = np.append(0.0, np.cumsum(np.diff(self.x) + np.diff(self.right)))
+        keep = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], most)))
+        return Envelope(self.x[keep], self.left[keep], self.right[keep], exact=False)
+
+    def first(self, height: float) -> float:
+        """The lowest x at which the envelope is at least as high."""
+        if self.right[0] >= height:
+            return 0.0
+        j = int(np.searchsorted(self.right, height))
+        if j >= len(self.x):
+            return 1.0
+        i = j - 1
+        if self.left[j] <= height or self.left[j] <= self.right[i]:
+            return float(self.x[j])
+        part = (height - self.right[i]) / (self.left[j] - self.right[i])
+        return float(self.x[i] + min(max(part, 0.0), 1.0) * (self.x[j] - self.x[i]))
