@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, check_array
 
 from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label
@@ -196,14 +196,15 @@ def _raw(given: Any, rows: Integers) -> list[Any]:
     """The values of some rows, as Fairlearn's dictionaries name them: several columns are one string."""
     if isinstance(given, Mapping):
         given = np.column_stack([np.asarray(column, dtype=object) for column in given.values()])
-    table = np.asarray(_table(given))
+    table: Array = check_array(_table(given), ensure_2d=False, dtype=None, ensure_all_finite=False)
     if table.ndim == 2 and table.shape[1] == 1:
         table = table[:, 0]
     if table.ndim == 1:
         pandas = sys.modules.get("pandas")
         if table.dtype.kind == "M":
             return list(table[rows] if pandas is None else pandas.Series(table[rows]))  # as timestamps
-        return table[rows].tolist()
+        values: list[Any] = table[rows].tolist()
+        return values
     # As in Fairlearn, a comma within a value is escaped.
     return [
         ",".join(part.replace("\\", "\\\\").replace(",", "\\,") for part in row)
