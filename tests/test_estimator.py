@@ -1117,7 +1117,7 @@ def test_costs_and_balanced_accuracy_reach_the_rule():
 def test_decision_function_of_a_constant_probability_is_that_probability_minus_one_half():
     rng = np.random.default_rng(0)
     sex = rng.integers(0, 2, 3_000)
-    x = rng.normal(size=(3_000, 3))
+    x = rng.normal(size=(3_000, 3)) + sex[:, None] * [1, 0, 0]
     y = np.where(sex == 1, x.sum(axis=1) + rng.normal(size=3_000) > 1, rng.random(3_000) < 0.3).astype(int)
     model = RandomizedThresholdOptimizer(LogisticRegression(), criterion="equalized_odds", max_gap=0.2)
     model.fit(x, y, sensitive_features=sex)
