@@ -1112,3 +1112,19 @@ def test_costs_and_balanced_accuracy_reach_the_rule():
         scores = frozen.predict_proba(rest)[:, 1]
         rule = fit_rule(scores, groups, y[2_000:], max_gap=0.02, **({"target_rate": "accuracy"} | settings))
         assert model.rule_.thresholds == pytest.approx(rule.thresholds, abs=1e-12)
+
+
+def test_decision_function_of_a_constant_probability_is_that_probability_minus_one_half():
+    rng = np.random.default_rng(0)
+    sex = rng.integers(0, 2, 3_000)
+    x = rng.normal(size=(3_000, 3)) + sex[:, None] * [1, 0, 0]
+    y = np.where(sex == 1, x.sum(axis=1) + rng.normal(size=3_000) > 1, rng.random(3_000) < 0.3).astype(int)
+    model = RandomizedThresholdOptimizer(LogisticRegression(), criterion="equalized_odds", max_gap=0.2)
+    model.fit(x, y, sensitive_features=sex)
+    flat, sloping = model.rule_.ramps
+    assert flat.is_constant
+    assert not sloping.is_constant
+    found = model.decision_function(x, sensitive_features=sex)
+    chances = model.predict_proba(x, sensitive_features=sex)[:, 1]
+    assert found[sex == 0] == pytest.approx(chances[sex == 0] - 0.5)
+    assert ((found > 0) == (chances > 0.5))[sex == 1].all()

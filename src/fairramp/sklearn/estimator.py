@@ -39,6 +39,7 @@ from fairramp.sklearn.rows import (
     classes_of,
     cross_fitted_scores,
     fit_params,
+    heights,
     method_of,
     random_source,
     scores_of,
@@ -398,7 +399,8 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
         The difference is in units of the scores; for a classifier's `decision_function`, it is one of
         probabilities. It is negative below the threshold. For a group that keeps the classifier's own decisions
-        (``unseen_group="original"``), the threshold is the cutoff.
+        (``unseen_group="original"``), the threshold is the cutoff. In a group where everyone has the same
+        probability, it is that probability minus ½.
 
         Parameters
         ----------
@@ -410,12 +412,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         numpy.ndarray of float64, shape (n,)
         """
         scores, codes, strata, _ = self._scored(X, sensitive_features)
-        rule, rows = self.rule_, self.rule_.sample(scores, codes, strata=strata)
-        ramps, own = rule.ramps_of(rows.cells)
-        thresholds = rule.meaning.turned(np.array([rule.threshold_of(ramp) for ramp in ramps]))
-        if own is not None:
-            thresholds[own] = rule.meaning.position_of(rule.cutoff)
-        return rows.positions - rows.cells.mix(thresholds, 0, len(rows))
+        return heights(self.rule_, scores, codes, strata)
 
     def predict(
         self, X: Any, *, sensitive_features: Any = None, ids: Any = None, key: str | None = None

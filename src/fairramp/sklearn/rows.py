@@ -22,9 +22,11 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
+from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import ROUNDING
 from fairramp.data.groups import Codes, appended, check_n_columns
 from fairramp.errors import InputError, shown, warn
+from fairramp.rule.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -224,3 +226,16 @@ def random_source(random_state: Any) -> Any:
 def kind_of(estimator: Any) -> str:
     """Name of the estimator's class, inside a FrozenEstimator."""
     return type(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator).__name__
+
+
+def heights(rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
+    """How far each score's position is above the threshold of its group."""
+    rows = rule.sample(scores, groups, strata=strata)
+    ramps, own = rule.ramps_of(rows.cells)
+    constant = np.array([ramp.is_constant for ramp in ramps])
+    thresholds = np.array([0.0 if r.is_constant else r.foot + OFFSETS[rule.ramp] * r.width for r in ramps])
+    if own is not None:
+        thresholds[own], constant[own] = rule.meaning.position_of(rule.cutoff), False
+    above = rows.positions - rows.cells.mix(thresholds, 0, len(rows))
+    chances = rows.cells.mix(np.array([ramp.tie for ramp in ramps]), 0, len(rows))
+    return np.where(constant[rows.cells.block(0, len(rows))], chances - 0.5, above)
