@@ -154,8 +154,6 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
-    #: Whether only the order of scores counts, so that they are never treated as nearly calibrated.
-    _ordered_only: ClassVar = False
 
     def __init__(
         self,
@@ -325,7 +323,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             strata=rows.strata,
             sample_weight=rows.weights,
         )
-        rule = fit_sample(sample, settings, ordered_only=self._ordered_only)
+        rule = fit_sample(sample, settings)
         assert rule.record is not None  # every fitted rule has one
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
