@@ -1,6 +1,7 @@
-"""A pytest plugin that puts fairramp into the tests of Fairlearn or error-parity; see `scripts.peer_tests`.
+"""A pytest plugin that puts fairramp into the tests of Fairlearn or error-parity; see `scripts.fairlearn_tests`.
 
-    pytest -p scripts.peer_plugin     with the environment variable FAIRRAMP_PEER=fairlearn or error_parity
+    pytest -p scripts.peer_plugin     with the environment variable FAIRRAMP_PEER=fairlearn, error_parity or,
+                                      to test Fairlearn's own class with a grid of 630 steps, fine_grid
 
 It replaces the peer's class, and for each test records as properties in the JUnit report: whether the test uses
 the class and, for Fairlearn, how the last solution compares with Fairlearn's own on the same rows.
@@ -21,11 +22,33 @@ import fairramp
 from fairramp.compat import fairlearn as ours
 
 PEER = os.environ["FAIRRAMP_PEER"]
+#: A grid that contains the rates 4/7, 1/3, 2/3 and 8/9, which 1,000 steps do not.
+FINE_GRID = 630
 #: Properties of the running test.
 _found: dict[str, Any] = {}
 
 
 # Fairlearn ------------------------------------------------------------------------------------
+
+
+def _refine_fairlearn() -> None:
+    """Change the default grid of Fairlearn's own class."""
+    import fairlearn.postprocessing as peer
+
+    defaults = peer.ThresholdOptimizer.__init__.__kwdefaults__
+    assert defaults["grid_size"] == 1000
+    defaults["grid_size"] = FINE_GRID
+    _stand_in_for_lightgbm()
+
+
+def _stand_in_for_lightgbm() -> None:
+    """Let scikit-learn's gradient boosting be LightGBM's if that is not installed."""
+    if importlib.util.find_spec("lightgbm") is None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        stand_in: Any = types.ModuleType("lightgbm")
+        stand_in.LGBMClassifier = HistGradientBoostingClassifier
+        sys.modules["lightgbm"] = stand_in
 
 
 def _replace_fairlearn() -> None:
@@ -38,12 +61,7 @@ def _replace_fairlearn() -> None:
         for replaced in ours.__all__ if name.startswith("fairlearn.postprocessing") else ():
             if hasattr(module, replaced):
                 setattr(module, replaced, getattr(ours, replaced))
-    if importlib.util.find_spec("lightgbm") is None:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
-        stand_in: Any = types.ModuleType("lightgbm")
-        stand_in.LGBMClassifier = HistGradientBoostingClassifier
-        sys.modules["lightgbm"] = stand_in
+    _stand_in_for_lightgbm()
 
 
 def _observe(kind: Any, look: Any) -> None:
@@ -67,13 +85,13 @@ def _observe(kind: Any, look: Any) -> None:
 
 
 def _compared(theirs: Any, post: Any, args: Any, kwargs: Any) -> None:
-    """Compare a solution with Fairlearn's on the fit rows, with the given grid and with the grid of 630 steps."""
+    """Compare a solution with Fairlearn's on the fit rows, with the given grid and with one of 630 steps."""
     X = args[0] if args else kwargs["X"]  # noqa: N806
     groups = kwargs["sensitive_features"]
     labels = np.ravel(np.asarray(args[1] if len(args) > 1 else kwargs["y"], dtype=float))
     try:
         chances = {"ours": post._pmf_predict(X, sensitive_features=groups)[:, 1]}
-        for name, grid in (("theirs", post.grid_size), ("fine", 630)):
+        for name, grid in (("theirs", post.grid_size), ("fine", FINE_GRID)):
             other = theirs(**post.get_params(deep=False) | {"grid_size": grid}).fit(*args, **kwargs)
             chances[name] = other._pmf_predict(X, sensitive_features=groups)[:, 1]
     except Exception:  # a test double that works only once
@@ -84,7 +102,21 @@ def _compared(theirs: Any, post: Any, args: Any, kwargs: Any) -> None:
     _found["rates apart"] = float(np.abs(rates["ours"] - rates["theirs"]).max())
     _found["rates apart on the fine grid"] = float(np.abs(rates["ours"] - rates["fine"]).max())
     for name in ("ours", "theirs"):
-        _found[f"accuracy {name}"] = float(np.where(labels == 1, chances[name], 1 - chances[name]).mean())
+        _found[f"accuracy {name}"] = _objective("accuracy_score", chances[name], labels)
+        _found[f"objective {name}"] = _objective(post.objective, chances[name], labels)
+
+
+def _objective(name: str, chances: Any, labels: Any) -> float:
+    """An expected objective over all rows."""
+    right = np.where(labels == 1, chances, 1 - chances)
+    negative, positive = (float(right[labels == label].mean()) for label in (0, 1))
+    return {
+        "accuracy_score": float(right.mean()),
+        "balanced_accuracy_score": (negative + positive) / 2,
+        "selection_rate": float(chances.mean()),
+        "true_positive_rate": positive,
+        "true_negative_rate": negative,
+    }[name]
 
 
 def _rates(chances: Any, labels: Any, groups: Any, constraints: str) -> Any:
@@ -153,7 +185,8 @@ def _replace_error_parity() -> None:
 
         def __call__(self, X: Any, *, group: Any) -> Any:  # noqa: N803
             """Draw decisions."""
-            return self._rule.decide(self.predictor(X), group, random_state=self.seed).astype(int)
+            source = np.random.default_rng([self.seed, 1])  # the tests draw the scores from the seed itself
+            return self._rule.decide(self.predictor(X), group, random_state=source).astype(int)
 
     reshape = np.reshape
 
@@ -167,7 +200,7 @@ def _replace_error_parity() -> None:
         module.RelaxedThresholdOptimizer = RelaxedThresholdOptimizer
 
 
-{"fairlearn": _replace_fairlearn, "error_parity": _replace_error_parity}[PEER]()
+{"fairlearn": _replace_fairlearn, "fine_grid": _refine_fairlearn, "error_parity": _replace_error_parity}[PEER]()
 
 
 # pytest ---------------------------------------------------------------------------------------
