@@ -97,7 +97,7 @@ def ramps_chart(
             base.transform_calculate(
                 start=f"{_CONSTANT} ? datum.x : {start}",
                 stop=f"{_CONSTANT} ? datum.end : {stop}",
-                y2=f"datum.y - 0.6 * datum.h * ({_CONSTANT} ? constants[at][datum.g] : 1)",
+                y2=f"datum.y - 0.6 * datum.h * ({_CONSTANT} ? sqrt(constants[at][datum.g]) : 1)",
             )
             .transform_filter("datum.stop > datum.start")
             .mark_rect()
