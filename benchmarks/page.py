@@ -387,10 +387,10 @@ def _error_rates(results: Results) -> list[str]:
     one, both = [*CRITERIA][:2], [*CRITERIA][2:]
     return [
         "## Equal error rates",
-        f"To make true or false positive rates equal on {_count(last['rows'])} rows, {_needed(last, one)}. To make "
-        f"both equal (equalized odds), {_needed(last, both)}. The table gives the CPU time of each fit, summed over "
-        "all threads, measured in one process on the same scores and labels, with four groups. Other processes "
-        "affect CPU times less than elapsed times.",
+        f"To make true or false positive rates equal on {_count(last['rows'])} rows, {_needed(last, one)}. To "
+        f"make both equal (equalized odds), {_needed(last, both)}. The table gives the CPU time of each fit, "
+        "summed over all threads, measured in one process on the same scores and labels, with four groups. Other "
+        "processes affect CPU times less than elapsed times.",
         table(
             (
                 *("rows", "equal", "fairramp", *LABELED_PEERS.values()),
