@@ -193,18 +193,22 @@ def _step(roc: Roc, x: float) -> tuple[float, float]:
 
 def _wider(roc: Roc, x: float, y: float, best: float) -> tuple[float, float, float] | None:
     """Foot, width and true positive rate of the first ramp, from a width on, that is not above y."""
-    places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
-    for _ in range(_ROUNDS):
-        values = roc.true_positive_rates(x, 1 / places)
+    places = np.array([1 / best])
+    for tried in range(_ROUNDS):
+        widths = 1 / places
+        feet = roc.negatives.lowest_feet(x, widths)
+        values = roc.positives.at(feet, widths)
         low = np.flatnonzero(values <= y + RATE_TOLERANCE / 10)
+        if tried == 0 and not len(low):
+            places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
+            continue
         if not len(low):
             return None
         i = int(low[0])
-        width = 1 / float(places[i])
-        foot = float(roc.negatives.lowest_feet(np.array([x]), np.array([width]))[0])
+        foot, width = float(feet[i]), float(widths[i])
         if i == 0:
             return foot, width, float(values[0])
-        found = _polished(roc, x, y, foot, width, 1 / float(places[i - 1]))
+        found = _polished(roc, x, y, foot, width, float(widths[i - 1]))
         if found is not None:
             return found
         places = np.linspace(places[i - 1], places[i], _TRIED)
