@@ -17,9 +17,9 @@ RULES = [
     *(
         {
             "if": {"properties": {"scale": {"const": name}}},
-            "then": {"properties": {"cutoff": {"minimum": max(low, -700.0), "maximum": min(high, 700.0)}}},
+            "then": {"properties": {"cutoff": {"minimum": low, "maximum": high}}},
         }
-        for name, (low, high) in ((name, scale.score_range) for name, scale in SCALES.items())
+        for name, (low, high) in ((name, scale.cutoff_range) for name, scale in SCALES.items())
     ),
     {
         "if": {"properties": {"unseen_group": {"const": "pooled"}}},

@@ -10,6 +10,7 @@ import numpy as np
 
 import fairramp
 from fairramp import FairrampError, Ramp, Rule
+from fairramp.core.ramps import OFFSETS
 from fairramp.data.columns import Columns
 
 KEY = "00112233445566778899aabbccddeeff" * 2
@@ -61,6 +62,9 @@ def rules():
     yield rule(two, (0.0, -0.31), scale="signed", cutoff=0.0, width=0.05)
     yield rule(two, (0.5, 0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02)
     yield rule(two, (0.5, 2.0), scale="logit", cutoff=0.0, width=0, ties=[0.375, 0.0])
+    yield rule(two, (0.2, 0.875), scale="real", cutoff=2.0, unseen_group="original", width=0.02)
+    yield rule(two, (-0.75, 0.3217), scale="real", cutoff=0.0, width=0, ties=[0.375, 0.0])
+    yield Rule(two, (Ramp(0.75, 0.125), Ramp.constant(0.125)), scale="real", cutoff=-3.5, ramp="paper")
     yield rule((1, "1", True, None, "", "Ünï 👩🏽‍🚀", "it's; --"), np.linspace(0.2, 0.8, 7).tolist())
     yield rule(
         (("f", 1), ("f", None), ("m", 1)), (0.2, 0.5, 0.7), columns=Columns(groups=("sex", "unit")), width=0.05
@@ -71,6 +75,7 @@ def rules():
     yield Rule(two, (Ramp.constant(0.25), Ramp(-0.5, 0.1)), scale="logit", cutoff=0.0, **lower)
     yield rule(two, risk, scale="percent", unseen_group="pooled", pooled=Ramp.centered(-0.4, 0.3), **lower)
     yield rule(two, (-0.5, -0.731), scale="logit", cutoff=0.25, unseen_group="original", width=0.02, **lower)
+    yield rule(two, (-0.875, 0.5), scale="real", cutoff=3.0, unseen_group="original", width=0, **lower)
     cells = (("north", "f"), ("north", "m"), ("south", "f"), ("south", "m"))
     yield rule(cells, (0.2, 0.4, 0.6, 0.8), stratified=True, target_rate=None, unseen_group="original")
 
@@ -78,8 +83,7 @@ def rules():
 def scores_for(one, ramp, rng):
     """Scores at the ends of a ramp, next to them, inside, far away, and invalid ones."""
     turned, width = one.meaning.turned, 0.0 if ramp.is_constant else ramp.width
-    middle = turned(0.0) if ramp.is_constant else one.threshold_of(ramp)
-    edges = np.array([turned(ramp.foot), middle, turned(ramp.foot + width)])
+    edges = np.array([turned(ramp.foot + part * width) for part in (0.0, OFFSETS[one.ramp], 1.0)])
     inside = turned(ramp.foot + width * rng.random(4))
     x = np.concatenate([edges, np.nextafter(edges, -1.0), np.nextafter(edges, 2.0), inside])
     if one.scale == "logit":
@@ -88,6 +92,10 @@ def scores_for(one, ramp, rng):
         x = x[(ramp.width > 0) | (np.abs(x) > 1e-9) | (x == 0)]
         return [*x.tolist(), 0.0, -800.0, 800.0, -36.9, 5.0]
     scale = fairramp.core.scales.SCALES[one.scale]
+    if one.scale == "real":
+        x = x[np.abs(x) < 1]
+        sizes = [0.0, -0.0, 0.5, 1e-300, 5e-324, 3.0, 1e15, 4503599627370496.0, 1e300]
+        return [*scale.shown(x).tolist(), one.cutoff, *sizes, *(-size for size in sizes)]
     shown = (x * (100.0 if one.scale == "percent" else 1.0)).tolist()
     return [*shown, *scale.score_range, one.cutoff, float(np.float32(0.3217)), -1.5, 100.5]
 

@@ -1,5 +1,6 @@
 """Strategies for rules of every kind."""
 
+import numpy as np
 from hypothesis import strategies as st
 
 from fairramp import Ramp, Rule
@@ -57,3 +58,25 @@ def labels_of(rule):
     """Each group's value in each column, strata first, and the number of strata columns."""
     within = len(label_parts(rule.groups[0][0])) if rule.stratified else 0
     return [label_parts(label, rule.stratified) for label in rule.groups], within
+
+
+def real_scores(higher_is_better, unseen_group):
+    """A rule on real scores with all kinds of ramps, and rows at, next to and far from their ends."""
+    scale = scale_of("real", higher_is_better)
+    sizes = [0.0, 5e-324, 1e-300, 0.25, 0.5, 0.75, 3.7, 1e3, 1e15, 2.0**52, 1e16, 1e300, 1.7976931348623157e308]
+    near = np.array([v for v in sizes for v in (v, -v)])
+    near = np.concatenate([near, np.nextafter(near, np.copysign(1.0, -near)), np.nextafter(near[:-2], -np.inf)])
+    steps = [Ramp(scale.position_of(v), 0.0, 0.25) for v in (0.0, 3.7, -0.75, 1e15, 1e300, -1e300)]
+    others = [Ramp(-0.6, 0.25), Ramp(0.4, 0.125), Ramp(0.999999, 1e-6), Ramp(-1.5, 0.0, 0.5), Ramp(1.5, 0.0, 0.5)]
+    ramps = (*steps, *others, Ramp.constant(0.3))
+    rule = Rule(
+        tuple(f"g{i}" for i in range(len(ramps))),
+        ramps,
+        scale="real",
+        cutoff=3.7,
+        higher_is_better=higher_is_better,
+        unseen_group=unseen_group,
+        pooled=Ramp(0.0, 0.0, 0.5) if unseen_group == "pooled" else None,
+    )
+    groups = [*rule.groups, "new"]
+    return rule, np.tile(near, len(groups)), np.repeat(groups, len(near)).tolist()

@@ -24,7 +24,10 @@ TURNED = {
     "percent": lambda x: 100 - x,
     "signed": lambda x: -x,
     "logit": lambda x: -x,
+    "real": lambda x: -x,
 }
+#: A cutoff where there is no default.
+CUTOFF = {"real": {"cutoff": 0.0}}
 each_scale = pytest.mark.parametrize("scale", SCALES)
 
 
@@ -45,7 +48,7 @@ def risks(scale, n=ROWS, seed=0):
 
 def reversed_rule(rule, scores):
     """The same rule for turned scores, where higher is better; steps are at some of these scores."""
-    shift, positions = 0.0 if rule.scale == "signed" else 1.0, rule.meaning.position(scores)
+    shift, positions = 0.0 if rule.scale in ("signed", "real") else 1.0, rule.meaning.position(scores)
 
     def turned(ramp):
         if ramp is None or ramp.width > 0:
@@ -64,8 +67,9 @@ def reversed_rule(rule, scores):
 
 
 def fit_both(score, group, label=None, *, scale, **settings):
-    low = fairramp.fit_rule(score, group, label, scale=scale, higher_is_better=False, **settings)
-    high = fairramp.fit_rule(TURNED[scale](score), group, label, scale=scale, **settings)
+    settings |= {"scale": scale, **CUTOFF.get(scale, {})}
+    low = fairramp.fit_rule(score, group, label, higher_is_better=False, **settings)
+    high = fairramp.fit_rule(TURNED[scale](score), group, label, **settings)
     return low, high
 
 
@@ -77,9 +81,8 @@ def fit_both(score, group, label=None, *, scale, **settings):
 @pytest.mark.parametrize("unseen_group", ["original", "pooled"])
 def test_a_rule_decides_like_the_same_rule_on_turned_scores(scale, ramp_width, unseen_group):
     score, group, _ = risks(scale)
-    low = fairramp.fit_rule(
-        score, group, scale=scale, ramp_width=ramp_width, unseen_group=unseen_group, higher_is_better=False
-    )
+    asked = {"ramp_width": ramp_width, "unseen_group": unseen_group, **CUTOFF.get(scale, {})}
+    low = fairramp.fit_rule(score, group, scale=scale, higher_is_better=False, **asked)
     high, ids, new = reversed_rule(low, score), np.arange(ROWS), np.where(np.arange(ROWS) % 7, group, "new")
     found, expected = low.probabilities(score, new), high.probabilities(TURNED[scale](score), new)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
@@ -136,7 +139,7 @@ def test_positions_are_negated_exactly(name):
     assert not np.signbit(down.position(np.array([0.0])) + (name == "logit")).any()
     assert (down.lowest, down.highest) == (-up.highest, -up.lowest)
     assert np.array_equal(down.shown(down.position(x)), up.shown(up.position(x)))
-    assert down.shown_range == up.shown_range
+    assert down.axis_range == up.axis_range
 
 
 # Fitting --------------------------------------------------------------------------------------
@@ -160,7 +163,7 @@ SETTINGS = [
 @pytest.mark.parametrize("asked", SETTINGS, ids=lambda asked: "-".join(asked))
 def test_a_fit_mirrors_that_of_turned_scores(scale, asked):
     few = "solver" in asked or "small_groups" in asked
-    if scale == "signed" and "small_groups" in asked:
+    if scale in ("signed", "real") and "small_groups" in asked:
         pytest.skip("borrowing needs probabilities")
     score, group, label = risks(scale, 2_000 if few else ROWS)
     more = {name: value for name, value in asked.items() if value is not True}
@@ -168,7 +171,7 @@ def test_a_fit_mirrors_that_of_turned_scores(scale, asked):
         more["strata"] = np.arange(len(score)) % 2
     if "weights" in asked:
         more["sample_weight"] = np.random.default_rng(1).random(len(score)) + 0.5
-    cutoffs = {"cutoff": float(np.quantile(score, 0.3))} if "cutoff" in asked else {}
+    cutoffs = {"cutoff": float(np.quantile(score, 0.3))} if "cutoff" in asked else CUTOFF.get(scale, {})
     low = fairramp.fit_rule(score, group, label, scale=scale, higher_is_better=False, **more, **cutoffs)
     cutoffs = {name: TURNED[scale](value) for name, value in cutoffs.items()}
     high = fairramp.fit_rule(TURNED[scale](score), group, label, scale=scale, **more, **cutoffs)
@@ -177,9 +180,10 @@ def test_a_fit_mirrors_that_of_turned_scores(scale, asked):
         assert getattr(rates, name) == getattr(expected, name)
     for name in ("before", "after", "effective_rows"):
         np.testing.assert_allclose(getattr(rates, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
-    turn = TURNED["signed" if scale == "signed" else "probability"]
-    np.testing.assert_allclose(low.thresholds, turn(np.array(high.thresholds)), atol=1e-9)
-    if low.record.trace is not None:
+    turn = TURNED["probability" if scale == "logit" else scale]
+    np.testing.assert_allclose(low.thresholds, turn(np.array(high.thresholds)), atol=1e-7)
+    if low.record.trace is not None:  # in positions
+        turn = TURNED["signed" if scale in ("signed", "real") else "probability"]
         np.testing.assert_allclose(low.record.trace, turn(np.array(high.record.trace)), atol=1e-9)
     mine, theirs = low.certificate(), high.certificate()
     np.testing.assert_allclose(mine.estimated, theirs.estimated, rtol=1e-6)
@@ -207,13 +211,11 @@ def test_small_fits_mirror_those_of_turned_scores(rows, scale, ramp_width, max_g
 def test_every_engine_fits_and_decides_like_turned_scores(engine, scale):
     score, group, _ = risks(scale)
     columns = {"s": score, "g": group, "number": np.arange(ROWS), "who": [f"é{i}" for i in range(ROWS)]}
-    names = {"score": "s", "group": "g"}
-    low = fairramp.fit_frame(table(engine, columns), **names, scale=scale, max_gap=0.02, higher_is_better=False)
-    assert (
-        low.record.fingerprint
-        == fairramp.fit_rule(score, group, scale=scale, max_gap=0.02, higher_is_better=False).record.fingerprint
-    )
-    high = fairramp.fit_rule(TURNED[scale](score), {"g": group}, scale=scale, max_gap=0.02)
+    names, asked = {"score": "s", "group": "g"}, {"scale": scale, "max_gap": 0.02, **CUTOFF.get(scale, {})}
+    low = fairramp.fit_frame(table(engine, columns), **names, **asked, higher_is_better=False)
+    same_rows = fairramp.fit_rule(score, group, **asked, higher_is_better=False)
+    assert low.record.fingerprint == same_rows.record.fingerprint
+    high = fairramp.fit_rule(TURNED[scale](score), {"g": group}, **asked)
     np.testing.assert_allclose(
         low.record.rates["selection"].after, high.record.rates["selection"].after, atol=1e-9
     )
@@ -230,14 +232,17 @@ def test_every_engine_fits_and_decides_like_turned_scores(engine, scale):
 @pytest.mark.parametrize("cut", [None, 0.3])
 def test_summaries_keep_the_direction(scale, cut, tmp_path):
     score, group, _ = risks(scale, 40_000)
-    cutoff = None if cut is None else float(np.quantile(score, cut))
+    cutoff = CUTOFF.get(scale, {}).get("cutoff") if cut is None else float(np.quantile(score, cut))
     low = fairramp.summarize(score, group, scale=scale, cutoff=cutoff, higher_is_better=False, resolution=1024)
     low.save(tmp_path / "low.json")
     assert GroupScores.load(tmp_path / "low.json") == low
     assert not low.higher_is_better
     assert "lower is better" in repr(low)
     means = [score[group == g].mean() for g in low.labels]
-    if scale != "logit":
+    if scale == "real":
+        means = [scale_of(scale).position(score[group == g]).mean() for g in low.labels]
+        np.testing.assert_allclose(low.table()["mean_position"], means, atol=1e-9)
+    elif scale != "logit":
         np.testing.assert_allclose(low.table()["mean_score"], means, atol=1e-9)
     lazy = pl.LazyFrame({"s": score, "g": group})
     again = fairramp.summarize_frame(
@@ -277,13 +282,14 @@ def test_audits_frontiers_and_checks_equal_those_of_turned_scores(scale):
     assert found.pop("higher_is_better") is False
     assert expected.pop("higher_is_better") is True
     same(found, expected | {"cutoff": found["cutoff"]})
-    plain = fairramp.audit(score, group, label, scale=scale, higher_is_better=False)
+    own = {"scale": scale, **CUTOFF.get(scale, {})}
+    plain = fairramp.audit(score, group, label, **own, higher_is_better=False)
     assert f"(yes at {low.cutoff:g} or below)" in plain.sentences()[0]
     same(plain.to_dict()["before"], found["before"])
     with pytest.raises(InputError, match="`higher_is_better` is False in the rule but True in the call"):
         fairramp.audit(score, group, rule=low, higher_is_better=True)
     curves = [
-        fairramp.frontier(x, group, label, scale=scale, higher_is_better=up, max_gaps=[0, 0.05])
+        fairramp.frontier(x, group, label, **own, higher_is_better=up, max_gaps=[0, 0.05])
         for x, up in ((score, False), (turned, True))
     ]
     same(curves[0].accuracies, curves[1].accuracies)
@@ -300,7 +306,7 @@ def test_audits_frontiers_and_checks_equal_those_of_turned_scores(scale):
             for t in reports[1]["outcomes"][0]["thresholds"]
         ],
     )
-    same(reports[0]["cutoff"], {"signed": 0.0}.get(scale, 0.5 * per_unit))
+    same(reports[0]["cutoff"], {"signed": 0.0, "real": 0.0}.get(scale, 0.5 * per_unit))
 
 
 def same(found, expected):
@@ -365,7 +371,7 @@ def warned(call):
 def test_scores_that_contradict_the_labels_are_warned_of(scale, weighted, up, first, remedy):
     score, group, label = risks(scale, 2_000)
     y = label if up else 1 - label
-    told = {"scale": scale, "higher_is_better": up}
+    told = {"scale": scale, "higher_is_better": up, **CUTOFF.get(scale, {})}
     frame = pl.DataFrame({"s": score, "g": group, "y": y, "w": np.linspace(0.5, 2, 2_000)})
     names = {"score": "s", "group": "g", "label": "y", **({"weight": "w"} if weighted else {})}
     told_rows = told | ({"sample_weight": frame["w"]} if weighted else {})

@@ -38,7 +38,7 @@ from fairramp.core.words import points
 from fairramp.data.arrays import as_labels, as_scores, as_weights
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError, UnsupportedError, shown
 from fairramp.rule.rule import Rule
 from fairramp.rule.unseen import unseen_groups
 
@@ -179,6 +179,16 @@ class ShiftInference(_FixedDecisions):
         return f"shift inference for {groups}: yes at the group's cutoff or above\n\n{self.table()}"
 
 
+def _check_scale(scale: str) -> None:
+    """Check that scores stand for probabilities."""
+    check_option("scale", scale, SCALES)
+    if SCALES[scale].only_ordered:
+        raise UnsupportedError(
+            "Baselines need scores that stand for probabilities, not {scale:" + scale + "}",
+            remedy="pass calibrated probabilities",
+        )
+
+
 def fit_shift_inference(
     labels: Any, groups: Any, *, sample_weight: Any = None, scale: str = "probability"
 ) -> ShiftInference:
@@ -205,7 +215,7 @@ def fit_shift_inference(
     >>> round(fairramp.audit(shift.decide(data.score, data.sex), data.sex).gap, 2)
     0.07
     """
-    check_option("scale", scale, SCALES)
+    _check_scale(scale)
     codes = encode_groups(groups)
     if not len(codes):
         raise InputError("is empty", argument="groups", remedy="pass at least one row")
@@ -360,7 +370,7 @@ def fit_reject_option(
     >>> option.disadvantaged, option.theta, round(option.validation_gap, 3)
     ('Female', 0.44, 0.001)
     """
-    check_option("scale", scale, SCALES)
+    _check_scale(scale)
     if not isinstance(validation, tuple) or len(validation) not in (2, 3):
         raise InputError(
             "must be a tuple (scores, groups) or (scores, groups, sample_weight)", argument="validation"

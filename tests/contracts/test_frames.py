@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import fairramp
 from engines import DISTRIBUTED, ENGINES, LAZY, QUICK_LAZY, columns_of, spark, table
 from fairramp import InputError, Ramp, Rule, UnseenGroupError
-from fairramp.core.scales import logits_at
+from fairramp.core.scales import SCALES
 from fairramp.data import engines
 from fairramp.deploy.dialects import literal
 from fairramp.deploy.plan import Numbers
 from fairramp.fit import frames
+from rules import real_scores
 from samples import KEY, sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
@@ -604,14 +605,39 @@ def test_duckdb_keeps_a_million_rows_in_order():
 
 @pytest.mark.parametrize("threshold", [0.5, 0.3, 0.999999, 0.0, 1.0])
 def test_logits_at_a_threshold_match_numpy(threshold):
-    low, high = logits_at(threshold)
-    position = fairramp.core.scales.SCALES["logit"].position
+    low, high = SCALES["logit"].compared_at(threshold)
+    position = SCALES["logit"].position
     with np.errstate(over="ignore"):  # beyond the largest float
         edges = np.array([np.nextafter(low, -np.inf), low, high, np.nextafter(high, np.inf)])
     below, first, last, above = position(edges)
     assert first >= threshold >= last
     assert below < threshold or threshold == 0
     assert above > threshold or threshold == 1
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("policy", ["original", "pooled"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_extreme_real_scores_are_decided_alike(engine, up, policy):
+    rule, score, group = real_scores(up, policy)
+    ids = [f"id {i}" for i in range(len(score))]
+    rows = {"number": np.arange(len(score)), "s": score, "g": group, "who": ids}
+    done = columns_of(rule.apply(table(engine, rows), score="s", group="g", id="who", key=KEY))
+    np.testing.assert_array_equal(done["probability"], rule.probabilities(score, group))
+    np.testing.assert_array_equal(done["decision"], rule.decide(score, group, ids=ids, key=KEY))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fits_to_real_scores_are_those_of_arrays(engine):
+    rng = np.random.default_rng(4)
+    score, group = rng.standard_cauchy(60_000), rng.integers(0, 3, 60_000)
+    settings = {"scale": "real", "cutoff": 0.75, "max_gap": 0.02}
+    rows = {"number": np.arange(60_000), "s": score + 0.2 * group, "g": group}
+    for width in (0.0, 0.05):
+        found = fairramp.fit_frame(table(engine, rows), score="s", group="g", ramp_width=width, **settings)
+        expected = fairramp.fit_rule(rows["s"], {"g": group}, ramp_width=width, **settings)
+        assert found.record.fingerprint == expected.record.fingerprint
+        np.testing.assert_allclose(found.thresholds, expected.thresholds, rtol=1e-9)
 
 
 @pytest.mark.parametrize(("threshold", "chance"), [(-0.5, 1.0), (1.5, 0.0)])

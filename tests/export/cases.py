@@ -11,12 +11,15 @@ of these, rows in unknown groups have NaN and −1 if the policy is "error".
 """
 
 import functools
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 import fairramp
+from fairramp import Ramp
 from fairramp.core.labels import label_key
+from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import SCALES
 
 ROWS = 100_000
@@ -37,6 +40,9 @@ UNSEEN = {"text": "unbekannt", "whole": 77}
 SOME_STEPS = (0.0, 0.05, 0.01, 0.0, 1e-6, 0.03)
 NO_STEPS = (0.2, 0.05, 0.01, 0.05, 1e-6, 0.0)
 ALL_STEPS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.03)
+#: An infinite width is a constant ramp.
+SOME_CONSTANT = (math.inf, 0.05, 0.0, math.inf, 0.05, math.inf)
+ALL_CONSTANT = (math.inf,) * 6
 #: Settings with ramps of different widths, for every engine.
 OWN_WIDTHS = [
     {"ramp_width": SOME_STEPS},
@@ -47,6 +53,12 @@ OWN_WIDTHS = [
     {"ramp_width": NO_STEPS, "scale": "signed", "ramp": "paper", "unseen_group": "original"},
     {"ramp_width": ALL_STEPS, "unseen_group": "pooled"},
     {"ramp_width": ALL_STEPS, "scale": "logit", "unseen_group": "pooled"},
+    {"scale": "real", "unseen_group": "pooled"},
+    {"ramp_width": SOME_STEPS, "scale": "real", "unseen_group": "original", "dtype": "float32"},
+    {"ramp_width": ALL_STEPS, "scale": "real", "unseen_group": "pooled"},
+    {"ramp_width": SOME_CONSTANT, "unseen_group": "pooled"},
+    {"ramp_width": SOME_CONSTANT, "scale": "percent", "unseen_group": "original"},
+    {"ramp_width": ALL_CONSTANT, "scale": "logit", "unseen_group": "pooled"},
 ]
 #: Settings of rules for which lower scores are better, for every engine.
 REVERSED = [
@@ -58,6 +70,8 @@ REVERSED = [
         {"ramp_width": SOME_STEPS, "unseen_group": "original", "dtype": "float32"},
         {"ramp_width": SOME_STEPS, "scale": "logit", "unseen_group": "original"},
         {"ramp_width": ALL_STEPS, "scale": "logit", "unseen_group": "pooled"},
+        {"ramp_width": SOME_STEPS, "scale": "real", "unseen_group": "original"},
+        {"ramp_width": SOME_CONSTANT, "scale": "real", "unseen_group": "pooled"},
     )
 ]
 
@@ -132,12 +146,13 @@ def case(
         ramp=ramp,
         max_gap=0.02,
         scale=scale,
+        cutoff=0.0 if scale == "real" else None,
         higher_is_better=higher_is_better,
         unseen_group=unseen_group,
     )
     if isinstance(ramp_width, tuple):
         *ramps, pooled = (
-            r and replace(r, foot=r.foot + (r.width - width) / 2, width=width)
+            r and (Ramp.constant(0.3) if math.isinf(width) else _with_width(r, width))
             for r, width in zip((*rule.ramps, rule.pooled), ramp_width, strict=True)
         )
         rule = replace(rule, ramps=tuple(ramps), pooled=pooled)
@@ -178,6 +193,8 @@ def _on_scale(chance, scale):
     if scale == "logit":
         inside = np.clip(chance, 1e-9, 1 - 1e-9)
         return np.log(inside / (1 - inside))
+    if scale == "real":  # in both parts of the scale
+        return np.sinh(6.0 * chance - 3.0)
     return {"probability": chance, "percent": chance * 100.0, "signed": chance * 2.0 - 1.0}[scale]
 
 
@@ -185,10 +202,14 @@ def _ends(rule):
     """Scores at the foot, the threshold and the head of each group's ramp."""
     found = {}
     for label, ramp in zip(rule.groups, rule.ramps, strict=True):
-        turned = rule.meaning.turned
-        ends = (turned(ramp.foot), rule.threshold_of(ramp), turned(ramp.foot + ramp.width))
+        parts = () if ramp.is_constant else (0.0, OFFSETS[rule.ramp], 1.0)
+        ends = (rule.meaning.turned(ramp.foot + part * ramp.width) for part in parts)
         found[label] = [_score_at(p, rule.scale) for p in ends]
     return found
+
+
+def _with_width(ramp, width):
+    return replace(ramp, foot=ramp.foot + (ramp.width - width) / 2, width=width)
 
 
 def _score_at(position, scale):
@@ -197,4 +218,6 @@ def _score_at(position, scale):
     if scale == "logit":
         inside = min(max(position, 1e-9), 1 - 1e-9)
         return float(np.log(inside / (1 - inside)))
+    if scale == "real":
+        return SCALES["real"].shown(min(max(position, -0.99), 0.99))
     return position

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 import fairramp
 from fairramp import Columns, FairrampError, InputError, Ramp, Rule
 from fairramp.deploy.onnx import append_to, to_onnx
-from rules import labels_of, rules
+from rules import labels_of, real_scores, rules
 
 RULE = Rule(("a", "b"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)))
 HALF = RULE.probabilities([0.5], ["a"])[0]  # the middle of the ramp, up to rounding
@@ -61,6 +61,7 @@ def texts(values):
         {"scale": "logit", "unseen_group": "original", "dtype": "float32"},
         {"scale": "percent", "labels": "whole"},
         {"scale": "signed", "unseen_group": "pooled"},
+        {"ramp_width": 0.0, "unseen_group": "original", "scale": "real"},
         {"missing_seen": True},
         {"missing_seen": True, "labels": "whole", "unseen_group": "pooled"},
         *OWN_WIDTHS,
@@ -167,6 +168,14 @@ def test_undecidable_rows_get_nan_and_minus_one():
     logit = Rule(("a",), (Ramp.centered(0.5, 0.1),), scale="logit", cutoff=0.0)
     found = run(to_onnx(logit), score=np.array([nan, inf, -inf, 1e308, -1e308]), group=texts(["a"] * 5))
     np.testing.assert_array_equal(found["probability"], [nan, nan, nan, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("policy", ["original", "pooled"])
+def test_extreme_real_scores_match_numpy(up, policy):
+    rule, score, group = real_scores(up, policy)
+    found = run(to_onnx(rule), score=score, group=texts(group))
+    np.testing.assert_array_equal(found["probability"], rule.probabilities(score, group))
 
 
 @pytest.mark.parametrize("threshold", [-0.5, 0.0, 1.0, 1.5])

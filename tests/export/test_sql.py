@@ -12,6 +12,7 @@ from engines import columns_of, table
 from fairramp import Ramp, Rule, fit_rule
 from fairramp.datasets import load_adult_scores
 from fairramp.deploy import sql
+from rules import real_scores
 
 NAMES = {"score": "p", "group": "g"}
 DRAW = {"id": "who", "key_table": "keys"}
@@ -80,6 +81,7 @@ SETTINGS = [
     {"scale": "logit"},
     {"ramp_width": 0.0},
     {"ramp_width": 0.0, "scale": "logit", "unseen_group": "original"},
+    {"ramp_width": 0.0, "scale": "real", "unseen_group": "original"},
     {"unseen_group": "pooled"},
     {"unseen_group": "original", "labels": "whole"},
     {"missing_seen": True, "unseen_group": "pooled"},
@@ -191,7 +193,7 @@ def test_integer_scores(db):
 
 
 @on
-@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit", "real"])
 @pytest.mark.parametrize("policy", ["error", "pooled", "original"])
 def test_impossible_scores_are_never_selected(db, scale, policy):
     rule = Rule(
@@ -203,9 +205,8 @@ def test_impossible_scores_are_never_selected(db, scale, policy):
         pooled=Ramp.centered(-1e308, 1e-6) if policy == "pooled" else None,
     )
     bad = [None, float("nan"), float("inf"), -float("inf")]
-    bad += (
-        [] if scale == "logit" else [{"probability": 1.0000000000000002, "percent": 100.1, "signed": -1.1}[scale]]
-    )
+    outside = {"probability": 1.0000000000000002, "percent": 100.1, "signed": -1.1}
+    bad += [outside[scale]] if scale in outside else []
     rows = [(x, g) for x in bad for g in ("a", "other", None)] + [(0.5, "a")]
     score = pa.array([x for x, _ in rows], pa.float64())
     db.create("t", arrow(n=np.arange(len(rows)), p=score, g=[g for _, g in rows], who=["x"] * len(rows)))
@@ -223,6 +224,17 @@ def test_extreme_logits_do_not_overflow(db):
     score = np.array([-1e308, -1e4, -746.0, -700.5, 700.5, 746.0, 1e4, 1e308])
     _load(db, score, ["a"] * 8, list("abcdefgh"))
     _agree(db, _selected(db, rule), [0.0] * 4 + [1.0] * 4, [0] * 4 + [1] * 4)
+
+
+@on
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("policy", ["original", "pooled"])
+def test_extreme_real_scores_match_numpy(db, up, policy):
+    rule, score, group = real_scores(up, policy)
+    ids = [f"id {i}" for i in range(len(score))]
+    _load(db, score, group, ids)
+    decided = rule.decide(score, group, ids=ids, key=KEY)
+    _agree(db, _selected(db, rule), rule.probabilities(score, group), decided)
 
 
 @on

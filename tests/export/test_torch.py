@@ -14,7 +14,7 @@ from test_onnx import as_numpy, columns_of, rows_of, run, texts
 
 import fairramp
 from fairramp import Columns, FairrampError, InputError, Ramp, Rule
-from rules import rules
+from rules import real_scores, rules
 
 torch = pytest.importorskip("torch", reason="torch is not installed: make test-torch")
 pytestmark = pytest.mark.torch
@@ -44,6 +44,7 @@ def scripted(module):
         {"scale": "logit", "unseen_group": "original", "dtype": "float32"},
         {"scale": "percent", "ramp": "paper"},
         {"scale": "signed", "unseen_group": "pooled"},
+        {"ramp_width": 0.0, "unseen_group": "original", "scale": "real"},
         {"missing_seen": True},
         *OWN_WIDTHS,
         *REVERSED,
@@ -60,6 +61,16 @@ def test_100000_rows_match_numpy(asked):
         np.testing.assert_array_equal(decision.numpy(), rows.decision)
         if asked.get("scale") != "logit":
             np.testing.assert_array_equal(probability.numpy(), rows.probability)
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("policy", ["original", "pooled"])
+def test_extreme_real_scores_match_numpy(up, policy):
+    rule, score, group = real_scores(up, policy)
+    module = to_torch(rule)
+    for form in (module, scripted(module)):
+        found = form(torch.from_numpy(score), module.codes(group)).numpy()
+        np.testing.assert_array_equal(found, rule.probabilities(score, group))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -263,6 +263,8 @@ class GroupScores:
     def table(self) -> Table:
         """Return one row per group: rows, mean score, nonempty bins and, with labels, the share of label 1.
 
+        For real scores, the mean position instead of the mean score.
+
         Examples
         --------
         >>> import fairramp
@@ -272,12 +274,16 @@ class GroupScores:
         A      2      0.5000          2
         B      1      0.5000          1
         """
-        p = self.summary.points
+        p, scale = self.summary.points, self.grid.scale
         share = p.weight / self.summary.weights[p.group]
+        mean = self.summary.total(share * p.place)
         columns = {
             "group": name_column(self.labels),
             "n": self.rows,
-            "mean_score": self.grid.scale.shown(self.summary.total(share * p.place)),
+            # Bins hold mean positions, which are not those of the mean real scores.
+            **(
+                {"mean_position": scale.turned(mean)} if scale.only_ordered else {"mean_score": scale.shown(mean)}
+            ),
             "bins_used": self.summary.sizes,
         }
         if isinstance(p, LabeledPoints):
@@ -286,8 +292,6 @@ class GroupScores:
             columns,
             headings={
                 "group": " / ".join(self.columns.groups or ["group"]),
-                "mean_score": "mean score",
-                "bins_used": "bins used",
                 "positive_share": "label 1",
             },
         )

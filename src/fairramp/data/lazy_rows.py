@@ -67,8 +67,13 @@ class LazyRows(Rows):
         self._per_unit = n_bins / (scale.highest - scale.lowest)
 
         x, p, w = nw.col("x"), nw.col("p"), nw.col("w")
-        position: Any = {"logit": 1.0 / (1.0 + (-x).exp()), "percent": x / 100.0}.get(scale.name, x)
-        position = scale.turned(position)
+        low = nw.when(x < -0.5).then(-1.0 - 0.25 / x).otherwise(x)
+        converted: dict[str, Any] = {
+            "logit": 1.0 / (1.0 + (-x).exp()),
+            "percent": x / 100.0,
+            "real": nw.when(x > 0.5).then(1.0 - 0.25 / x).otherwise(low),
+        }
+        position: Any = scale.turned(converted.get(scale.name, x))
         rows = table.rows.filter(w > 0) if profile.has_zeros else table.rows
         self._rows = rows.with_columns(p=position).with_columns(bin=(p * self._per_unit).floor())
         if table.weighted:
@@ -100,7 +105,7 @@ class LazyRows(Rows):
         if int(self.profile.rows.sum()) <= SORTED_ROWS or self._has_few_scores:
             found = self._sums(self._rows.with_columns(d=nw.lit(0.0)), *self.table.keys, "x")
             return FirstPass(self._codes(found), found, None)
-        own = self.scale.name in ("probability", "signed")  # a score is its own position, perhaps negated
+        own = self.scale.is_own
         # Distances from the start of the bin are exact; sums of full scores would lose digits.
         rows = self._rows.with_columns(d=nw.col("p") * self._per_unit - nw.col("bin"))
         found = self._sums(rows, *self.table.keys, "bin", ends=not own)

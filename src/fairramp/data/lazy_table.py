@@ -14,7 +14,7 @@ import numpy as np
 
 from fairramp.core.curve import Integers
 from fairramp.core.labels import Label, canonical_label, label_key, label_of
-from fairramp.core.scales import SATURATION, Scale
+from fairramp.core.scales import Scale
 from fairramp.data import engines
 from fairramp.data.arrays import TWO_CLASSES, no_weight
 from fairramp.data.columns import Columns
@@ -101,7 +101,7 @@ class Profile(NamedTuple):
     has_zeros : bool
         Whether rows of weight 0 must be dropped.
     saturated : int
-        Number of logits, among rows with positive weight, whose probability is 1.
+        Number of scores, among rows with positive weight, with nearly the same position: see `Scale.crowded`.
     """
 
     keys: list[tuple[Any, ...]]
@@ -125,8 +125,8 @@ class Profile(NamedTuple):
             "zero_one": ("y", (y == 0) | (y == 1)),
             "has_id": ("has_id", nw.col("has_id")),
             "tied": (
-                "x" if scale.name == "logit" else None,
-                (x > SATURATION) & (w > 0) if table.weighted else x > SATURATION,
+                None if scale.crowded_beyond is None else "x",
+                scale.crowded(x) & (w > 0) if table.weighted else scale.crowded(x),
             ),
         }
         present = table.rows.collect_schema().names()

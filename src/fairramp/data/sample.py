@@ -15,7 +15,7 @@ import numpy as np
 from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
 from fairramp.core.curve import Array, Booleans, Floats
-from fairramp.core.scales import SATURATION, Scale
+from fairramp.core.scales import Scale
 from fairramp.data.arrays import as_scores, as_weights, checked_labels, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, cross, encode_groups, name_of
@@ -157,9 +157,9 @@ class Sample:
         return self.rows.positions(0, len(self))
 
     def warn_saturated(self) -> None:
-        """Warn about logits whose probabilities all round to 1."""
-        if self.scale.name == "logit":
-            warn_saturated(int((self.scores > SATURATION).sum()))
+        """Warn about scores with nearly the same position."""
+        if self.scale.crowded_beyond is not None:
+            warn_saturated(self.scale, int(self.scale.crowded(self.scores).sum()), len(self))
 
 
 def scaling(largest: float, smallest: float) -> int:
@@ -192,9 +192,14 @@ def encode_strata(strata: Any, names: tuple[str, ...] | None = None) -> Codes:
         raise error.renamed(groups="strata", label="stratum") from None
 
 
-def warn_saturated(tied: int) -> None:
-    """Warn about logits whose probabilities all round to 1."""
-    if tied:
+def warn_saturated(scale: Scale, tied: int, rows: int) -> None:
+    """Warn about logits whose probabilities all round to 1, or if most real scores have nearly one position."""
+    told: dict[str, Any] = {"tied": tied, "rows": rows, "limit": scale.crowded_beyond}
+    if scale.only_ordered and 2 * tied > rows:
         warn(
-            "{tied:,} logits above {limit:.1f} round to probability 1.0 and are tied", tied=tied, limit=SATURATION
+            "{tied:,} of {rows:,} scores are beyond ±{limit:g}, where {scale:real} hardly distinguishes them. "
+            "Subtract the cutoff from the scores and divide by their typical distance from it",
+            **told,
         )
+    elif tied and not scale.only_ordered:
+        warn("{tied:,} logits above {limit:.1f} round to probability 1.0 and are tied", **told)

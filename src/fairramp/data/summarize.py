@@ -187,5 +187,5 @@ def summarize_frame(
     if weight is not None:
         check_weights(profile.largest_weight)
     summary = LazyRows(rows, profile, grid.scale, labeled=label is not None).binned(grid)
-    warn_saturated(profile.saturated)
+    warn_saturated(grid.scale, profile.saturated, int(profile.rows.sum()))
     return GroupScores(grid, summary, weight is not None, columns.strata is not None, columns)

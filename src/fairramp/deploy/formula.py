@@ -147,8 +147,8 @@ class Formula(NamedTuple):
         return literal(value, self.dialect)
 
     def _own_score(self) -> str:
-        """What cutoffs and steps are compared with: the position, or the logit, because positions tie at 1."""
-        return self._turned(self.score) if self.rule.scale == "logit" else self._position()
+        """What cutoffs and steps are compared with: see `Scale.compared`."""
+        return self._turned(self.score) if self.rule.meaning.is_unbounded else self._position()
 
     def _turned(self, number: str) -> str:
         """A number with higher ones better, from one in the direction of the scores."""
@@ -164,7 +164,13 @@ class Formula(NamedTuple):
             cases = f"WHEN {score} > {far} THEN {less} WHEN {score} < {less} THEN {far}"
             exponent = f"CASE {cases} ELSE {exponent} END"
         logit = f"({number(1.0)} / ({number(1.0)} + exp({exponent})))"
-        return self._turned({"percent": f"({share})", "logit": logit}.get(self.rule.scale, score))
+        half, quarter, one = number(0.5), number(0.25), number(1.0)
+        real = (
+            f"(CASE WHEN {score} > {half} THEN {one} - {quarter} / {score} "
+            f"WHEN {score} < -{half} THEN -{one} - {quarter} / {score} ELSE {score} END)"
+        )
+        converted = {"percent": f"({share})", "logit": logit, "real": real}
+        return self._turned(converted.get(self.rule.scale, score))
 
 
 def formula_of(

@@ -294,11 +294,12 @@ def _one_column(output: Any, column: int | None, rule: Rule, part: RuleNodes) ->
                 name=output.name,
                 what=f"shape {sizes}" if sizes is not None else "an unknown shape",
             )
-        if rule.scale == "logit":
+        if rule.meaning.is_unbounded:
             raise InputError(
-                "The output {name!r} has two logits per row",
+                "The output {name!r} has two numbers per row, and the scale of the rule is {scale!r}",
                 remedy="make the model return their difference, second minus first, or pass {column}",
                 name=output.name,
+                scale=rule.scale,
             )
         column = 1
     if sizes is not None and (len(sizes) != 2 or (sizes[1] and not 0 <= column < sizes[1])):

@@ -57,6 +57,15 @@ _POSITION = {
     more = Add(one, power)
     forward = Div(one, more)
 """,
+    "real": """
+    part = Div(quarter, valid)
+    upward = Sub(one, part)
+    downward = Sub(minus_one, part)
+    is_high = Greater(valid, half)
+    is_low = Less(valid, minus_half)
+    raised_part = Where(is_high, upward, valid)
+    forward = Where(is_low, downward, raised_part)
+""",
 }
 #: Without Clip, whose result for NaN depends on the runtime.
 _SLOPE = """
@@ -215,15 +224,16 @@ class RuleNodes:
         constants = {
             **{"lowest": low, "highest": high, "just_below": low - slack, "just_above": high + slack},
             **{"zero": 0.0, "one": 1.0, "nan": np.nan, "hundred": 100.0},
+            **{"half": 0.5, "minus_half": -0.5, "quarter": 0.25, "minus_one": -1.0},
             **dict(zip(("feet", "widths", "lows", "highs", "ties"), plan.numbers, strict=True)),
         }
         turn = "Identity" if scale.higher_is_better else "Neg"
         lines = [
-            _PUT_BACK if self.rounded and scale.name != "logit" else "",
+            _PUT_BACK if self.rounded and not scale.is_unbounded else "",
             _VALID,
             _POSITION.get(scale.name, "forward = Identity(valid)"),
             f"x = {turn}(forward)",
-            f"compared = {f'{turn}(valid)' if plan.on_logits else 'Identity(x)'}",
+            f"compared = {f'{turn}(valid)' if plan.on_scores else 'Identity(x)'}",
             _SLOPE if plan.slopes else "slope = Identity(nan)",
             _STEP if plan.steps else "chance = Identity(slope)",
         ]

@@ -5,10 +5,10 @@ Groups are coded 0 … K−1 in the order of the rule; every other group is K. E
     foot, width         P = clip((x − foot) / width, 0, 1)                          ramps with a positive width
     low, high, tie      P = 1 above high, `tie` from low to high, 0 below low       steps: the width is 0
 
-where x is the position of a score (`fairramp.core.scales`). For steps of logits it is the logit itself, so that a
-tie does not depend on the last digit of an exponential; negated, like positions, if lower scores are better. The
-numbers of code K follow from the policy `unseen_group`; for "error" they are NaN, for which every comparison is
-false.
+where x is the position of a score (`fairramp.core.scales`). For steps of logits and real numbers it is the score
+itself, so that a tie does not depend on the last digit of an exponential; negated, like positions, if lower
+scores are better. The numbers of code K follow from the policy `unseen_group`; for "error" they are NaN, for
+which every comparison is false.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,6 @@ import numpy as np
 
 from fairramp.core.labels import Label, label_key
 from fairramp.core.ramps import Array, Floats, Ramp
-from fairramp.core.scales import logits_at
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
 
@@ -36,18 +35,17 @@ class Numbers(NamedTuple):
     @classmethod
     def of(cls, rule: Rule, ramp: Ramp) -> "Numbers":
         """The numbers of one of the rule's ramps."""
-        foot, width = ramp.foot, ramp.width
+        foot, width, scale = ramp.foot, ramp.width, rule.meaning
+        lowest, highest = sorted(map(scale.turned, scale.finite_range))
         if ramp.is_constant:  # a step at which all scores are tied
-            low, high = sorted(map(rule.meaning.turned, rule.meaning.finite_range))
-            return cls(foot, 0.0, low, high, ramp.tie)
-        if width > 0 or rule.scale != "logit":
+            return cls(foot, 0.0, lowest, highest, ramp.tie)
+        if width > 0:
             return cls(foot, width, foot, foot, ramp.tie)
-        scale = rule.meaning
-        if not scale.lowest <= foot <= scale.highest:  # all logits, including the extreme ones, are on one side
-            end = scale.finite_range[foot > scale.highest]
-            return cls(foot, width, end, end, float(foot < scale.lowest))
-        low, high = map(scale.turned, logits_at(scale.turned(foot)))
-        return cls(foot, width, *((low, high) if scale.higher_is_better else (high, low)), ramp.tie)
+        if scale.is_unbounded and foot < scale.lowest:  # all scores, including the extreme ones, are on one side
+            return cls(foot, width, lowest, lowest, 1.0)
+        if scale.is_unbounded and foot > scale.highest:
+            return cls(foot, width, highest, highest, 0.0)
+        return cls(foot, width, *scale.compared_at(foot), ramp.tie)
 
 
 @dataclass(frozen=True)
@@ -60,14 +58,14 @@ class Plan:
         Foot, width, low, high and tie of every code.
     slopes, steps : bool
         Whether any code has a positive width, and whether any has width 0.
-    on_logits : bool
-        Whether steps compare the logit instead of its position.
+    on_scores : bool
+        Whether steps compare the score instead of its position.
     """
 
     numbers: Floats
     slopes: bool
     steps: bool
-    on_logits: bool
+    on_scores: bool
 
     @classmethod
     def of(cls, rule: Rule) -> "Plan":
@@ -81,7 +79,7 @@ class Plan:
         rows = [*(Numbers.of(rule, ramp) for ramp in rule.ramps), others[rule.unseen_group]()]
         numbers = np.array(rows, dtype=np.float64).T
         widths = numbers[1]
-        return cls(numbers, bool((widths > 0).any()), bool((widths == 0).any()), rule.scale == "logit")
+        return cls(numbers, bool((widths > 0).any()), bool((widths == 0).any()), rule.meaning.is_unbounded)
 
 
 def codes_of(rule: Rule, groups: Any, strata: Any = None) -> Array:

@@ -298,7 +298,7 @@ class _Order:
         """Comments that identify the rule and describe its inputs."""
         rule, columns = self.rule, self.columns
         low, high = rule.meaning.score_range
-        span = "any finite number" if rule.scale == "logit" else f"from {low:g} to {high:g}"
+        span = "any finite number" if rule.meaning.is_unbounded else f"from {low:g} to {high:g}"
         span += "" if rule.higher_is_better else "; lower is better"
         blank, strata = columns.blank(rule.groups), columns.strata or ()
         policies = {

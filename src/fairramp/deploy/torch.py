@@ -53,10 +53,10 @@ class RampModule(torch.nn.Module):
         plan = Plan.of(rule)
         self.rule = rule
         self.low, self.high = rule.meaning.finite_range
-        self.per_unit = rule.meaning.shown_per_unit
+        self.scale = rule.scale
         self.higher_is_better = rule.higher_is_better
         self.n_groups = len(rule.groups)
-        self.slopes, self.steps, self.on_logits = plan.slopes, plan.steps, plan.on_logits
+        self.slopes, self.steps, self.on_scores = plan.slopes, plan.steps, plan.on_scores
         self.register_buffer("bits", torch.from_numpy(np.ascontiguousarray(plan.numbers).view(np.int64)))
 
     def codes(self, groups: Any, strata: Any = None) -> Tensor:
@@ -74,7 +74,13 @@ class RampModule(torch.nn.Module):
         nan = torch.full_like(score, float("nan"))
         zero, one = torch.zeros_like(score), torch.ones_like(score)
         score = torch.where((score >= self.low) & (score <= self.high), score, nan)
-        x = 1.0 / (1.0 + torch.exp(-score)) if self.on_logits else score / self.per_unit
+        x = score
+        if self.scale == "logit":
+            x = 1.0 / (1.0 + torch.exp(-score))
+        if self.scale == "percent":
+            x = score / 100.0
+        if self.scale == "real":
+            x = torch.where(torch.abs(score) > 0.5, torch.sign(score) - 0.25 / score, score)
         if not self.higher_is_better:
             x, score = -x, -score
         known = (groups >= 0) & (groups < self.n_groups)
@@ -82,7 +88,7 @@ class RampModule(torch.nn.Module):
         numbers = torch.view_copy(self.bits, dtype=torch.float64)  # TorchScript has no `view` with another dtype
         chance, width = nan, numbers[1][code]
         if self.steps:
-            compared = score if self.on_logits else x
+            compared = score if self.on_scores else x
             low, high, tie = numbers[2][code], numbers[3][code], numbers[4][code]
             below = torch.where(compared < low, zero, nan)
             chance = torch.where(compared > high, one, torch.where(compared >= low, tie, below))

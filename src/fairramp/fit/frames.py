@@ -110,5 +110,5 @@ def fit_frame(
     )
     if asked.needs_labels:
         warn_direction_of_bins(LabeledBins.of_lazy(rows), asked.meaning)
-    warn_saturated(profile.saturated)
+    warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
     return rule

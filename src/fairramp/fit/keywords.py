@@ -46,17 +46,20 @@ class Asked:
         It is met exactly on the fit rows, with any gap or ratio.
     ramp_width : float, default 0.01
         Width of the score range around each threshold in which decisions are made at random. It is in the units
-        of the scores; for logits and percentages, in units of probability (0.01 is one percentage point). Must be
-        0 or at least 1e-6. With 0, only tied scores are decided at random. For "equalized_odds", the least
-        width.
+        of the scores; for logits and percentages, in units of probability (0.01 is one percentage point); for
+        real scores, in positions (see `scale`). Must be 0 or at least 1e-6. With 0, only tied scores are decided
+        at random. For "equalized_odds", the least width.
     ramp : {"centered", "paper"}, default "centered"
         Whether the ramp is "centered" on the threshold or, as in the "paper", starts there.
     cutoff : float, optional
         Score at or above which the classifier itself says yes; by default 0.5 for probabilities, 50 for
-        percentages, and 0 for signed scores and logits. If lower scores are better, at or below.
-    scale : {"probability", "percent", "signed", "logit"}, default "probability"
-        Scale of the scores: "probability" (0 to 1), "percent" (0 to 100), "signed" (-1 to 1) or "logit" (any
-        number). Never guessed.
+        percentages, and 0 for signed scores and logits; required for real scores. If lower scores are better, at
+        or below.
+    scale : {"probability", "percent", "signed", "logit", "real"}, default "probability"
+        Scale of the scores: "probability" (0 to 1), "percent" (0 to 100), "signed" (-1 to 1), "logit" (log odds,
+        any number) or "real" (any number of which only the order is meaningful, such as the value of a decision
+        function). Never guessed. Real scores are converted to positions between -1 and 1: x itself from -0.5 to
+        0.5, beyond that ±(1 - 1/(4|x|)); so subtract the cutoff, and divide by a typical distance from it.
     higher_is_better : bool, default True
         Whether high scores lead to the favorable decision; False for risks, where low scores do.
         With False, the classifier itself says yes at the cutoff or below, so there is no need to pass 1 - score.

@@ -48,7 +48,8 @@ class LabeledScores:
     scale : Scale
         Scale of the scores.
     ordered_only : bool
-        Whether only the order of the scores is meaningful; then small groups are not calibrated by a line.
+        Whether only the order of the scores is meaningful, whatever their scale; then small groups are not
+        calibrated by a line.
     """
 
     scores: Summary
@@ -80,7 +81,7 @@ class LabeledScores:
     @cached_property
     def calibrated(self) -> Summary:
         """The same rows at calibrated scores: by a line in small groups, by isotonic regression in others."""
-        small = (effective_rows(self.scores) < LINE_BELOW) & (not self.ordered_only)
+        small = (effective_rows(self.scores) < LINE_BELOW) & (not (self.ordered_only or self.scale.only_ordered))
         at = self.levels if not small.all() else np.empty(len(self.scores.points))
         if small.any():
             lines = line_levels(self.scores, self.positives, self.scale)

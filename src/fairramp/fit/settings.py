@@ -97,11 +97,13 @@ class Settings(Asked):
                 remedy="use the exact solver for a width of 0",
             )
 
-        if self.borrows and self.scale == "signed":
+        if self.borrows and self.scale in ("signed", "real"):
             raise UnsupportedError(
                 "{small_groups:borrow} requires scores that are probabilities, percentages or logits, got "
-                "{scale:signed}",
-                remedy="if (score + 1) / 2 is a probability, pass that",
+                "{scale:" + self.scale + "}",
+                remedy="if (score + 1) / 2 is a probability, pass that"
+                if self.scale == "signed"
+                else "pass calibrated probabilities",
             )
         if self.borrows and self.sgd is not None:
             raise UnsupportedError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")

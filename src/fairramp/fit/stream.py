@@ -132,6 +132,7 @@ class StreamingFit:
         unlike = {
             "strata": rule.target_rate is None,
             "{min_ratio}": rule.min_ratio is not None,
+            "constant ramps": any(ramp.is_constant for ramp in [*rule.ramps, rule.pooled or rule.ramps[0]]),
             "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
         }
         for what in [what for what, holds in unlike.items() if holds]:
@@ -164,11 +165,12 @@ class StreamingFit:
                     "has no record of its fit: pass {steps}, the number of rows it counts as", argument="rule"
                 )
             steps = sum(record.rows) * (1 if record.trace is None else len(record.trace))
-        turned = rule.meaning.turned
-        average = turned(np.array(rule.thresholds))
-        last = average if record is None or record.trace is None else turned(np.array(record.trace[-1]))
+        average = np.array([_threshold(rule, ramp) for ramp in rule.ramps])
+        last = average
+        if record is not None and record.trace is not None:
+            last = rule.meaning.turned(np.array(record.trace[-1]))
         stream._names = rule.columns.groups
-        stream._pooled = rule.pooled and stream._ramp(turned(rule.threshold_of(rule.pooled)))
+        stream._pooled = rule.pooled and stream._ramp(_threshold(rule, rule.pooled))
         stream._n_columns = len(stream._names) if stream._names else None
         stream._add_groups(rule.groups)
         stream._descent.resume(stream._signed(last), stream._signed(average), checked_whole("steps", steps))
@@ -259,3 +261,8 @@ class StreamingFit:
             pooled=self._pooled,
             columns=Columns(groups=self._names),
         )
+
+
+def _threshold(rule: Rule, ramp: Ramp) -> float:
+    """The position of a threshold."""
+    return ramp.foot + OFFSETS[rule.ramp] * ramp.width

@@ -386,7 +386,8 @@ def audit(
             "randomized": found.randomized,
         }
     of_decisions = rule is None and are_decisions(sample, asked.problem.cutoff)
-    if sample.labels is not None and not of_decisions:  # decisions are not estimates of anything
+    # Decisions, and scores of which only the order matters, are not estimates of anything.
+    if sample.labels is not None and not of_decisions and not sample.scale.only_ordered:
         more["calibration_error"] = _floats(calibration_errors(sample, found.counts))
     return Audit(
         groups=found.groups,

@@ -55,7 +55,7 @@ class Rule(Shown, Stored, Verbs):
         One for each group. If lower scores are better, ramps are on the negated scores, where higher is better.
     ramp : {"centered", "paper"}
         Where on the ramp the threshold is.
-    scale : {"probability", "percent", "signed", "logit"}
+    scale : {"probability", "percent", "signed", "logit", "real"}
         Scale of the scores.
     cutoff : float
         Score at which the classifier itself selects.
@@ -196,7 +196,7 @@ class Rule(Shown, Stored, Verbs):
     def threshold_of(self, ramp: Ramp) -> float:
         """Return the threshold of a ramp of this rule: its middle or, as in the paper, its foot.
 
-        NaN for a constant ramp, which has none.
+        In the units of the scores, except that logits have probabilities. NaN for a constant ramp.
 
         Examples
         --------
@@ -205,10 +205,10 @@ class Rule(Shown, Stored, Verbs):
         >>> rule.threshold_of(rule.ramps[0])
         0.5
         """
-        return nan if ramp.is_constant else self.meaning.turned(ramp.foot + OFFSETS[self.ramp] * ramp.width)
+        return nan if ramp.is_constant else self.meaning.shown(ramp.foot + OFFSETS[self.ramp] * ramp.width)
 
     def ends_of(self, ramp: Ramp) -> tuple[float, float]:
-        """Return where a ramp starts and ends, as numbers to compare with scores; NaN for a constant ramp.
+        """Return where a ramp starts and ends, in the units of thresholds; NaN for a constant ramp.
 
         Examples
         --------
@@ -222,10 +222,7 @@ class Rule(Shown, Stored, Verbs):
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """The threshold of each group, in the units of the scores (probabilities for logits and percentages).
-
-        NaN for a constant ramp.
-        """
+        """The threshold of each group, as in `table`: see `threshold_of`."""
         return tuple(self.threshold_of(ramp) for ramp in self.ramps)
 
     @property
@@ -372,7 +369,7 @@ class Rule(Shown, Stored, Verbs):
         """A function (positions, start, stop, out) that writes the probabilities of rows start … stop − 1."""
         ramps, original = self.ramps_of(codes)
         feet, width, ties = Ramps.of(ramps)
-        logit, own_cutoff, turned = self.scale == "logit", self.own_cutoff, self.meaning.turned
+        scale, own_cutoff = self.meaning, self.own_cutoff
 
         def fill(x: Floats, start: int, stop: int, out: Floats) -> None:
             codes.mix(feet, start, stop, out=out)
@@ -383,8 +380,8 @@ class Rule(Shown, Stored, Verbs):
                 chances(x, out, widths, codes.mix(ties, start, stop), out=out)
             if original is not None:
                 own = np.flatnonzero(original[codes.block(start, stop)])
-                scores_ = turned(column[start:stop].astype(np.float64)) if logit else x
-                out[own] = scores_[own] >= own_cutoff
+                own_scores = scale.compared(column[start:stop][own].astype(np.float64))
+                out[own] = own_scores >= own_cutoff
 
         return fill
 
@@ -427,13 +424,8 @@ class Rule(Shown, Stored, Verbs):
 
     @property
     def own_cutoff(self) -> float:
-        """What own decisions are compared with: the cutoff's position, or its logit, since positions tie at 1.
-
-        Negated, like positions, if lower scores are better.
-        """
-        return (
-            self.meaning.turned(self.cutoff) if self.scale == "logit" else self.meaning.position_of(self.cutoff)
-        )
+        """What own decisions are compared with: see `Scale.compared`."""
+        return float(self.meaning.compared(np.array([self.cutoff]))[0])
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decisions, if any."""

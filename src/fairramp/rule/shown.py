@@ -10,7 +10,7 @@ from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.events import SELECTION
 from fairramp.core.ramps import OFFSETS, Ramp
 from fairramp.core.table import Table, notebook_html
-from fairramp.core.words import NOTHING, fixed, percent, wrapped
+from fairramp.core.words import NOTHING, fixed, number, percent, wrapped
 
 
 class Shown:
@@ -35,7 +35,7 @@ class Shown:
         A         0.5000  0.4500 to 0.5500
         B         0.4000  0.3500 to 0.4500
         """
-        event, record, meaning = self.event, self.record, self.meaning
+        event, record = self.event, self.record
         ties = np.array([ramp.tie for ramp in self.ramps])
         headings = {
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
@@ -57,7 +57,7 @@ class Shown:
                 headings |= {f"{name}_{when}": f"{part.short} {when}", f"selection_rate_{when}": f"rate {when}"}
         columns = {
             "n": record and (record.rows if event.parts else record.main.rows),
-            "threshold": np.array(self.thresholds) * meaning.shown_per_unit,
+            "threshold": np.array(self.thresholds),
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "probability_at_threshold": at_threshold if hard.any() else None,
             "ramp_from": None if (hard | constant).all() else starts,
@@ -154,7 +154,7 @@ class Shown:
         """Say where a ramp of this rule selects, in a few words."""
         if ramp.is_constant:
             return f"probability {percent(ramp.tie)} for everyone"
-        return f"threshold {self.threshold_of(ramp) * self.meaning.shown_per_unit:.4f}"
+        return f"threshold {number(self.threshold_of(ramp), 4)}"
 
     @property
     def notes(self: Any) -> list[str]:

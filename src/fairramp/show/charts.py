@@ -6,11 +6,15 @@ redraws everything from data that is already there. The data refers to groups by
 as text, so Vega never interprets a name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import nan
 from typing import Any
 
+import numpy as np
+
 from fairramp.core.labels import show_label
+from fairramp.core.scales import Scale
 from fairramp.measure.audit import Audit
 from fairramp.measure.frontier import Frontier
 from fairramp.rule.rule import Rule
@@ -36,35 +40,43 @@ MOST_DRAWN = 12
 
 Rows = Sequence[Sequence[float | None]]
 _SCORES = {"logit": "score, as a probability", "percent": "score, percent"}
+#: Whether everyone of a group has the same probability.
+_CONSTANT = "isValid(constants[at][datum.g])"
 
 
 def ramps_chart(
     groups: Groups,
-    feet: Rows,
-    tops: Rows,
-    thresholds: Rows,
+    scale: Scale,
+    ramps: Mapping[str, Rows],
     cutoff: float,
-    score_range: tuple[float, float],
-    scale: str,
     histograms: Sequence[tuple[Sequence[float], int]] = (),
     title: str = "",
-    *,
-    higher_is_better: bool = True,
 ) -> alt.LayerChart:
     """Score distribution of each group, with the selected part filled and the probability of selection as a line.
 
-    `histograms` holds, for each group, its shares in equal bins of the range and its number of rows.
+    `ramps` are those of `ramp_tables`. `histograms` holds, for each group, its shares in equal bins of the range
+    and its number of rows.
     """
-    n, theme, (low, high) = len(groups), groups.theme, score_range
+    n, theme, (low, high), higher_is_better = len(groups), groups.theme, scale.axis_range, scale.higher_is_better
     worst, best = (low, high) if higher_is_better else (high, low)
-    x = partial(x_axis, title=_SCORES.get(scale, "score"), domain=score_range, form="~g")
+    labels = {"labelExpr": _number(scale, "datum.value", "~g")} if scale.only_ordered else {}
+
+    def x(field: str) -> alt.X:
+        return x_axis(field, _SCORES.get(scale.name, "score"), (low, high), "~g", **labels)
+
     y = y_axis(n)
     layers = [alt.Chart().transform_calculate(y="datum.g + 0.96").mark_rule(color=theme.line).encode(y=y)]
     if histograms:
         bars = [bar for g, (shares, size) in enumerate(histograms) for bar in _bars(g, shares, size, low, high)]
         base = (
             alt.Chart(inline(bars))
-            .transform_calculate(y="datum.g + 0.96", y2="datum.y - 0.6 * datum.h", name="names[datum.g]")
+            .transform_calculate(
+                y="datum.g + 0.96",
+                y2="datum.y - 0.6 * datum.h",
+                name="names[datum.g]",
+                start_score=_number(scale, "datum.x", ".3f"),
+                end_score=_number(scale, "datum.end", ".3f"),
+            )
             .encode(
                 x2="end",
                 y=y,
@@ -72,8 +84,8 @@ def ramps_chart(
                 color=groups.color,
                 tooltip=[
                     alt.Tooltip("name:N", title="group"),
-                    alt.Tooltip("x:Q", title="score from", format=".3f"),
-                    alt.Tooltip("end:Q", title="to", format=".3f"),
+                    alt.Tooltip("start_score:N", title="score from"),
+                    alt.Tooltip("end_score:N", title="to"),
                     alt.Tooltip("share:Q", title="share of the group", format=".2%"),
                 ],
             )
@@ -82,20 +94,27 @@ def ramps_chart(
         start, stop = (middle, "datum.end") if higher_is_better else ("datum.x", middle)
         layers += [
             base.mark_rect(opacity=0.28).encode(x=x("x")),
-            base.transform_calculate(start=start, stop=stop)
+            base.transform_calculate(
+                start=f"{_CONSTANT} ? datum.x : {start}",
+                stop=f"{_CONSTANT} ? datum.end : {stop}",
+                y2=f"datum.y - 0.6 * datum.h * ({_CONSTANT} ? constants[at][datum.g] : 1)",
+            )
             .transform_filter("datum.stop > datum.start")
             .mark_rect()
             .encode(x=x("start"), x2="stop"),
         ]
     corners = inline([{"g": g, "k": k} for g in range(n) for k in range(4)])
     place = (
-        f"clamp(datum.k == 0 ? {worst} : datum.k == 1 ? feet[at][datum.g] : datum.k == 2 ? tops[at][datum.g] : "
-        f"{best}, {low}, {high})"
+        f"clamp(datum.k == 0 ? {worst} : datum.k == 3 ? {best} : {_CONSTANT} ? {worst} : "
+        f"datum.k == 1 ? feet[at][datum.g] : tops[at][datum.g], {low}, {high})"
     )
+    height = f"0.62 * ({_CONSTANT} ? constants[at][datum.g] : datum.k < 2 ? 0 : 1)"
     layers += [
-        alt.Chart(inline([{"x": cutoff}])).mark_rule(color=theme.muted, strokeDash=[3, 3]).encode(x=x("x")),
+        alt.Chart(inline([{"x": scale.on_axis(scale.shown_score(cutoff))}]))
+        .mark_rule(color=theme.muted, strokeDash=[3, 3])
+        .encode(x=x("x")),
         alt.Chart(corners)
-        .transform_calculate(x=place, y="datum.g + (datum.k < 2 ? 0.96 : 0.34)")
+        .transform_calculate(x=place, y=f"datum.g + 0.96 - {height}")
         .mark_line(strokeWidth=1.75, color=theme.ink, strokeJoin="round")
         .encode(x=x("x"), y=y, detail="g:N", order="k:Q"),
     ]
@@ -112,14 +131,43 @@ def ramps_chart(
     for where, side in sides.items():
         figure = (
             alt.Chart()
-            .transform_calculate(x=f"clamp(thresholds[at][datum.g], {low}, {high})")
+            .transform_calculate(x=f"{_CONSTANT} ? {worst} : clamp(thresholds[at][datum.g], {low}, {high})")
             .transform_filter(where)
-            .transform_calculate(y="datum.g + 0.48", text="format(thresholds[at][datum.g], '.3f')")
+            .transform_calculate(
+                y="datum.g + 0.48",
+                text=f"{_CONSTANT} ? format(100 * constants[at][datum.g], '.1f') + '% of everyone' : "
+                + _number(scale, "thresholds[at][datum.g]", ".3f"),
+            )
             .encode(x=x("x"), y=y, text="text:N")
         )
         layers += [figure.mark_text(fontWeight=600, **side, **more) for more in (halo, {})]
-    height = 56 if not histograms else 130 if n <= 3 else 84
-    return rows_of_groups(groups, height, {"feet": feet, "tops": tops, "thresholds": thresholds}, layers, title)
+    row = 56 if not histograms else 130 if n <= 3 else 84
+    return rows_of_groups(groups, row, ramps, layers, title)
+
+
+def ramp_tables(
+    scale: Scale, seats: Sequence[int], positions: Iterable[tuple[Sequence[float], ...]]
+) -> dict[str, Rows]:
+    """The tables of ramps, from the numbers of all groups at each position of the slider.
+
+    These are where ramps start and end, thresholds, and the probabilities of groups in which everyone has the
+    same; NaN if there is none.
+    """
+    *places, constants = ([list(values) for values in parts] for parts in zip(*positions, strict=True))
+    drawn = (scale.on_axis(np.array(numbers, dtype=np.float64)).tolist() for numbers in places)
+    return {
+        name: table(rows, seats)
+        for name, rows in zip(("feet", "tops", "thresholds", "constants"), (*drawn, constants), strict=True)
+    }
+
+
+def _number(scale: Scale, place: str, form: str) -> str:
+    """An expression for the text of a coordinate: the number that tables have there."""
+    if not scale.only_ordered:
+        return f"format({place}, '{form}')"
+    sign, left = f"({place} < 0 ? -1 : 1)", f"(1 - abs({place}))"
+    number = f"abs({place}) > 0.5 ? {sign} * 0.25 / {left} : {place}"
+    return f"{left} > 0 ? format({number}, '{form}') : {place} < 0 ? '−∞' : '∞'"
 
 
 def _bars(g: int, shares: Sequence[float], size: int, low: float, high: float) -> list[dict[str, Any]]:
@@ -334,17 +382,14 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
     rates = [record.main.before[i] for i in seats] if record else []
     groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified, rate=what)
-    shown = scale.shown
+    starts, ends = zip(*map(rule.ends_of, rule.ramps), strict=True)
+    constants = [ramp.tie if ramp.is_constant else nan for ramp in rule.ramps]
     ramps = ramps_chart(
         groups,
-        table([[shown(ramp.foot) for ramp in rule.ramps]], seats),
-        table([[shown(ramp.foot + ramp.width) for ramp in rule.ramps]], seats),
-        table([[threshold * scale.shown_per_unit for threshold in rule.thresholds]], seats),
-        shown(scale.position_of(rule.cutoff)),
-        scale.shown_range,
-        rule.scale,
+        scale,
+        ramp_tables(scale, seats, [(starts, ends, rule.thresholds, constants)]),
+        rule.cutoff,
         title="Probability of being selected, by score",
-        higher_is_better=rule.higher_is_better,
     )
     if record is None:
         return [ramps]

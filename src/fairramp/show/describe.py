@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fairramp.core.checks import check_number
+from fairramp.core.labels import show_label
 from fairramp.core.table import one_line, with_rows
 from fairramp.core.words import percentage, plain
 from fairramp.errors import FairrampError
@@ -17,10 +18,11 @@ _SCALES = {
     "percent": "a percentage from 0 to 100",
     "signed": "a number from -1 to 1",
     "logit": "a logit; thresholds and ramps are probabilities, 1/(1 + exp(-logit))",
+    "real": "any number",
 }
 _UNSEEN = {
     "error": "raises an error",
-    "pooled": "gets the threshold {:.4f}",
+    "pooled": "gets the {}",
     "original": "keeps the classifier's own decision",
 }
 
@@ -42,8 +44,8 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     >>> dict(facts(rule))["score"]
     'column name unknown, a probability from 0 to 1; the classifier says yes at 0.5 or above'
     """
-    record, unit, columns = rule.record, rule.meaning.shown_per_unit, rule.columns
-    unseen = _UNSEEN[rule.unseen_group].format(rule.threshold_of(rule.pooled) * unit if rule.pooled else 0)
+    record, columns = rule.record, rule.columns
+    unseen = _UNSEEN[rule.unseen_group].format(rule.said(rule.pooled) if rule.pooled else "")
     rate = f"{rule.event.rate}s"
     goal = f"{rate} {rule.band.words}" if rule.band.is_open else f"equal {rate}"
     if record and record.asked:
@@ -57,10 +59,6 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         goal += (
             f", at a cost of {record.costs[0]:g} per false positive and {record.costs[1]:g} per false negative"
         )
-    place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
-    widths = [f"{width * unit:g}" for width in sorted({ramp.width for ramp in rule.ramps})]
-    width = " to ".join(dict.fromkeys((widths[0], widths[-1])))
-    ramp = f"on a ramp {width} wide, {place} the threshold, where the probability of selection rises from 0 to 1"
     direction = "" if rule.higher_is_better else "lower is better; "
     found = {
         "score": f"{_columns(columns.score and [columns.score])}, {_SCALES[rule.scale]}; {direction}the "
@@ -69,12 +67,33 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
         "strata": f"{_columns(columns.strata)}; groups are compared within each" if rule.stratified else None,
         "goal": goal,
         "note": " ".join(record.notes(rule.max_gap)) if record else None,
-        "random": "only at a score equal to the threshold" if rule.is_hard else ramp,
+        "random": _random(rule),
         "fitted": _fitted(rule),
         "rule": f"fingerprint {rule.fingerprint}",
         "data": f"fingerprint {record.fingerprint}" if record else None,
     }
     return [(name, one_line(text)) for name, text in found.items() if text]
+
+
+def _random(rule: Rule) -> str:
+    """Which decisions are made at random."""
+    unit, found = rule.meaning.shown_per_unit, []
+    widths = sorted({ramp.width for ramp in rule.ramps if not ramp.is_constant})
+    if widths and widths[-1] == 0:
+        found.append("only at a score equal to the threshold")
+    elif widths:
+        width = " to ".join(dict.fromkeys(f"{width * unit:g}" for width in (widths[0], widths[-1])))
+        place = {"centered": "centered on", "paper": "starting at"}[rule.ramp]
+        inside = " in positions" if rule.meaning.only_ordered else ""
+        found.append(
+            f"on a ramp {width} wide{inside}, {place} the threshold, where the probability of selection rises "
+            "from 0 to 1"
+        )
+    constant = [show_label(g) for g, ramp in zip(rule.groups, rule.ramps, strict=True) if ramp.is_constant]
+    if constant:
+        more = f" and {len(constant) - 5:,} more" if len(constant) > 5 else ""
+        found.append(f"everyone in {', '.join(constant[:5])}{more}, with the same probability")
+    return "; ".join(found)
 
 
 def _columns(names: Sequence[str] | str | None) -> str:
@@ -125,13 +144,13 @@ def description(rule: Rule, certificate: Certificate | str) -> dict[str, Any]:
     >>> found["unseen_group"], found["ramp_width"], found["certificate"]
     ('error', 0.1, None)
     """
-    unit, record = rule.meaning.shown_per_unit, rule.record
+    record = rule.record
     names = (
         *("target", "costs", "overall_rate", "gap_before", "gap_after", "ratio_before", "ratio_after"),
         *("weighted", "cross_fitted", "solver", "date"),
     )
-    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled) * unit, "tie_chance": rule.pooled.tie}
-    widths = {ramp.width * unit for ramp in rule.ramps}
+    pooled = rule.pooled and {"threshold": rule.threshold_of(rule.pooled), "tie_chance": rule.pooled.tie}
+    widths = {ramp.width * rule.meaning.shown_per_unit for ramp in rule.ramps if not ramp.is_constant}
     return plain(
         {
             "score_column": rule.columns.score,

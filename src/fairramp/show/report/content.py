@@ -13,7 +13,7 @@ import platform
 import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import ceil, floor, log10
+from math import ceil, floor, log10, nan
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from fairramp.fit.outcomes import LabeledScores
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
-from fairramp.show.report.measured import KnownRows, Measured
+from fairramp.show.report.measured import KnownRows, Measured, widest
 from fairramp.show.words import plain_name
 
 #: Most steps of the slider, by number of groups: (groups up to, steps).
@@ -86,7 +86,9 @@ class Outcome:
     ramp_width : float
         Width of its ramps, in the units of the thresholds.
     thresholds, ramp_from, ramp_to, tie_chances : tuple of float
-        Its ramps, in the units of the scores; for logits, as probabilities.
+        Its ramps, in the units of the scores; for logits, as probabilities. NaN for constant ramps.
+    constant_chances : tuple of float
+        The probability of everyone in a group; NaN if it depends on the score.
     after : Selection
         Its compared rates, gap, ratio and errors, as in an audit.
     selected : GroupRates or None
@@ -115,6 +117,7 @@ class Outcome:
     ramp_from: tuple[float, ...]
     ramp_to: tuple[float, ...]
     tie_chances: tuple[float, ...]
+    constant_chances: tuple[float, ...]
     after: Selection
     selected: GroupRates | None
     overall_rate: float
@@ -145,7 +148,7 @@ class Content:
     confidence : float
         Confidence level of all intervals.
     score_range : pair of float
-        Ends of the histograms, in the units of the thresholds.
+        Ends of the histograms, in the units of the thresholds; for real scores, in positions.
     cutoff : float
         The classifier's own cutoff, in the units of the thresholds.
     settings : dict
@@ -286,8 +289,8 @@ def make_content(
         weighted=sample.weights is not None,
         labeled=sample.labels is not None,
         confidence=confidence,
-        score_range=scale.shown_range,
-        cutoff=scale.shown(known.settings.problem.cutoff) if rule.scale == "logit" else rule.cutoff,
+        score_range=scale.axis_range,
+        cutoff=scale.shown_score(rule.cutoff),
         settings={
             "max_gap": rule.max_gap,
             "min_ratio": rule.min_ratio,
@@ -408,18 +411,19 @@ def _outcome(
     after, selected = measured.select(chances)
     more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
     stands = not (more.any() or less.any())
-    shown, units = rule.meaning.shown, rule.meaning.shown_per_unit
+    starts, ends = zip(*map(rule.ends_of, placed), strict=True)
     return Outcome(
         max_gap=rule.max_gap,
         min_ratio=rule.min_ratio,
         is_own=is_own,
         stands=stands,
         target_rate=rule.target_rate,
-        ramp_width=max(ramp.width for ramp in placed) * units,
-        thresholds=tuple(rule.threshold_of(ramp) * units for ramp in placed),
-        ramp_from=tuple(shown(ramps.feet).tolist()),
-        ramp_to=tuple(shown(ramps.feet + ramps.width).tolist()),
-        tie_chances=tuple(ramps.ties.tolist()),
+        ramp_width=widest(placed) * rule.meaning.shown_per_unit,
+        thresholds=tuple(map(rule.threshold_of, placed)),
+        ramp_from=starts,
+        ramp_to=ends,
+        tie_chances=tuple(nan if ramp.is_constant else ramp.tie for ramp in placed),
+        constant_chances=tuple(ramp.tie if ramp.is_constant else nan for ramp in placed),
         after=after,
         selected=selected,
         overall_rate=measured.sums.overall(chances),

@@ -5,6 +5,7 @@
 Rates, changes and errors are sums over the points of the summary; the rows are not read again.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,6 +84,11 @@ class KnownRows:
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
 
 
+def widest(ramps: Iterable[Ramp]) -> float:
+    """The largest width of ramps, not counting constant ones."""
+    return max((ramp.width for ramp in ramps if not ramp.is_constant), default=0.0)
+
+
 def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     """The settings of the rule's fit as far as these rows allow, and a note on what differs."""
     record, note = rule.record, ""
@@ -118,7 +124,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     settings = Settings(
         max_gap=rule.max_gap,
         min_ratio=rule.min_ratio,
-        ramp_width=record.ramp_width if record else max(ramp.width for ramp in rule.ramps),
+        ramp_width=record.ramp_width if record else widest(rule.ramps),
         ramp=rule.ramp,
         target_rate=target,
         overall_rate=overall,
@@ -169,8 +175,8 @@ class Measured:
         cells = np.array(summary.labels, dtype=np.intp)
         seat = cells // per_group
         cutoff = np.full((1, len(seat)), border)
-        for width in sorted({ramp.width for ramps in rules for ramp in ramps}):
-            # Ramps of other widths get their own turn; the cutoff stands in for them.
+        for width in sorted({ramp.width for ramps in rules for ramp in ramps if not ramp.is_constant}):
+            # Ramps of other widths get their own turn; the cutoff stands in for them, and for constant ramps.
             feet = np.array([[r.foot if r.width == width else border for r in ramps] for ramps in rules])[:, seat]
             summary = resolved(
                 rows, summary, feet, width, np.concatenate([cutoff, feet]) if width == 0 else cutoff

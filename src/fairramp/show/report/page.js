@@ -16,7 +16,7 @@ function percent(x) {
 const forms = {
   share: (x) => percent(x),
   range: (low, high) => `${(100 * low).toFixed(1)}–${percent(high)}`,
-  score: (x) => x.toFixed(content.decimals),
+  score: (x) => (typeof x === "string" ? x : x.toFixed(content.decimals)),
 };
 
 function cell(td, column, values, i) {

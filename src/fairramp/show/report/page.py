@@ -11,18 +11,29 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from math import floor, log10
+from math import floor, isinf, log10
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairramp.core.events import EVENTS, SELECTION
+from fairramp.core.scales import scale_of
 from fairramp.core.words import exact_points, fixed, number, percent, percentage, points
 from fairramp.measure.rates import GroupRates
-from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramps_chart, rates_chart
+from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramp_tables, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
-from fairramp.show.report.texts import AIMS, READING, SHORT, UNITS, chart_texts, is_ratio, limit_name
+from fairramp.show.report.texts import (
+    AIMS,
+    CONSTANT,
+    READING,
+    SHORT,
+    UNITS,
+    chart_texts,
+    has_constants,
+    is_ratio,
+    limit_name,
+)
 from fairramp.show.words import full, isolated, largest
 
 try:
@@ -88,7 +99,8 @@ def render(content: Content) -> str:
             else ""
         ),
         colored=_groups(content).meaning,
-        reading=READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]],
+        reading=READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]]
+        + (CONSTANT if has_constants(content) else ""),
         abbreviation=SHORT.get(content.event.name, ""),
         unit=UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
@@ -124,6 +136,7 @@ def _groups(content: Content) -> Groups:
 def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     """All charts of a report as Vega-Lite specifications, by name."""
     seats, drawn, outcomes = largest(content.sizes, MOST_DRAWN), _groups(content), content.outcomes
+    scale = scale_of(content.settings["scale"], content.settings["higher_is_better"])
 
     def by_position(name: str) -> list[list[float | None]]:
         return table([attrgetter(name)(o) for o in outcomes], seats)
@@ -139,14 +152,12 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     charts = {
         "scores": ramps_chart(
             drawn,
-            by_position("ramp_from"),
-            by_position("ramp_to"),
-            by_position("thresholds"),
-            content.cutoff,
-            content.score_range,
-            content.settings["scale"],
+            scale,
+            ramp_tables(
+                scale, seats, [(o.ramp_from, o.ramp_to, o.thresholds, o.constant_chances) for o in outcomes]
+            ),
+            content.settings["cutoff"],
             [(g.histogram, g.rows) for g in groups],
-            higher_is_better=content.settings["higher_is_better"],
         ),
         "rates": rates(before, "after", drawn),
         "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
@@ -223,6 +234,12 @@ def _limit(o: Outcome) -> _Number:
     return _number(o.min_ratio, lambda ratio: fixed(ratio, 2) if round(ratio, 2) == ratio else full(ratio))
 
 
+def _thresholds(o: Outcome) -> str:
+    """The range of the thresholds; a group in which everyone has the same probability has none."""
+    known = [threshold for threshold in o.thresholds if threshold == threshold]
+    return f"Thresholds from {number(min(known), 3)} to {number(max(known), 3)}" if known else "No thresholds"
+
+
 def _say(content: Content, o: Outcome) -> dict[str, _Number]:
     """Every text that depends on the slider, with rounded numbers and with all digits."""
     before, after, names = content.before, o.after, [isolated(group.name) for group in content.groups]
@@ -245,8 +262,7 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         "verdict": _sentence(o.sentence),
         "beside": o.selected_sentence,
         "assumptions": o.guarantee.assumptions,
-        "label_scores": "Chart: score distribution of each group. Thresholds from "
-        f"{fixed(min(o.thresholds), 3)} to {fixed(max(o.thresholds), 3)}; see the table below.",
+        "label_scores": f"Chart: score distribution of each group. {_thresholds(o)}; see the table below.",
         "label_rates": _rates_label(content.event.rate, after.rate, names),
         "label_changes": f"Chart: share of decisions that change in each group, {percent(o.changed)} overall; "
         "see the table below.",
@@ -310,6 +326,8 @@ def _columns(content: Content) -> list[_Column]:
         if content.settings["ramp_width"] > 0
         else [_Column("probability at threshold", "share", ("tie_chances",))]
     )
+    if has_constants(content):
+        ramps.append(_Column("constant probability", "share", ("constant_chances",)))
     event, rate = content.event, content.event.short
     selected = [
         _Column("selected before", "share", ("selected_before.rate",), moves=False),
@@ -340,11 +358,18 @@ def _columns(content: Content) -> list[_Column]:
     ]
 
 
-def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[float | int | None]]:
+def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[Any]]:
     """The parts of each cell of a column; None for NaN."""
     parts = [attrgetter(source)(o if column.moves else content) for source in column.sources]
     chosen = [[part[k] for k in seats] for part in parts]
-    return [[None if v != v else float(full(v)) if isinstance(v, float) else v for v in part] for part in chosen]
+    return [[_plain(v) for v in part] for part in chosen]
+
+
+def _plain(value: float | int) -> float | int | str | None:
+    """A number for JSON, which has neither NaN nor infinity."""
+    if not isinstance(value, float):
+        return value
+    return None if value != value else number(value, 0) if isinf(value) else float(full(value))
 
 
 def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
@@ -355,9 +380,9 @@ def _cell(values: list[list[Any]], form: str, i: int, decimals: int) -> _Number:
         "count": "{:,}".format,
         "range": lambda low, high: f"{fixed(100 * low, 1)}–{percent(high)}",
         "share": percent,
-        "score": lambda value: fixed(value, decimals),
+        "score": lambda value: value if isinstance(value, str) else fixed(value, decimals),
     }
-    return forms[form](*parts), " – ".join(map(full, parts))
+    return forms[form](*parts), " – ".join(part if isinstance(part, str) else full(part) for part in parts)
 
 
 def _decimals(content: Content) -> int:

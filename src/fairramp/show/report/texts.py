@@ -35,6 +35,11 @@ def chart_texts(content: Content) -> list[tuple[str, str, str]]:
     dots = "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals."
     rates, label = f"{content.event.rate}s", content.event.label
     only = "" if label is None else f"Among people with label {label}. "
+    compressed = (
+        " Beyond −0.5 and 0.5, the axis is compressed so that all scores fit."
+        if content.settings["scale"] == "real"
+        else ""
+    )
     less, apart = "smaller gap", "remaining gap between"
     if is_ratio(content):
         less, apart = "higher ratio", "ratio of"
@@ -44,7 +49,8 @@ def chart_texts(content: Content) -> list[tuple[str, str, str]]:
             "Scores and thresholds",
             "The score distribution of each group, on a square-root scale so that rare scores are visible. "
             "Scores in the darker part are selected. The line is the probability of being selected, from 0 to 1; "
-            "the number is the threshold. The dashed line is the classifier’s own cutoff.",
+            "the number is the threshold, or the probability if it is the same for everyone. The dashed line is "
+            "the classifier’s own cutoff." + compressed,
         ),
         ("rates", rates.capitalize(), only + dots),
         (
@@ -66,6 +72,13 @@ def chart_texts(content: Content) -> list[tuple[str, str, str]]:
     ]
 
 
+def has_constants(content: Content) -> bool:
+    """Whether everyone of some group is selected with the same probability."""
+    return any(chance == chance for outcome in content.outcomes for chance in outcome.constant_chances)
+
+
+#: How to read a constant probability in the table.
+CONSTANT = " In a group with a constant probability, everyone is selected with it, whatever the score."
 #: How to read the table: whether there are ramps, and whether higher scores are better.
 READING = {
     (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
@@ -83,4 +96,6 @@ READING = {
 UNITS = {
     "logit": "Here thresholds and ramps are probabilities, 1/(1 + exp(−logit)).",
     "percent": "Here thresholds and ramps are in percent, like the scores.",
+    "real": "Beyond scores of −0.5 and 0.5, it rises more and more slowly: evenly in positions, "
+    "±(1 − 1/(4·|score|)).",
 }
