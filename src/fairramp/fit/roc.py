@@ -36,6 +36,9 @@ _ALL_SCORES = 48
 _CORNERS, _VERTICES = 12, 512
 #: Number of widths that are considered then.
 _MORE = 8
+#: False positive rates at which an envelope is then evaluated: even, and closer to each other near the ends.
+_PLACES = np.linspace(-1.0, 1.0, 2049)
+_PLACES = (1 + _PLACES * (3 - _PLACES**2) / 2) / 2
 
 
 class Rates:
@@ -255,23 +258,20 @@ class Envelope:
         Ends of the pieces, from 0 to 1, ascending.
     left, right : floats of shape (n,)
         The limit from the left at each end; and the value, which is the limit from the right.
-    exact : bool
-        Whether all of its corners are among them.
     """
 
     x: Floats
     left: Floats
     right: Floats
-    exact: bool = True
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "Envelope":
         """The envelope of paths."""
         x = np.unique(np.concatenate([path.x for path in paths]))
-        if len(x) * len(paths) > 1 << 18:  # many scores: the envelope at some of its places
-            x = x[np.unique(np.linspace(0, len(x) - 1, 1 << 11).astype(np.intp))]
-            values = np.max([path.values(x)[1] for path in paths], axis=0)
-            return cls(x, values, values, exact=False)
+        if len(x) * len(paths) > 1 << 18:
+            # Many scores: the envelope at given places, so that rounding of the corners does not matter.
+            values = np.max([path.values(_PLACES)[1] for path in paths], axis=0)
+            return cls(_PLACES, values, values)
         left, right = (np.array(part) for part in zip(*(path.values(x) for path in paths), strict=True))
         start, stop = right[:, :-1], left[:, 1:]
         # Between two places all paths are straight, so the envelope is convex: cut where another path is highest.
@@ -321,23 +321,12 @@ class Envelope:
         part = np.clip((places - self.x[i]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
         return np.where(run > 0, self.right[i] + part * (self.left[j] - self.right[i]), self.left[j])
 
-    def thinned(self, most: int) -> "Envelope":
-        """The same with fewer corners, evenly spaced along the curve."""
-        if len(self.x) <= most:
-            return self
-        way = np.append(0.0, np.cumsum(np.diff(self.x) + np.diff(self.right)))
-        keep = np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], most)))
-        return Envelope(self.x[keep], self.left[keep], self.right[keep], exact=False)
-
-    def first(self, height: float) -> float:
+    def first(self, heights: Floats) -> Floats:
         """The lowest x at which the envelope is at least as high."""
-        if self.right[0] >= height:
-            return 0.0
-        j = int(np.searchsorted(self.right, height))
-        if j >= len(self.x):
-            return 1.0
-        i = j - 1
-        if self.left[j] <= height or self.left[j] <= self.right[i]:
-            return float(self.x[j])
-        part = (height - self.right[i]) / (self.left[j] - self.right[i])
-        return float(self.x[i] + min(max(part, 0.0), 1.0) * (self.x[j] - self.x[i]))
+        n = len(self.x)
+        j = np.searchsorted(self.right, heights)
+        high, low = np.minimum(j, n - 1), np.maximum(np.minimum(j, n - 1) - 1, 0)
+        start, rise = self.right[low], self.left[high] - self.right[low]
+        straight = (self.left[high] > heights) & (rise > 0) & (j > 0)
+        part = np.where(straight, (heights - start) / np.where(straight, rise, 1.0), 1.0)
+        return np.where(j < n, self.x[low] + np.clip(part, 0.0, 1.0) * (self.x[high] - self.x[low]), 1.0)
