@@ -154,10 +154,10 @@ def place_points(rocs: Sequence[Roc], points: Points, problem: Problem) -> Solut
             for roc, x, most, width in zip(rocs, points.x, y, points.widths, strict=True)
         ]
         feet, widths, ties, reached = map(np.array, zip(*ramps, strict=True))
-        most = reached.min() + gap
-        if reached.max() <= most + RATE_TOLERANCE:
+        lowered = np.minimum(y, reached.min() + gap)
+        if reached.max() <= reached.min() + gap + RATE_TOLERANCE or np.array_equal(y, lowered):
             break
-        y = np.minimum(y, most)
+        y = lowered
     return _solution(feet, widths, ties, reached, problem)
 
 
