@@ -264,11 +264,12 @@ class FitRecord:
     def ratio_before(self) -> float:
         """Lowest rate divided by the highest under the classifier's own decisions; NaN if all rates are 0.
 
-        For rules that equalize within strata, the smallest ratio within a stratum.
+        For rules that equalize within strata, the smallest ratio within a stratum; for equalized odds, the
+        smaller of the two ratios.
         """
-        return smallest_ratio(self.main.before, self.strata)
+        return float(np.fmin.reduce([smallest_ratio(rates.before, self.strata) for _, rates in self.compared]))
 
     @property
     def ratio_after(self) -> float:
         """Ratio under the rule, as in `ratio_before`."""
-        return smallest_ratio(self.main.after, self.strata)
+        return float(np.fmin.reduce([smallest_ratio(rates.after, self.strata) for _, rates in self.compared]))
