@@ -58,7 +58,10 @@ ASPECTS: dict[str, list[Choice]] = {
     "unseen groups": _choices("unseen_group", "error", "original", "pooled"),
     "weights": [Choice("no weights"), Choice("sample_weight", {"sample_weight": True})],
     "ramp": [Choice("ramp_width=0.01", {"ramp_width": 0.01}), Choice("ramp_width=0", {"ramp_width": 0.0})],
-    "scale": _choices("scale", "probability", "percent", "signed", "logit"),
+    "scale": [
+        *_choices("scale", "probability", "percent", "signed", "logit"),
+        Choice('scale="real"', {"scale": "real", "cutoff": 0.0}),
+    ],
     "direction": _choices("higher_is_better", True, False),
 }
 Combination = tuple[Choice, ...]
@@ -134,7 +137,8 @@ def rows(scale: str = "probability", *, up: bool = True, n: int = 2_400) -> dict
     p = np.clip(rng.beta(3, 3, n) + 0.05 * group, 0.001, 0.999)
     label = (rng.random(n) < p).astype(int)
     p = p if up else 1 - p
-    score = {"probability": p, "percent": 100 * p, "signed": 2 * p - 1, "logit": np.log(p / (1 - p))}[scale]
+    logit = np.log(p / (1 - p))
+    score = {"probability": p, "percent": 100 * p, "signed": 2 * p - 1, "logit": logit, "real": logit}[scale]
     return {
         "score": score,
         "group": np.array(["A", "B"])[group],
@@ -167,7 +171,7 @@ def fitted_table(engine: str, combination: Combination) -> fairramp.Rule:
         warnings.simplefilter("ignore", fairramp.FairrampWarning)
         if engine != "summary":
             return fairramp.fit_frame(table(engine, columns), **names, **given)
-        of = {name: given.pop(name) for name in ("scale", "higher_is_better")}
+        of = {name: given.pop(name) for name in ("scale", "higher_is_better", "cutoff") if name in given}
         summary = fairramp.summarize_frame(table("polars", columns), **names, **of)
         if given.pop("solver") == "sgd":
             raise fairramp.UnsupportedError("A summary has no rows, which {solver:sgd} needs")
@@ -268,7 +272,7 @@ def page() -> str:
         "| ONNX, torch, JSON | – | – | yes |",
         "",
         "A rule is one ramp per group, whatever the criterion, limit or level. So each export works with every",
-        "criterion, with strata, and with ramps of width 0.",
+        "criterion, with strata, with ramps of width 0 and with constant ramps.",
         "",
         "## Not supported yet",
         "",

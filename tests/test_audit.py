@@ -366,7 +366,10 @@ def test_error_rates_without_labels_raise():
         ({"scores": []}, "`scores` is empty"),
         ({"sample_weight": -WEIGHTS}, "`sample_weight` must be finite and not negative"),
         ({"confidence": 95}, "`confidence` must be between 0.5 and"),
-        ({"scale": "odds"}, "`scale` must be one of 'probability', 'percent', 'signed', 'logit', got 'odds'."),
+        (
+            {"scale": "odds"},
+            "`scale` must be one of 'probability', 'percent', 'signed', 'logit', 'real', got 'odds'.",
+        ),
         ({"cutoff": 2}, "`cutoff` must be between 0 and 1, got 2."),
     ],
 )

@@ -145,7 +145,7 @@ def test_shift_rejects_bad_input_with_one_sentence():
     with pytest.raises(InputError, match=r"^`labels` must be 0 or 1, got 2\.0 in row 1; more than two classes"):
         fit_shift_inference([0, 2], ["A", "A"])
     with pytest.raises(
-        InputError, match="`scale` must be one of 'probability', 'percent', 'signed', 'logit', got"
+        InputError, match="`scale` must be one of 'probability', 'percent', 'signed', 'logit', 'real', got"
     ):
         fit_shift_inference([0, 1], ["A", "A"], scale="odds")
     with pytest.raises(InputError, match="`groups` is empty"):

@@ -44,8 +44,7 @@ def test_fields_are_the_rules_attributes_and_plain_json(rule):
     for name in ("criterion", "stratified", "target_rate", "ramp", "scale", "cutoff", "unseen_group"):
         assert found[name] == getattr(rule, name)
     assert (found["fit_gap"], found["rule_fingerprint"]) == (rule.max_gap, rule.fingerprint)
-    unit = 100 if rule.scale == "percent" else 1
-    assert [row["threshold"] for row in found["groups"]] == [unit * value for value in rule.thresholds]
+    assert [row["threshold"] for row in found["groups"]] == list(rule.thresholds)
     assert (found["pooled"] is None) == (rule.pooled is None)
     for name in ("gap_before", "gap_after", "weighted", "solver", "date"):
         assert found[name] == (rule.record and getattr(rule.record, name))

@@ -1,5 +1,5 @@
 """Fairlearn scripts run with only the import changed, and do no worse than with Fairlearn."""
-# ruff: noqa: N806 -- scikit-learn's name is X
+# ruff: noqa: N803, N806 -- scikit-learn's name is X
 
 import copy
 import inspect
@@ -10,101 +10,164 @@ import textwrap
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-import fairramp
-from fairramp import InputError
+from fairramp import RandomizedThresholdOptimizer
 from fairramp.compat.fairlearn import ThresholdOptimizer
 from samples import gap, rates
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 peer = pytest.importorskip("fairlearn.postprocessing", reason="Fairlearn is not installed")
 
-
-@pytest.fixture(scope="module")
-def adult():
-    """X, y, sex and race of Adult's scores in two halves; X has two columns."""
-    data = fairramp.datasets.load_adult_scores()
-    x = np.clip(data.score, 1e-6, 1 - 1e-6)
-    table = pd.DataFrame({"logit": np.log(x / (1 - x)), "male": (data.sex == "Male").astype(float)})
-    groups = pd.DataFrame({"sex": data.sex, "race": data.race})
-    half = np.arange(len(x)) % 2 == 0
-    return [(table[s], pd.Series(data.label)[s], groups[s]) for s in (half, ~half)]
-
-
-@pytest.fixture(scope="module")
-def small(adult):
-    X, y, groups = adult[0]
-    return X[:600], y[:600], groups["sex"][:600]
-
-
-def both(adult, estimator, groups_of=lambda table: table["sex"], **options):
-    """Expected accuracy and gap of ours and theirs, on the fit rows and on new rows."""
-    found = []
-    for kind in (ThresholdOptimizer, peer.ThresholdOptimizer):
-        X, y, groups = adult[0]
-        model = kind(estimator=estimator, constraints="demographic_parity", **options)
-        model.fit(X, y, sensitive_features=groups_of(groups))
-        row = []
-        for X, y, groups in adult:
-            chances = model._pmf_predict(X, sensitive_features=groups_of(groups))
-            assert chances.shape == (len(X), 2)
-            assert chances.min() >= 0
-            np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-12)
-            codes = groups_of(groups)
-            codes = codes["sex"] + codes["race"] if codes.ndim == 2 else codes
-            right = np.where(y == 1, chances[:, 1], chances[:, 0]).mean()
-            row.append((right, gap(chances[:, 1], codes.to_numpy())))
-        found.append(row)
-    return found
+#: The label of the rows over which a constraint's rate is computed.
+CONSTRAINTS = {
+    "demographic_parity": None,
+    "selection_rate_parity": None,
+    "true_positive_rate_parity": 1,
+    "false_negative_rate_parity": 1,
+    "false_positive_rate_parity": 0,
+    "true_negative_rate_parity": 0,
+}
+OBJECTIVES = (
+    "accuracy_score",
+    "balanced_accuracy_score",
+    "selection_rate",
+    "true_positive_rate",
+    "true_negative_rate",
+)
 
 
-def trained(adult, model):
-    X, y, _ = adult[1]
-    return model.fit(X, y)
+def fit(small, estimator=None, groups=None, **options):
+    X, y, sex = small
+    model = LogisticRegression() if estimator is None else estimator
+    return ThresholdOptimizer(estimator=model, **options).fit(
+        X, y, sensitive_features=sex if groups is None else groups
+    )
+
+
+def chances_of(model, X, groups):
+    found = model._pmf_predict(X, sensitive_features=groups)
+    assert found.shape == (len(X), 2)
+    assert found.min() >= 0
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    return found[:, 1]
+
+
+def gap_of(constraints, chances, y, groups):
+    """The gap of the constraint's rate."""
+    label = CONSTRAINTS[constraints]
+    rows = np.full(len(y), True) if label is None else np.asarray(y) == label
+    return gap(chances[rows], np.asarray(groups)[rows])
+
+
+def expected(objective, chances, y):
+    """The expected value of the objective, computed from scikit-learn's metric by drawing nothing."""
+    y = np.asarray(y)
+    weights = np.concatenate([chances, 1 - chances])
+    labels, decisions = np.concatenate([y, y]), np.repeat([1, 0], len(y))
+    if objective == "selection_rate":
+        return chances.mean()
+    if objective.startswith("true_"):
+        return np.where(y == 1, chances, 1 - chances)[y == (objective == "true_positive_rate")].mean()
+    metric = {"accuracy_score": accuracy_score, "balanced_accuracy_score": balanced_accuracy_score}[objective]
+    return metric(labels, decisions, sample_weight=weights)
+
+
+# As good as Fairlearn -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tol", [None, 0.05])
-@pytest.mark.parametrize("columns", ["sex", ["sex", "race"]], ids=str)
-def test_prefit_model_is_as_good_as_fairlearn_on_the_fit_rows(adult, columns, tol):
-    model = trained(adult, LogisticRegression())
-    ours, theirs = both(adult, model, lambda table: table[columns], prefit=True, tol=tol)
-    assert ours[0][1] <= (tol or 0) + 1e-9
-    assert ours[0][1] <= theirs[0][1] + 1e-9 or tol
-    # Their grid of a thousand rates and our monotone probabilities each cost a little.
-    assert ours[0][0] >= theirs[0][0] - 0.002
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+def test_rates_are_equal_and_the_objective_is_as_high_as_with_fairlearn(adult, constraints, objective, tol):
+    X, y, groups = adult[0]
+    model = LogisticRegression().fit(*adult[1][:2])
+    options = {"constraints": constraints, "objective": objective, "prefit": True, "tol": tol}
+    ours, theirs = (
+        kind(estimator=model, **options).fit(X, y, sensitive_features=groups["sex"])
+        for kind in (ThresholdOptimizer, peer.ThresholdOptimizer)
+    )
+    chances = chances_of(ours, X, groups["sex"])
+    assert gap_of(constraints, chances, y, groups["sex"]) <= (tol or 0) + 1e-9
+    best = expected(objective, chances_of(theirs, X, groups["sex"]), y)
+    # Fairlearn's mixtures follow the noise of the fit rows; that is all they are ahead.
+    allowed = 1e-9 if objective not in ("accuracy_score", "balanced_accuracy_score") else 0.0015
+    assert expected(objective, chances, y) >= best - allowed
+
+
+@pytest.mark.parametrize("tol", [None, 0.05])
+def test_intersections_are_as_good_as_with_fairlearn(adult, tol):
+    X, y, groups = adult[0]
+    model = LogisticRegression().fit(*adult[1][:2])
+    both = [
+        chances_of(kind(estimator=model, prefit=True, tol=tol).fit(X, y, sensitive_features=groups), X, groups)
+        for kind in (ThresholdOptimizer, peer.ThresholdOptimizer)
+    ]
+    codes = (groups["sex"] + groups["race"]).to_numpy()
+    assert gap(both[0], codes) <= (tol or 0) + 1e-9
+    assert expected("accuracy_score", both[0], y) >= expected("accuracy_score", both[1], y) - 0.002
+
+
+def test_of_several_best_solutions_the_most_accurate_is_taken():
+    X = [[v] for v in (0, 1, 2, 3, 4, 0, 1, 2, 3)]
+    y, groups = [1, 0, 1, 1, 1, 0, 1, 1, 1], [0] * 5 + [1] * 4
+
+    def chances(constraints, objective):
+        model = LinearRegression().fit(X, np.ravel(X))
+        options = {"constraints": constraints, "objective": objective, "predict_method": "predict"}
+        post = ThresholdOptimizer(estimator=model, prefit=True, **options).fit(X, y, sensitive_features=groups)
+        return chances_of(post, X, groups).round(6).tolist()
+
+    # All with label 1 are selected, and no one else if possible.
+    assert chances("true_positive_rate_parity", "true_positive_rate") == [1, 1, 1, 1, 1, 0, 1, 1, 1]
+    # No one with label 0 is selected, and everyone else if possible.
+    assert chances("false_positive_rate_parity", "true_negative_rate") == [0, 0, 1, 1, 1, 0, 1, 1, 1]
+    assert chances("demographic_parity", "true_negative_rate") == [0, 0, 1, 1, 1, 0, 0.4, 1, 1]
+    assert chances("false_negative_rate_parity", "selection_rate") == [1] * 9
+
+
+def test_selecting_everyone_includes_new_rows_below_all_others(small):
+    post = fit(small, objective="selection_rate")
+    X = pd.DataFrame({"logit": [-50.0, 50.0], "male": [0.0, 1.0]})
+    assert chances_of(post, X, ["Female", "Male"]).tolist() == [1, 1]
 
 
 def test_new_rows_are_as_accurate_and_nearly_as_equal(adult):
-    ours, theirs = both(adult, LogisticRegression())
-    assert ours[1][0] >= theirs[1][0] - 0.002
-    assert ours[1][1] <= theirs[1][1] + 0.01
+    X, y, groups = adult[1]
+    ours, theirs = (
+        chances_of(
+            kind(estimator=LogisticRegression()).fit(*adult[0][:2], sensitive_features=adult[0][2]["sex"]),
+            X,
+            groups["sex"],
+        )
+        for kind in (ThresholdOptimizer, peer.ThresholdOptimizer)
+    )
+    assert expected("accuracy_score", ours, y) >= expected("accuracy_score", theirs, y) - 0.002
+    assert gap(ours, groups["sex"].to_numpy()) <= gap(theirs, groups["sex"].to_numpy()) + 0.01
 
 
-def test_forest_is_not_misled_by_its_training_rows(adult):
-    ours, theirs = both(adult, RandomForestClassifier(10, random_state=0))
-    assert ours[1][0] > theirs[1][0] + 0.02
-    assert ours[1][1] <= theirs[1][1] + 0.02
-
-
-def test_constructor_has_their_names_and_defaults():
-    ours, theirs = (inspect.signature(kind.__init__) for kind in (ThresholdOptimizer, peer.ThresholdOptimizer))
-    assert [(p.name, p.kind, p.default) for p in ours.parameters.values()] == [
-        (p.name, p.kind, p.default) for p in theirs.parameters.values()
-    ]
-    for name in ("fit", "predict", "_pmf_predict"):
-        a, b = (
-            inspect.signature(getattr(kind, name)).parameters
+def test_constructor_and_methods_have_their_names_and_defaults():
+    for name in ("__init__", "fit", "predict", "_pmf_predict"):
+        ours, theirs = (
+            [(p.name, p.kind, p.default) for p in inspect.signature(getattr(kind, name)).parameters.values()]
             for kind in (ThresholdOptimizer, peer.ThresholdOptimizer)
         )
-        assert [(p.name, p.kind, p.default) for p in a.values()] == [
-            (p.name, p.kind, p.default) for p in b.values()
-        ]
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("option", ["constraints", "objective"])
+def test_every_constraint_and_objective_of_fairlearn_is_supported(small, option):
+    text = inspect.getsource(peer.ThresholdOptimizer.__init__)
+    names = re.findall(r'"(\w+)"', re.search(rf"{option}: Literal\[(.*?)\]", text, re.S)[1])
+    assert len(names) >= 5
+    for name in names:
+        X, _, sex = small
+        assert set(fit(small, **{option: name}).predict(X, sensitive_features=sex)) <= {0, 1}
 
 
 # Scripts ------------------------------------------------------------------------------------------
@@ -199,10 +262,43 @@ SCRIPTS = {
             part = clone(post).fit(X.iloc[train], y.iloc[train], sensitive_features=sex.iloc[train])
             answers[test] = part.predict(X.iloc[test], sensitive_features=sex.iloc[test], random_state=0)
         """,
+    "look at the solution": """
+        import json
+        from fairlearn.postprocessing import ThresholdOptimizer
+        from sklearn.linear_model import LogisticRegression
+
+        post = ThresholdOptimizer(
+            estimator=LogisticRegression(), constraints="true_positive_rate_parity", tol=0.1, flip=True
+        )
+        post.fit(X, y, sensitive_features=sex)
+        text = json.dumps(post.interpolated_thresholder_.interpolation_dict, default=str, indent=4)
+        assert text.count("operation0") == 2 and (post.x_metric_, post.y_metric_) == (
+            "true_positive_rate", "accuracy_score"
+        )
+        assert set(post._x_best_per_group) == {"Female", "Male"} and 0.5 < post._y_best < 1
+        np.random.seed(0)
+        answers = post.predict(X, sensitive_features=sex)
+        np.random.seed(0)
+        assert (answers == post.interpolated_thresholder_.predict(X, sensitive_features=sex)).all()
+        """,
+    "equalized odds": """
+        from fairlearn.metrics import equalized_odds_difference
+        from fairlearn.postprocessing import ThresholdOptimizer
+        from sklearn.linear_model import LogisticRegression
+
+        post = ThresholdOptimizer(
+            estimator=LogisticRegression(), constraints="equalized_odds", objective="balanced_accuracy_score"
+        )
+        post.fit(X, y, sensitive_features=sex)
+        answers = post.predict(X, sensitive_features=sex, random_state=0)
+        assert equalized_odds_difference(y, answers, sensitive_features=sex) < 0.2
+        solution = post.interpolated_thresholder_.interpolation_dict["Male"]
+        assert {"p_ignore", "prediction_constant", "p0", "p1", "operation0", "operation1"} == set(solution)
+        """,
 }
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # Fairlearn warns about models that are not from scikit-learn
+@pytest.mark.filterwarnings("ignore::UserWarning")  # both warn about a model that does not look trained
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_script_runs_with_only_the_import_changed(small, name):
     theirs = textwrap.dedent(SCRIPTS[name])
@@ -216,92 +312,75 @@ def test_script_runs_with_only_the_import_changed(small, name):
         exec(script, names)
         assert names["answers"].shape == (600,)
         assert set(names["answers"]) == {0, 1}
-        assert gap(names["answers"], sex.to_numpy()) < 0.1
-    assert type(names["post"]).__module__ == "fairramp.compat.fairlearn"
+        assert gap(names["answers"], sex.to_numpy()) < 0.25
+    assert type(names["post"]).__module__.startswith("fairramp.compat.fairlearn")
 
 
-# Inputs -------------------------------------------------------------------------------------------
+# The model and its values -------------------------------------------------------------------------
+
+MODELS = [
+    ("predict_proba", LogisticRegression()),
+    ("decision_function", LogisticRegression()),
+    ("predict", LogisticRegression()),
+    ("auto", LogisticRegression()),
+    ("auto", LinearSVC()),
+    ("auto", LinearRegression()),
+    ("predict", make_pipeline(StandardScaler(), LinearRegression())),
+]
 
 
-def fit(small, estimator=None, groups=None, **options):
-    X, y, sex = small
-    model = LogisticRegression() if estimator is None else estimator
-    return ThresholdOptimizer(estimator=model, **options).fit(
-        X, y, sensitive_features=sex if groups is None else groups
-    )
-
-
-def test_group_containers_are_interchangeable(small):
-    X, _, sex = small
-    expected = fit(small)._pmf_predict(X, sensitive_features=sex)
-    for form in (sex.to_numpy(), sex.tolist(), sex.to_frame(), sex.to_frame().to_numpy(), [[v] for v in sex]):
-        found = fit(small, groups=form)._pmf_predict(X, sensitive_features=form)
-        np.testing.assert_array_equal(found, expected)
-
-
-def test_several_columns_are_intersections(small):
-    X, _, sex = small
-    table = pd.DataFrame({"sex": sex.to_numpy(), "half": np.arange(600) % 2})
-    expected = fit(small, groups=table)
-    assert len(expected.rule_.groups) == 4
-    for form in (table.to_numpy(), table.to_numpy().tolist(), [tuple(row) for row in table.to_numpy().tolist()]):
-        model = fit(small, groups=form)
-        np.testing.assert_array_equal(
-            model._pmf_predict(X, sensitive_features=form), expected._pmf_predict(X, sensitive_features=table)
-        )
-    with pytest.raises(InputError, match="rows of different lengths"):
-        fit(small, groups=[["a", "b"], ["a"]] * 300)
-
-
-@pytest.mark.parametrize("form", [list, np.array, lambda y: y.astype(bool), lambda y: y.to_frame(), pd.Series])
-def test_label_containers_are_interchangeable(small, form):
-    X, y, sex = small
-    model = ThresholdOptimizer(estimator=LogisticRegression()).fit(X, form(y), sensitive_features=sex)
-    assert model.rule_ == fit(small).rule_
-
-
-@pytest.mark.parametrize(
-    ("method", "estimator"),
-    [
-        ("predict_proba", LogisticRegression()),
-        ("decision_function", LogisticRegression()),
-        ("predict", LogisticRegression()),
-        ("auto", LogisticRegression()),
-        ("auto", LinearSVC()),
-        ("auto", LinearRegression()),
-        ("predict", make_pipeline(StandardScaler(), LinearRegression())),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("method", "estimator"), MODELS, ids=str)
 @pytest.mark.parametrize("prefit", [False, True])
-def test_each_predict_method_gives_equal_rates_on_its_own_scores(small, method, estimator, prefit):
+def test_each_predict_method_gives_equal_rates_and_a_rule_for_its_own_values(small, method, estimator, prefit):
     X, y, sex = small
     model = clone(estimator).fit(X, y) if prefit else estimator
     post = fit(small, model, prefit=prefit, predict_method=method)
-    chances = post._pmf_predict(X, sensitive_features=sex)[:, 1]
+    chances = chances_of(post, X, sex)
+    assert gap(chances, sex.to_numpy()) < 1e-9
     if prefit:
-        assert gap(chances, sex.to_numpy()) < 1e-9
         assert post.estimator_ is model
     else:
-        assert gap(chances, sex.to_numpy()) < 0.06
         assert not hasattr(estimator, "coef_")
-    if method == "predict":
-        values = post.estimator_.predict(X)
-        for group in ("Female", "Male"):
-            order = np.argsort(values[sex == group], kind="stable")
-            assert (np.diff(chances[sex == group][order]) >= 0).all()
+    name = post.interpolated_thresholder_.predict_method
+    assert name == method or method == "auto"
+    values = getattr(post.estimator_, name)(X)
+    values = values[:, 1] if name == "predict_proba" else values
+    np.testing.assert_array_equal(post.rule_.probabilities(values, sex), chances)
+    assert post.rule_.scale == ("probability" if name == "predict_proba" else "real")
+    for group in ("Female", "Male"):
+        order = np.argsort(values[sex == group], kind="stable")
+        assert (np.diff(chances[sex == group][order]) >= 0).all()
 
 
-def test_regression_on_a_large_scale_does_not_saturate(small):
+@pytest.mark.parametrize(("factor", "shift"), [(1e-3, 0), (1e4, 0), (1e4, 50_000), (1.0, -50_000)])
+def test_scale_of_the_values_does_not_matter(small, factor, shift):
     X, y, sex = small
-    model = LinearRegression().fit(X, 50_000 + 10_000 * y)
-    post = fit(small, model, prefit=True, predict_method="predict")
-    small_scale = fit(small, LinearRegression().fit(X, y), prefit=True, predict_method="predict")
-    np.testing.assert_allclose(
-        post._pmf_predict(X, sensitive_features=sex),
-        small_scale._pmf_predict(X, sensitive_features=sex),
-        atol=1e-6,
-    )
+    chances = [
+        chances_of(fit(small, LinearRegression().fit(X, target), prefit=True, predict_method="predict"), X, sex)
+        for target in (y, shift + factor * y)
+    ]
+    np.testing.assert_allclose(*chances, atol=1e-6)
+
+
+def test_rule_is_fitted_to_the_values_of_the_training_rows_as_in_fairlearn(small):
+    inside = fit(small)
+    trained = fit(small, LogisticRegression().fit(*small[:2]), prefit=True)
+    assert inside.rule_ == trained.rule_
+    assert not inside.rule_.record.cross_fitted
+
+
+def test_cross_fitting_is_a_class_away(adult):
+    """What the Notes recommend: rates that hold on new rows."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    (X, y, groups), (X_new, _, groups_new) = adult
+    forest = RandomForestClassifier(10, random_state=0)
+    settings = {"max_gap": 0.0, "ramp_width": 0.0}
+    crossed = RandomizedThresholdOptimizer(forest, **settings).fit(X, y, sensitive_features=groups["sex"])
+    plain = ThresholdOptimizer(estimator=forest).fit(X, y, sensitive_features=groups["sex"])
+    new = groups_new["sex"].to_numpy()
+    held = gap(crossed.predict_proba(X_new, sensitive_features=new)[:, 1], new)
+    assert held < gap(chances_of(plain, X_new, new), new)
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function", "predict"])
@@ -312,33 +391,14 @@ def test_one_row_is_decided_like_many(small, method):
     np.testing.assert_array_equal(one, post._pmf_predict(X, sensitive_features=sex)[:1])
 
 
-def test_two_dimensional_predictions_raise(small):
-    X, y, _ = small
-    model = LinearRegression().fit(X, np.c_[y, y])
-    with pytest.raises(
-        InputError, match=r"^`estimator\.predict` must be one column of numbers, got shape \(600, 2\)"
-    ):
-        fit(small, model, prefit=True, predict_method="predict")
-
-
-@pytest.mark.parametrize("factor", [1e-3, 1e3, 1e6])
-def test_scale_of_the_decision_function_does_not_matter(small, factor):
-    X, y, sex = small
-    model, scaled = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y)
-    scaled.coef_, scaled.intercept_ = scaled.coef_ * factor, scaled.intercept_ * factor
-    chances = [
-        fit(small, one, prefit=True, predict_method="decision_function")._pmf_predict(X, sensitive_features=sex)
-        for one in (model, scaled)
-    ]
-    np.testing.assert_allclose(*chances, atol=1e-6)
-
-
 @pytest.mark.parametrize("tol", [None, 0, 0.03, 0.2, 1])
 def test_tol_bounds_the_gap_on_the_fit_rows(small, tol):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, tol=tol)
-    found = gap(post._pmf_predict(X, sensitive_features=sex)[:, 1], sex.to_numpy())
+    found = gap(chances_of(post, X, sex), sex.to_numpy())
     assert found <= (tol or 0) + 1e-9
+    assert post._between_groups == pytest.approx(found, abs=1e-9)
+    assert post._between_groups <= (tol or 0) + 1e-12
     assert post.rule_.max_gap == (tol or 0)
 
 
@@ -352,13 +412,42 @@ def test_weights_are_used_in_training_and_fitting(small):
         post.estimator_.coef_, LogisticRegression().fit(X, y, sample_weight=weights).coef_
     )
     assert post.rule_.record.weighted
+    chances = chances_of(post, X, sex)
+    female, male = ((sex == name).to_numpy() for name in ("Female", "Male"))
+    assert np.average(chances[female], weights=weights[female]) == pytest.approx(
+        np.average(chances[male], weights=weights[male])
+    )
 
 
-@pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
-def test_too_few_rows_for_five_folds():
-    X, y, groups = [[0], [1], [2], [3], [4], [5]], [1, 1, 0, 0, 0, 0], ["a", "b"] * 3
-    post = ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=groups)
-    np.testing.assert_allclose(post._pmf_predict(X, sensitive_features=groups).sum(axis=1), 1)
+# Flip ---------------------------------------------------------------------------------------------
+
+
+def turned(small):
+    """The same rows, with the model's values upside down for women."""
+    X, y, sex = small
+    sign = np.where(sex == "Female", -1.0, 1.0)
+    return pd.DataFrame({"value": X["logit"] * sign}), y, sex
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+def test_a_flipped_group_is_decided_as_if_its_values_were_negated(small, constraints):
+    X, y, sex = turned(small)
+    model = LinearRegression().fit(X, X["value"])
+    model.coef_, model.intercept_ = np.array([1.0]), 0.0
+    options = {"prefit": True, "predict_method": "predict", "constraints": constraints}
+    post = fit((X, y, sex), model, flip=True, **options)
+    assert post.flipped_groups_ == ["Female"]
+    upright = X.assign(value=small[0]["logit"])
+    same = fit((upright, y, sex), model, **options)
+    np.testing.assert_array_equal(chances_of(post, X, sex), chances_of(same, upright, sex))
+    assert post._y_best == pytest.approx(same._y_best)
+    with pytest.raises(AttributeError, match=r"the groups \['Female'\] are flipped"):
+        post.rule_  # noqa: B018
+
+
+def test_flip_changes_nothing_if_no_group_needs_it(small):
+    assert fit(small, flip=True).rule_ == fit(small).rule_
+    assert fit(small, flip=True).flipped_groups_ == []
 
 
 # Random draws -------------------------------------------------------------------------------------
@@ -367,7 +456,7 @@ def test_too_few_rows_for_five_folds():
 def test_decisions_follow_the_probabilities(small):
     X, y, sex = small
     post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")  # ties, so draws
-    chances = post._pmf_predict(X, sensitive_features=sex)[:, 1]
+    chances = chances_of(post, X, sex)
     assert ((chances > 0.05) & (chances < 0.95)).any()
     source = np.random.RandomState(0)
     drawn = np.mean([post.predict(X, sensitive_features=sex, random_state=source) for _ in range(400)], axis=0)
@@ -375,110 +464,47 @@ def test_decisions_follow_the_probabilities(small):
     assert rates(drawn, sex.to_numpy()) == pytest.approx(rates(chances, sex.to_numpy()), abs=0.01)
 
 
-def test_only_a_fixed_random_state_repeats(small):
+@pytest.mark.parametrize("state", [7, None, "RandomState"])
+def test_draws_are_those_of_fairlearn(small, state):
+    """For the same probabilities: those of a rule that is one threshold in Fairlearn, too."""
     X, y, sex = small
-    post = fit(small, LogisticRegression().fit(X, y), prefit=True, predict_method="predict")
-
-    def draw(state):
-        return post.predict(X, sensitive_features=sex, random_state=state).tolist()
-
-    assert draw(3) == draw(3) != draw(4)
-    assert draw(np.random.RandomState(3)) == draw(np.random.RandomState(3))
-    source = np.random.RandomState(3)
-    assert draw(source) != draw(source)
-    np.random.seed(0)  # noqa: NPY002 -- what scripts do
-    before = np.random.get_state()[1].tolist()  # noqa: NPY002
-    assert draw(None) != draw(None)
-    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
-    assert post.predict(X, sensitive_features=sex).dtype == np.int64
-
-
-# Rejected input -----------------------------------------------------------------------------------
+    model = LogisticRegression().fit(X, y)
+    post = fit(small, model, prefit=True, predict_method="predict")
+    theirs = peer.ThresholdOptimizer(estimator=model, prefit=True, predict_method="predict")
+    theirs.fit(X, y, sensitive_features=sex)
+    theirs.interpolated_thresholder_.interpolation_dict = post.interpolated_thresholder_.interpolation_dict
+    answers = []
+    for kind in (post, theirs):
+        np.random.seed(0)  # noqa: NPY002 -- what scripts do
+        source = np.random.RandomState(3) if state == "RandomState" else state
+        answers += [kind.predict(X, sensitive_features=sex, random_state=source) for _ in range(2)]
+    assert (answers[0] == answers[2]).all()
+    assert (answers[1] == answers[3]).all()
+    assert (answers[0] == answers[1]).all() == (state == 7)
+    assert answers[0].dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (
-            {"constraints": "equalized_odds"},
-            "selection rates.*keep using `fairlearn.postprocessing.ThresholdOptimizer`",
-        ),
-        ({"constraints": "true_positive_rate_parity"}, "selection rates.*keep using `fairlearn"),
-        ({"constraints": "false_negative_rate_parity"}, "selection rates.*keep using `fairlearn"),
-        ({"constraints": "parity"}, "`constraints` must be one of 'demographic_parity'"),
-        ({"objective": "balanced_accuracy_score"}, "keep using `fairlearn.*target_rate"),
-        ({"objective": "selection_rate"}, "everybody is selected.*keep using `fairlearn"),
-        ({"objective": "true_negative_rate"}, "nobody is selected.*keep using `fairlearn"),
-        ({"objective": "f1"}, "`objective` must be 'accuracy_score'"),
-        ({"flip": True}, "`flip=True` is not supported.*keep using `fairlearn"),
-        ({"predict_method": "score"}, "`predict_method` must be one of"),
-        ({"tol": 1.5}, r"`tol` must be between 0 and 1, got 1.5"),
-        ({"estimator": None}, "`estimator` is missing"),
-        ({"estimator": LinearSVC(), "predict_method": "predict_proba"}, "LinearSVC does not"),
-    ],
-    ids=str,
-)
-def test_unsupported_options_raise_with_an_alternative(small, options, words):
-    X, y, sex = small
-    model = ThresholdOptimizer(**{"estimator": LogisticRegression()} | options)
-    with pytest.raises(InputError, match=words) as caught:
-        model.fit(X, y, sensitive_features=sex)
-    assert "\n" not in str(caught.value)
-    assert not hasattr(model, "rule_")
-
-
-def test_every_fairlearn_constraint_and_objective_is_supported_or_raises():
-    text = inspect.getsource(peer.ThresholdOptimizer.__init__)
-    for option in ("constraints", "objective"):
-        names = re.findall(r'"(\w+)"', re.search(rf"{option}: Literal\[(.*?)\]", text, re.S)[1])
-        assert len(names) >= 5
-        taken = 0
-        for name in names:
-            model = ThresholdOptimizer(estimator=LogisticRegression(), **{option: name})
-            if name in ("demographic_parity", "selection_rate_parity", "accuracy_score"):
-                model._check_settings()
-                taken += 1
-                continue
-            with pytest.raises(InputError, match="keep using `fairlearn"):
-                model._check_settings()
-        assert taken == {"constraints": 2, "objective": 1}[option]
-
-
-@pytest.mark.parametrize(
-    ("y", "words"),
-    [
-        (None, "`y` is missing"),
-        ([0, 2] * 300, "`y` must be one column of 0 and 1, got 2"),
-        (["a", "b"] * 300, "`y` must be one column of 0 and 1, got 'a'"),
-    ],
-)
-def test_bad_labels_raise(small, y, words):
+def test_a_generator_is_a_source_of_draws_too(small):
     X, _, sex = small
-    with pytest.raises(InputError, match=words):
-        ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=sex)
+    post = fit(small, LogisticRegression().fit(*small[:2]), prefit=True, predict_method="predict")
+    source = np.random.default_rng(3)
+    first, second = (post.predict(X, sensitive_features=sex, random_state=source) for _ in range(2))
+    again = post.predict(X, sensitive_features=sex, random_state=np.random.default_rng(3))
+    assert (first == again).all()
+    assert (first != second).any()
 
 
-def test_unseen_group_raises_where_fairlearn_silently_returns_0(small):
-    X, _, sex = small
-    with pytest.raises(fairramp.UnseenGroupError, match="Other"):
-        fit(small).predict(X, sensitive_features=sex.replace("Male", "Other"))
-
-
-def test_control_features_raise_with_an_alternative(small):
-    X, y, sex = small
-    with pytest.raises(InputError, match="with strata=…"):
-        ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=sex, control_features=sex)
+# As an estimator ----------------------------------------------------------------------------------
 
 
 def test_unfitted_raises(small):
     X, _, sex = small
+    unfitted = ThresholdOptimizer(estimator=LogisticRegression())
     for name in ("predict", "_pmf_predict"):
         with pytest.raises(NotFittedError):
-            getattr(ThresholdOptimizer(estimator=LogisticRegression()), name)(X, sensitive_features=sex)
-    with pytest.raises(NotFittedError):
-        fit(small, LogisticRegression(), prefit=True)
-    with pytest.raises(AttributeError, match="rule_"):
-        fit(small).interpolated_thresholder_  # noqa: B018
+            getattr(unfitted, name)(X, sensitive_features=sex)
+    with pytest.raises(AttributeError, match="not fitted yet"):
+        unfitted.rule_  # noqa: B018
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])

@@ -255,7 +255,8 @@ def _check_range(job: Job, scale: str, *, fitted: bool) -> None:
     likely, looks = next(scale for scale, fits in scales.items() if fits)
     advice = {
         f"if these are {looks}, {conversion(likely, scale)}, or fit again with --scale {likely}": fitted,
-        f"if these are {looks}, pass --scale {likely}": likely == "logit" or scale == "signed",
+        f"if these are {looks}, pass --scale {likely}; otherwise --scale real and --cutoff": likely == "logit",
+        f"if these are {looks}, pass --scale {likely}": scale == "signed",
         f"these look like {looks}: pass --scale {likely}": True,
     }
     raise FairrampError(

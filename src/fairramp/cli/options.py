@@ -72,7 +72,10 @@ LowerIsBetter = Annotated[
 ]
 Cutoff = Annotated[float | None, _setting("cutoff")]
 RampWidth = Annotated[
-    float | None, _setting("ramp_width", " Default 0.01 (1 for percent; for logit, in units of probability).")
+    float | None,
+    _setting(
+        "ramp_width", " Default 0.01 (1 for percent; for logit, in units of probability; for real, in positions)."
+    ),
 ]
 Confidence = Annotated[float, Parameter(help="Confidence level of all intervals and limits.")]
 Delimiter = Annotated[

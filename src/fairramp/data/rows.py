@@ -297,10 +297,10 @@ def refusal(scale: Scale, value: float, where: str) -> InputError:
     return InputError(
         "must be between {low:g} and {high:g} for scale={name!r}, got {value!r} in {where}",
         argument="scores",
-        remedy="fit with scale='percent' for percentages, scale='logit' for logits or scale='signed' for scores "
-        "between -1 and 1"
+        remedy="fit with scale='percent' for percentages, scale='logit' for logits, scale='signed' for scores "
+        "between -1 and 1 or scale='real' for any other numbers"
         if scale.name == "probability"
-        else "fit with scale='logit' for logits or decision values",
+        else "fit with scale='logit' for logits or scale='real' for any other numbers",
         low=scale.score_range[0],
         high=scale.score_range[1],
         name=scale.name,

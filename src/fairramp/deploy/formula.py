@@ -167,7 +167,7 @@ class Formula(NamedTuple):
         half, quarter, one = number(0.5), number(0.25), number(1.0)
         real = (
             f"(CASE WHEN {score} > {half} THEN {one} - {quarter} / {score} "
-            f"WHEN {score} < -{half} THEN -{one} - {quarter} / {score} ELSE {score} END)"
+            f"WHEN {score} < {number(-0.5)} THEN {number(-1.0)} - {quarter} / {score} ELSE {score} END)"
         )
         converted = {"percent": f"({share})", "logit": logit, "real": real}
         return self._turned(converted.get(self.rule.scale, score))

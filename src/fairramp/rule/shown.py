@@ -13,6 +13,13 @@ from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import NOTHING, fixed, number, percent, wrapped
 
 
+def placed(rule: Any, ramp: Ramp) -> str:
+    """Where a ramp of a rule selects, in a few words."""
+    if ramp.is_constant:
+        return f"probability {percent(ramp.tie)} for everyone"
+    return f"threshold {number(rule.threshold_of(ramp), 4)}"
+
+
 class Shown:
     """The methods of a rule that show it."""
 
@@ -150,22 +157,16 @@ class Shown:
             )
         return found
 
-    def said(self: Any, ramp: Ramp) -> str:
-        """Say where a ramp of this rule selects, in a few words."""
-        if ramp.is_constant:
-            return f"probability {percent(ramp.tie)} for everyone"
-        return f"threshold {number(self.threshold_of(ramp), 4)}"
-
     @property
     def notes(self: Any) -> list[str]:
         """Sentences that explain the thresholds in the table."""
-        unseen = [f"Groups not in the fit rows: {self.said(self.pooled)}."] if self.pooled else []
+        unseen = [f"Groups not in the fit rows: {placed(self, self.pooled)}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
         return [*asked, *unseen, *self.meaning.notes]
 
     def _parts(self: Any) -> list[Table | str]:
         """The parts of its text: heading, table and notes."""
-        first = "\n".join([self.heading, *map(wrapped, self.reached)])
+        first = "\n".join(map(wrapped, [self.heading, *self.reached]))
         return [first, self.table(), *map(wrapped, self.notes)]
 
     def __repr__(self) -> str:

@@ -103,7 +103,7 @@ def ramps_chart(
                 stop=f"{_CONSTANT} || {_WIDE} ? datum.end : {stop}",
                 chance=f"{_WIDE} ? {_chance('(datum.x + datum.end) / 2')} : "
                 f"{_CONSTANT} ? constants[at][datum.g] : 1",
-                y2="datum.y - 0.6 * datum.h * datum.chance",
+                y2="datum.y - 0.6 * datum.h * sqrt(datum.chance)",
             )
             .transform_filter("datum.stop > datum.start && datum.chance > 0")
             .mark_rect()

@@ -12,6 +12,7 @@ from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
 from fairramp.measure.certificate import Certificate, certify
 from fairramp.rule.rule import Rule
+from fairramp.rule.shown import placed
 
 _SCALES = {
     "probability": "a probability from 0 to 1",
@@ -45,7 +46,7 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     'column name unknown, a probability from 0 to 1; the classifier says yes at 0.5 or above'
     """
     record, columns = rule.record, rule.columns
-    unseen = _UNSEEN[rule.unseen_group].format(rule.said(rule.pooled) if rule.pooled else "")
+    unseen = _UNSEEN[rule.unseen_group].format(placed(rule, rule.pooled) if rule.pooled else "")
     rate = "true and false positive rates" if rule.event.parts else f"{rule.event.rate}s"
     goal = f"{rate} {rule.band.words}" if rule.band.is_open else f"equal {rate}"
     if record and record.asked:

@@ -14,29 +14,32 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_consistent_length, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
-from fairramp.core.checks import check_length, check_number, check_option
+from fairramp.core.checks import check_flag, check_length, check_number, check_option
 from fairramp.data.arrays import as_weights
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, encode_groups
 from fairramp.data.sample import Sample, encode_strata
-from fairramp.errors import InputError, warn
+from fairramp.errors import InputError
 from fairramp.fit.fit import fit_sample
 from fairramp.fit.settings import Settings
 from fairramp.fit.stream import StreamingFit
 from fairramp.rule.draws import decide
 from fairramp.rule.rule import Rule
+from fairramp.sklearn.columns import Sources, check_given_once
 from fairramp.sklearn.rows import (
     KeptRows,
+    check_classes,
     check_two_classes,
-    columns_of,
+    classes_of,
     cross_fitted_scores,
-    kind_of,
+    fit_params,
+    heights,
     method_of,
     random_source,
     scores_of,
@@ -90,21 +93,25 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     confidence, confidence_limit
         As in `fit_rule`, for a FrozenEstimator only: cross-fitted scores come from classifiers other than the
         final one, so they give no guarantee for the final classifier.
-    strata : name, position or list of them, optional
-        As in `fit_rule`: the columns of X that hold the strata, like `sensitive_columns`.
+    strata : columns of X, or callable, optional
+        As in `fit_rule`; chosen like `sensitive_columns`.
     cv : int, splitter or iterable of (train, test), default 5
         Splits for cross-fitting, by default 5 stratified folds. Every row must be in exactly one test fold.
         Unused for a FrozenEstimator.
     predict_method : {"auto", "predict_proba", "decision_function"}, default "auto"
         Method that returns the scores; "auto" prefers `predict_proba`. Decision functions are treated as logits.
-    sensitive_columns : name, position or list of them, optional
-        Group columns of X, as an alternative to passing `sensitive_features` to every method. They stay in X, so
-        the inner classifier uses them like any other column. Positions refer to X after the earlier steps of a
-        pipeline.
+    sensitive_columns : name, position, list of them, mask, slice or callable, optional
+        Group columns of X, as an alternative to passing `sensitive_features` to every method. Positions refer to
+        X after the earlier steps of a pipeline. As in scikit-learn's ColumnTransformer, a callable is called with
+        X in `fit` and returns columns. It may also return one label per row, such as ``lambda X: X[:, 0] > 40``;
+        then it is called with every X.
+    drop_sensitive : bool, default False
+        Whether the inner classifier sees X without the `sensitive_columns`. By default, it uses them like any
+        other column.
     random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         Source of the draws of `predict`. None makes new draws at every call. An int repeats the same draws at
         every call, so the first row of every call gets the same draw. For decisions that are repeatable per
-        person, use ``rule_.decide`` with ids and a key.
+        person, pass `ids` and `key` to `predict`.
 
     Attributes
     ----------
@@ -115,7 +122,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     classes_ : array of shape (2,)
         Labels; the second is the positive one.
     n_features_in_, feature_names_in_
-        Those of `estimator_`, if it has them.
+        Number and names of the columns of X in `fit`, if `estimator_` has them.
 
     Notes
     -----
@@ -143,11 +150,10 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
     __metadata_request__fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
     __metadata_request__partial_fit: ClassVar = {"sensitive_features": True, "sample_weight": True}
-    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True, "ids": True, "key": True}
     __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
+    __metadata_request__decision_function: ClassVar = {"sensitive_features": True}
     __metadata_request__score: ClassVar = {"sensitive_features": True, "sample_weight": True}
-    #: Whether only the order of scores counts, so that they are never treated as nearly calibrated.
-    _ordered_only: ClassVar = False
 
     def __init__(
         self,
@@ -170,6 +176,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         cv: Any = 5,
         predict_method: str = "auto",
         sensitive_columns: Any = None,
+        drop_sensitive: bool = False,
         unseen_group: str = "error",
         random_state: Any = None,
     ) -> None:
@@ -191,6 +198,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         self.cv = cv
         self.predict_method = predict_method
         self.sensitive_columns = sensitive_columns
+        self.drop_sensitive = drop_sensitive
         self.unseen_group = unseen_group
         self.random_state = random_state
 
@@ -210,31 +218,30 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         sample_weight : numbers of shape (n,), optional
             Row weights for the rule and, if the classifier accepts them, also for the classifier.
         """
+        return self._fit(X, y, None, sensitive_features, sample_weight)
+
+    def _fit(self, X: Any, y: Any, classes: Any, sensitive_features: Any, sample_weight: Any) -> Self:
         asked = self._checked_settings(weighted=sample_weight is not None)
         method = method_of(self.estimator, self.predict_method, _SCALES)
-        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight)
+        sources, groups, cells = Sources.settled(X, sensitive_features, **self._choices())
+        codes, strata, weights = self._checked_rows(X, groups, cells, sample_weight)
         y = None if y is None else column_or_1d(y, warn=True)
+        features = sources.features(X)
         if isinstance(self.estimator, FrozenEstimator):
             model = self.estimator
             check_is_fitted(model)
-            scores = scores_of(model, X, method)
+            check_classes(classes, classes_of(model))
+            scores = scores_of(model, features, method)
         else:
             check_two_classes(X, y)
-            params = self._fit_params(weights)
-            scores = cross_fitted_scores(self.estimator, X, y, self.cv, method, params)
-            model = clone(self.estimator).fit(X, y, **params)
-        classes = np.asarray(getattr(model, "classes_", ()))
-        if classes.shape != (2,):
-            raise InputError(
-                "must be a binary classifier, got {kind} with {n} classes",
-                argument="estimator",
-                remedy="more than two classes are not supported yet" if len(classes) > 2 else None,
-                kind=kind_of(model),
-                n=len(classes),
-            )
-        rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, classes), weights)
+            check_classes(classes, np.unique(y))
+            params = fit_params(self, weights)
+            scores = cross_fitted_scores(self.estimator, features, y, self.cv, method, params)
+            model = clone(self.estimator).fit(features, y, **params)
+        known = classes_of(model)
+        rows = KeptRows.of(scores, codes, strata, None if y is None else zero_one(y, known), weights)
         rule = self._learn(rows, asked, _SCALES[method], model)
-        self.estimator_, self.classes_, self.rule_ = model, classes, rule
+        self.estimator_, self.classes_, self.rule_, self._sources = model, known, rule, sources
         self._fitted_settings = asked, self.cutoff  # the descent continues only with the same settings
         self._seen: KeptRows | StreamingFit = (
             rows
@@ -244,26 +251,36 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         return self
 
     def partial_fit(
-        self, X: Any, y: Any = None, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
-        """Update the rule with more rows; the classifier does not change.
+        """Fit in the first call; in later calls, update the rule with more rows.
 
-        The result is the rule for all rows so far. With ``solver="sgd"``, each new row is one more step of the
-        descent toward the target rate of `fit`. New rows are scored by ``estimator_``, so they should be rows
-        that `estimator_` was not trained on.
+        The first call trains the classifier, so its rows must have both classes. Later calls do not change the
+        classifier. They score the new rows with ``estimator_``, so these should be rows that `estimator_` was not
+        trained on, and fit the rule to all rows so far. With ``solver="sgd"``, each new row is one more step of
+        the descent toward the target rate of `fit`.
 
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
-            As in `fit`; y is required only for error-rate criteria and for the targets "accuracy",
-            "balanced_accuracy" and "base_rate". If only some rows have weights, the others have weight 1.
+            As in `fit`. In later calls, y is required only for error-rate criteria and for the targets
+            "accuracy", "balanced_accuracy" and "base_rate". If only some rows have weights, the others have
+            weight 1.
+        classes : labels of shape (2,), optional
+            The classes, as other scikit-learn classifiers require them; only compared with those of `y`.
         """
-        if isinstance(self.estimator, FrozenEstimator) and not hasattr(self, "rule_"):
-            return self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        check_is_fitted(self)
+        if not hasattr(self, "rule_"):
+            return self._fit(X, y, classes, sensitive_features, sample_weight)
         asked = self._checked_settings(weighted=sample_weight is not None)
-        scores = scores_of(self.estimator_, X, _METHODS[self.rule_.scale])
-        codes, strata, weights = self._checked_rows(X, sensitive_features, sample_weight, self.rule_)
+        self._sources.check_same(**self._choices())
+        check_classes(classes, self.classes_)
+        scores, codes, strata, weights = self._scored(X, sensitive_features, sample_weight)
         labels = None if y is None else zero_one(y, self.classes_)
         if isinstance(self._seen, StreamingFit):
             check_consistent_length(scores, labels)
@@ -306,7 +323,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             strata=rows.strata,
             sample_weight=rows.weights,
         )
-        rule = fit_sample(sample, settings, ordered_only=self._ordered_only)
+        rule = fit_sample(sample, settings)
         assert rule.record is not None  # every fitted rule has one
         return replace(rule, record=replace(rule.record, cross_fitted=not isinstance(model, FrozenEstimator)))
 
@@ -314,6 +331,7 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         """Return the settings, checked before anything is trained."""
         check_number("cutoff", self.cutoff, 0.0, 1.0)
         check_option("predict_method", self.predict_method, ("auto", *_SCALES))
+        check_flag("drop_sensitive", self.drop_sensitive)
         target = "accuracy" if self.target_rate is None and self.overall_rate is None else self.target_rate
         asked = Settings(target_rate=target, **{name: getattr(self, name) for name in _SETTINGS})
         asked.check_rows(labeled=True, stratified=self.strata is not None, weighted=weighted)
@@ -324,50 +342,36 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
             )
         return asked
 
-    def _fit_params(self, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
-        """Arguments of the inner classifier's `fit` other than X and y."""
-        if weights is None:
-            return {}
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", sample_weight=weights).estimator.fit)
-        if has_fit_parameter(self.estimator, "sample_weight"):
-            return {"sample_weight": weights}
-        warn(
-            "{kind} does not accept {sample_weight}, so only the rule is weighted",
-            kind=kind_of(self.estimator),
-        )
-        return {}
+    # Rows -------------------------------------------------------------------------------------
 
-    # Groups -----------------------------------------------------------------------------------
-
-    def _groups(self, X: Any, sensitive_features: Any) -> Any:
-        """The groups, from `sensitive_features` or from columns of X."""
-        passed = sensitive_features is not None
-        if passed == (self.sensitive_columns is not None):
-            raise InputError(
-                "The groups are given twice: pass either {sensitive_features} here or {sensitive_columns} to the "
-                "constructor"
-                if passed
-                else "The groups are missing: pass {sensitive_features}, or columns of X in {sensitive_columns}. "
-                "scikit-learn's tools pass on {sensitive_features} only after "
-                "sklearn.set_config(enable_metadata_routing=True), and some never do"
-            )
-        return sensitive_features if passed else columns_of(X, self.sensitive_columns, "sensitive_columns")
+    def _choices(self) -> dict[str, Any]:
+        """Settings that say where groups and strata come from."""
+        return {
+            "sensitive_columns": self.sensitive_columns,
+            "strata": self.strata,
+            "drop": bool(self.drop_sensitive),
+        }
 
     def _checked_rows(
-        self, X: Any, sensitive_features: Any, sample_weight: Any, rule: Rule | None = None
+        self, X: Any, groups: Any, strata: Any, sample_weight: Any, rule: Rule | None = None
     ) -> tuple[Codes, Codes | None, npt.NDArray[np.float64] | None]:
         """Groups, strata and weights of the rows, checked before anything is trained."""
-        n_rows = _num_samples(X)
-        codes = encode_groups(self._groups(X, sensitive_features), rule.columns.groups if rule else None)
-        check_length("sensitive_features", len(codes), n_rows, "X")
-        weights = None if sample_weight is None else as_weights(sample_weight, n_rows)
-        return codes, self._strata(X, rule), weights
+        n_rows, known = _num_samples(X), rule.columns if rule else Columns()
+        source = "sensitive_features" if self.sensitive_columns is None else "sensitive_columns"
+        codes = encode_groups(groups, known.groups)
+        check_length(source, len(codes), n_rows, "X")
+        cells = None if strata is None else encode_strata(strata, known.strata)
+        return codes, cells, None if sample_weight is None else as_weights(sample_weight, n_rows)
 
-    def _strata(self, X: Any, rule: Rule | None) -> Codes | None:
-        """The strata from X, or None without strata."""
-        names = rule.columns.strata if rule else None
-        return encode_strata(columns_of(X, self.strata, "strata"), names) if self.strata is not None else None
+    def _scored(
+        self, X: Any, sensitive_features: Any, sample_weight: Any = None
+    ) -> tuple[npt.NDArray[Any], Codes, Codes | None, npt.NDArray[np.float64] | None]:
+        """Scores, groups, strata and weights of new rows. The classifier reads X first and checks it."""
+        check_is_fitted(self)
+        check_given_once(sensitive_features, self._sources.groups)
+        scores = scores_of(self.estimator_, self._sources.features(X), _METHODS[self.rule_.scale])
+        labels = self._sources.labels(X, sensitive_features)
+        return scores, *self._checked_rows(X, *labels, sample_weight, self.rule_)
 
     # Deciding ---------------------------------------------------------------------------------
 
@@ -386,15 +390,17 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
         -------
         numpy.ndarray of float64, shape (n, 2)
         """
-        check_is_fitted(self)
-        groups, strata = self._groups(X, sensitive_features), self._strata(X, self.rule_)
-        chances = self.rule_.probabilities(
-            scores_of(self.estimator_, X, _METHODS[self.rule_.scale]), groups, strata
-        )
+        scores, codes, strata, _ = self._scored(X, sensitive_features)
+        chances = self.rule_.probabilities(scores, codes, strata)
         return np.column_stack([1.0 - chances, chances])
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[Any]:
-        """Draw decisions with the probabilities of `predict_proba`; see `random_state`.
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> npt.NDArray[np.float64]:
+        """Return how far each score is above the threshold of its group, for metrics that rank rows.
+
+        The difference is in units of the scores; for a classifier's `decision_function`, it is one of
+        probabilities. It is negative below the threshold. For a group that keeps the classifier's own decisions
+        (``unseen_group="original"``), the threshold is the cutoff. In a group where everyone has the same
+        probability, it is that probability minus ½.
 
         Parameters
         ----------
@@ -403,11 +409,39 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
 
         Returns
         -------
+        numpy.ndarray of float64, shape (n,)
+        """
+        scores, codes, strata, _ = self._scored(X, sensitive_features)
+        return heights(self.rule_, scores, codes, strata)
+
+    def predict(
+        self, X: Any, *, sensitive_features: Any = None, ids: Any = None, key: str | None = None
+    ) -> npt.NDArray[Any]:
+        """Draw decisions with the probabilities of `predict_proba`.
+
+        The draws are repeatable with `ids` and `key`; otherwise, they follow `random_state`.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `fit`.
+        ids : sequence of str or int, optional
+            The id of each row. The same id and key always give the same draw, in any order, batch or subset.
+        key : str, optional
+            64 lowercase hexadecimal characters; keep it secret. Required with `ids`.
+
+        Returns
+        -------
         numpy.ndarray of shape (n,)
             Labels from ``classes_``.
         """
         chances = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1]
-        return self.classes_[decide(chances, random_state=random_source(self.random_state))]
+        by_id = ids is not None or key is not None
+        source = None if by_id else random_source(self.random_state)
+        try:
+            return self.classes_[decide(chances, ids=ids, key=key, random_state=source)]
+        except InputError as error:
+            raise error.renamed(scores="X") from None
 
     def score(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> float:
         """Return the expected accuracy, the mean probability of a correct decision. Nothing is drawn.
@@ -428,12 +462,15 @@ class RandomizedThresholdOptimizer(ClassifierMixin, MetaEstimatorMixin, BaseEsti
     @property
     def n_features_in_(self) -> int:
         """Number of columns of X in `fit`."""
-        return self.estimator_.n_features_in_  # type: ignore[no-any-return]
+        dropping = self._sources.groups if self._sources.drop else None
+        return dropping.n_features if dropping else self.estimator_.n_features_in_
 
     @property
     def feature_names_in_(self) -> Any:
         """Names of the columns of X in `fit`."""
-        return self.estimator_.feature_names_in_
+        dropping = self._sources.groups if self._sources.drop else None
+        names = dropping.names if dropping else None
+        return self.estimator_.feature_names_in_ if names is None else np.array(names, dtype=object)
 
     def get_metadata_routing(self) -> Any:
         """Route `sample_weight` to the inner classifier's `fit` if it requests it.

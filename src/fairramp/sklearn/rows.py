@@ -10,21 +10,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import assert_all_finite, check_consistent_length, indexable
+from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, has_fit_parameter
 
+from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import ROUNDING
 from fairramp.data.groups import Codes, appended, check_n_columns
-from fairramp.errors import InputError, shown
+from fairramp.errors import InputError, shown, warn
+from fairramp.rule.rule import Rule
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,6 @@ class KeptRows:
     def with_rows(self, more: Self) -> Self:
         """Append rows. Labels are kept only if all rows have them; missing weights are 1."""
         check_n_columns(more.codes, self.codes.n_columns, self.codes.names, "sensitive_features")
-        if (self.strata is None) != (more.strata is None):
-            raise InputError("has changed since `fit`", argument="strata", remedy="call `fit` again")
         both = (self, more)
         weights: Any = [np.ones(len(rows.scores)) if rows.weights is None else rows.weights for rows in both]
         return replace(
@@ -119,6 +119,18 @@ def cross_fitted_scores(
     return scores
 
 
+def fit_params(router: Any, weights: npt.NDArray[np.float64] | None) -> dict[str, Any]:
+    """Arguments of the inner classifier's `fit` other than X and y; `router` is the outer estimator."""
+    if weights is None:
+        return {}
+    if get_config()["enable_metadata_routing"]:
+        return dict(process_routing(router, "fit", sample_weight=weights).estimator.fit)
+    if has_fit_parameter(router.estimator, "sample_weight"):
+        return {"sample_weight": weights}
+    warn("{kind} does not accept {sample_weight}, so only the rule is weighted", kind=kind_of(router.estimator))
+    return {}
+
+
 def method_of(estimator: Any, predict_method: str, methods: Iterable[str]) -> str:
     """The method that returns the scores: the requested one, or the first that the classifier has."""
     wanted = tuple(methods) if predict_method == "auto" else (predict_method,)
@@ -164,6 +176,28 @@ def check_two_classes(X: Any, y: npt.NDArray[Any] | None) -> None:
         raise InputError("must have two classes, got one class: {found}", argument="y", found=classes.tolist())
 
 
+def classes_of(model: Any) -> npt.NDArray[Any]:
+    """The two classes of a trained classifier."""
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if classes.shape != (2,):
+        raise InputError(
+            "must be a binary classifier, got {kind} with {n} classes",
+            argument="estimator",
+            remedy="more than two classes are not supported yet" if len(classes) > 2 else None,
+            kind=kind_of(model),
+            n=len(classes),
+        )
+    return classes
+
+
+def check_classes(classes: Any, known: npt.NDArray[Any]) -> None:
+    """Raise if `classes` are passed to `partial_fit` and differ from the known ones."""
+    if classes is not None and set(np.ravel(classes).tolist()) != set(known.tolist()):
+        raise InputError(
+            "must be the two classes of {y}, {known}", argument="classes", got=classes, known=known.tolist()
+        )
+
+
 def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Labels as 1.0 for the positive class and 0.0 for the other."""
     y = column_or_1d(y, warn=True)
@@ -181,47 +215,6 @@ def zero_one(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return positive.astype(np.float64)
 
 
-def columns_of(X: Any, wanted: Any, argument: str) -> Any:
-    """Columns of X, by name or position; `argument` is the argument that names them."""
-    single = isinstance(wanted, str | int | np.integer)
-    chosen = [wanted] if single else list(wanted) if isinstance(wanted, Iterable) else []
-    if not chosen or not all(isinstance(c, str | int | np.integer) for c in chosen):
-        raise InputError("must be column names or positions", argument=argument, got=wanted)
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        names, columns = list(frame.columns), list(frame.iter_columns())
-        if absent := [c for c in chosen if isinstance(c, str) and c not in names]:
-            raise InputError(
-                "names {name!r}, but X has the columns {names}", argument=argument, name=absent[0], names=names
-            )
-        places = [names.index(c) if isinstance(c, str) else _place(c, len(names), argument) for c in chosen]
-        return {str(names[place]): columns[place].to_native() for place in places}
-    if any(isinstance(c, str) for c in chosen):
-        raise InputError(
-            "has column names, {chosen}, but X is of type {kind} and has none",
-            argument=argument,
-            remedy="pass positions, or X as a dataframe",
-            chosen=chosen,
-            kind=type(X).__name__,
-        )
-    table: Any = X.tocsc() if issparse(X) else X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
-    if table.ndim != 2:
-        raise InputError("must be two-dimensional, got shape {shape}", argument="X", shape=table.shape)
-    parts = [table[:, [_place(c, table.shape[1], argument)]] for c in chosen]
-    return [(part.toarray() if issparse(part) else part).ravel() for part in parts]
-
-
-def _place(position: int, n_columns: int, argument: str) -> int:
-    if not -n_columns <= position < n_columns:
-        raise InputError(
-            "has position {position}, but X has {n_columns} columns",
-            argument=argument,
-            position=position,
-            n_columns=n_columns,
-        )
-    return int(position)
-
-
 def random_source(random_state: Any) -> Any:
     """A random state for `decide`; a legacy RandomState seeds a generator and advances."""
     legacy = isinstance(random_state, np.random.RandomState)
@@ -233,3 +226,16 @@ def random_source(random_state: Any) -> Any:
 def kind_of(estimator: Any) -> str:
     """Name of the estimator's class, inside a FrozenEstimator."""
     return type(estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator).__name__
+
+
+def heights(rule: Rule, scores: Any, groups: Any, strata: Any) -> npt.NDArray[np.float64]:
+    """How far each score's position is above the threshold of its group."""
+    rows = rule.sample(scores, groups, strata=strata)
+    ramps, own = rule.ramps_of(rows.cells)
+    constant = np.array([ramp.is_constant for ramp in ramps])
+    thresholds = np.array([0.0 if r.is_constant else r.foot + OFFSETS[rule.ramp] * r.width for r in ramps])
+    if own is not None:
+        thresholds[own], constant[own] = rule.meaning.position_of(rule.cutoff), False
+    above = rows.positions - rows.cells.mix(thresholds, 0, len(rows))
+    chances = rows.cells.mix(np.array([ramp.tie for ramp in ramps]), 0, len(rows))
+    return np.where(constant[rows.cells.block(0, len(rows))], chances - 0.5, above)
