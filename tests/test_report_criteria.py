@@ -113,7 +113,7 @@ def test_numbers_match_a_naive_computation(case, kind):
                 assert compared.gap_interval == pytest.approx(gap_interval(rates, counts, 0.95, of), abs=0.01)
                 limits = ratio_interval(rates, counts, 0.95, of)
                 assert compared.ratio_interval == pytest.approx(limits, abs=0.02)
-        assert content.gap(found) == pytest.approx(max(gaps), abs=1e-9)
+        assert found.gap == pytest.approx(max(gaps), abs=1e-9)
         if selected is not None:
             np.testing.assert_allclose(selected.rate, naive(chances, cells, labels, w, None)[0], atol=1e-9)
         assert overall == pytest.approx(np.average(chances, weights=w), abs=1e-9)
@@ -271,6 +271,20 @@ def test_plot_shows_the_rates_made_equal(criterion):
         assert all(f"{rate:.9g}" in found for rate in (*rates.before, *rates.after))
     svg = vl_convert.vegalite_to_svg(spec)  # Vega accepts the parameters of all charts together
     assert all(f">{event.rate}</text>" in svg for event in rule.event.simple)
+
+
+@pytest.mark.parametrize("with_rule", [True, False])
+@pytest.mark.parametrize("criterion", EVENT_OF)
+def test_plot_of_an_audit_shows_all_compared_rates(criterion, with_rule):
+    scores, group, labels, _ = rows(300)
+    rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
+    found = fairramp.audit(scores, group, labels, criterion=criterion, rule=rule if with_rule else None)
+    spec = found.plot().to_dict()
+    svg, text = vl_convert.vegalite_to_svg(spec), json.dumps(spec)
+    for event in rule.event.simple:
+        assert f">{event.rate}</text>" in svg
+        for decisions in (found.before, found.after) if with_rule else (found.before,):
+            assert all(f"{rate:.9g}" in text for rate in decisions.rates[event.name].rate)
 
 
 def test_drawn_lines_are_the_probabilities_even_if_ramps_leave_the_axis():

@@ -18,6 +18,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.scales import Scale
 from fairramp.measure.audit import Audit
 from fairramp.measure.frontier import Frontier
+from fairramp.measure.rates import GroupRates
 from fairramp.rule.rule import Rule
 from fairramp.show.pieces import (
     PRINTED,
@@ -432,21 +433,29 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
     """The compared rates with their intervals and, with a rule, the decisions that change."""
-    seats, what = largest(audit.rows, MOST_DRAWN), audit.event.rate
-    title = f"{what.capitalize()}s"
-    before = table([audit.before.rate, audit.before.lower, audit.before.upper], seats)
-    known = [rate for rate in before[0] if rate is not None] or [0.0]
-    middle = (min(known) + max(known)) / 2  # a group without a rate is neither the lowest nor the highest
-    rates = [middle if rate is None else rate for rate in before[0]]
-    groups = Groups([show_label(audit.groups[i]) for i in seats], rates, not audit.within_strata, rate=what)
-    if audit.after is None or audit.changed_to_yes is None or audit.changed_to_no is None:
-        return [rates_chart(groups, before, title=title)]
-    after = [table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper)]
-    to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
-    return [
-        rates_chart(groups, before, after, f"{title} before and after"),
-        changes_chart(groups, to_yes, to_no, title="Decisions that change"),
-    ]
+    seats, event = largest(audit.rows, MOST_DRAWN), audit.event
+    names, compared = [show_label(audit.groups[i]) for i in seats], not audit.within_strata and not event.parts
+    charts = []
+    for part in event.simple:
+        title, before = f"{part.rate.capitalize()}s", _limits(audit.before.rates[part.name], seats)
+        known = [rate for rate in before[0] if rate is not None] or [0.0]
+        middle = (min(known) + max(known)) / 2  # a group without a rate is neither the lowest nor the highest
+        rates = [middle if rate is None else rate for rate in before[0]]
+        groups = Groups(names, rates, compared, rate=part.rate)
+        if audit.after is None:
+            charts.append(rates_chart(groups, before, title=title))
+        else:
+            after = [[row] for row in _limits(audit.after.rates[part.name], seats)]
+            charts.append(rates_chart(groups, before, after, f"{title} before and after"))
+    if audit.changed_to_yes is not None and audit.changed_to_no is not None:
+        to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
+        charts.append(changes_chart(groups, to_yes, to_no, title="Decisions that change"))
+    return charts
+
+
+def _limits(found: GroupRates, seats: Sequence[int]) -> list[list[float | None]]:
+    """The rates of the chosen groups, and their confidence limits."""
+    return table([found.rate, found.lower, found.upper], seats)
 
 
 def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:

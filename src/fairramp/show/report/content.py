@@ -88,8 +88,7 @@ class Outcome:
     constant_chances : tuple of float
         The probability of everyone in a group; NaN if it depends on the score.
     after : Selection
-        Its compared rates, gap, ratio and errors, as in an audit. For equalized odds, `after.rates` has both
-        compared rates, and the others are those of selection rates.
+        Its compared rates, gap, ratio and errors, as in an audit.
     selected : GroupRates or None
         Its selection rates, gap and ratio, if other rates are compared.
     overall_rate : float
@@ -155,7 +154,7 @@ class Content:
     groups : tuple of Group
         In the rule's order.
     before : Selection
-        Compared rates, gap, ratio and errors of the classifier's own decisions, as in `Outcome.after`.
+        Compared rates, gap, ratio and errors of the classifier's own decisions, as in an audit.
     selected_before : GroupRates or None
         Selection rates, gap and ratio of the same decisions, if other rates are compared.
     overall_rate_before : float
@@ -217,10 +216,6 @@ class Content:
     def event(self) -> Event:
         """The event whose rates are compared."""
         return EVENT_OF[self.settings["criterion"]]
-
-    def gap(self, found: Selection) -> float:
-        """The gap that the rule limits: between compared rates or, if there are two, the larger one."""
-        return max(found.rates[event.name].gap for event in self.event.simple)
 
     @property
     def sizes(self) -> tuple[int, ...]:

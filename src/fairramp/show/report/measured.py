@@ -207,11 +207,11 @@ class Measured:
     def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
         """Rates, gaps and errors of decisions with the given probabilities.
 
-        The rates, gap and ratio of the first are those of the event, unless it has several parts; the second has
-        selection rates, and is None if these are compared.
+        The rates, gap and ratio of the first are those of the event; the second has selection rates, and is None
+        if these are the same.
         """
-        tally, compared = self.sums.tally(chances, self.labels), SELECTION if self.event.parts else self.event
-        found = selection(tally, self.confidence, self.strata, self.costs, compared)
+        tally = self.sums.tally(chances, self.labels)
+        found = selection(tally, self.confidence, self.strata, self.costs, self.event)
         return found, None if self.event is SELECTION else found.rates[SELECTION.name]
 
     def accuracy_interval(self, chances: Floats) -> tuple[float, float] | None:

@@ -173,7 +173,7 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     ratios = is_ratio(content)
 
     def apart(found: Selection) -> float:
-        return found.ratio if ratios else content.gap(found)
+        return found.ratio if ratios else found.gap
 
     if before.overall_accuracy is not None and any(apart(o.after) == apart(o.after) for o in outcomes):
         charts["frontier"] = frontier_chart(
@@ -285,7 +285,7 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         apart, now, alone = (
             ("ratio", _two(after.ratio), _two(before.ratio))
             if is_ratio(content)
-            else ("gap", points(content.gap(after)), points(content.gap(before)))
+            else ("gap", points(after.gap), points(before.gap))
         )
         apart = f"larger {apart}" if content.event.parts else apart
         said["accuracy"] = _number(after.overall_accuracy, percent)
