@@ -1,9 +1,10 @@
-"""Error rates: equal true or false positive rates, compared with Fairlearn and with error-parity.
+"""Error rates: equal true or false positive rates, or both, compared with Fairlearn and with error-parity.
 
 | comparison | RTO | peers |
 | --- | --- | --- |
 | equal true positive rates | `criterion="equal_opportunity"` | `true_positive_rate_parity` |
 | equal false positive rates | `criterion="predictive_equality"` | `false_positive_rate_parity` |
+| equalized odds: both | `criterion="equalized_odds"` | `equalized_odds` |
 
 All maximize accuracy and allow no gap. Fairlearn gets probabilities. RTO is fitted once for both peers.
 """
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import fairramp
-from fairramp.core.events import FALSE_POSITIVE, TRUE_POSITIVE, Event
+from fairramp.core.events import FALSE_POSITIVE, ODDS, TRUE_POSITIVE, Event
 from reproduction.comparisons import GRID_SIZE, Comparison, methods_of
 from reproduction.methods import Outcome, fit_error_parity, fit_fairlearn
 from reproduction.protocol import Floats, Scored, Split, accuracy, gap
@@ -26,9 +27,14 @@ def rate_gap(probabilities: Floats, rows: Split, label: int) -> float:
     return gap(probabilities[which], rows.sex[which])
 
 
+def _gap(probabilities: Floats, rows: Split, event: Event) -> float:
+    assert event.label is not None
+    return rate_gap(probabilities, rows, event.label)
+
+
 @dataclass(frozen=True)
 class ErrorRate(Comparison):
-    """Accuracy, and the gap between the true or false positive rates."""
+    """Accuracy, and the gap between the true or false positive rates; the larger of the two for both."""
 
     event: Event
 
@@ -37,7 +43,7 @@ class ErrorRate(Comparison):
     @classmethod
     def of(cls, event: Event, peer: str) -> "ErrorRate":
         """Return the comparison of one rate with one peer."""
-        return cls(event.criterion, f"Equal {event.rate}s", peer, event)
+        return cls(event.criterion, "Equalized odds" if event.parts else f"Equal {event.rate}s", peer, event)
 
     @property
     def theirs(self) -> str:
@@ -57,24 +63,25 @@ class ErrorRate(Comparison):
     @property
     def criterion(self) -> tuple[str, str]:
         """What a criterion calls the objective and the gap."""
-        return "mean accuracy", f"mean {self.event.short} gap"
+        return "mean accuracy", f"mean {self.columns[1]}"
 
     @property
     def constraint(self) -> str:
         """What both peers call it."""
-        return f"{self.event.name}_rate_parity"
+        return "equalized_odds" if self.event.parts else f"{self.event.name}_rate_parity"
 
     @property
     def heading(self) -> str:
         """What a table of the comparison shows."""
-        rates = f"{self.event.rate}s"
-        shown = f"accuracy in percent, and gap between the {rates} ({self.event.short}) in points"
-        return f"**{self.title}, compared with {self.peer}**: {shown}:"
+        gap = f"gap between the {self.event.rate}s ({self.event.short})"
+        if self.event.parts:
+            gap = "the larger of the TPR and the FPR gap"
+        return f"**{self.title}, compared with {self.peer}**: accuracy in percent, and {gap} in points:"
 
     @property
     def columns(self) -> tuple[str, str]:
         """What tables call the objective and the gap."""
-        return "accuracy", f"{self.event.short} gap"
+        return "accuracy", "larger gap" if self.event.parts else f"{self.event.short} gap"
 
     @property
     def settings(self) -> Any:
@@ -82,11 +89,10 @@ class ErrorRate(Comparison):
         return self.event.criterion
 
     def measured(self, probabilities: Floats, rows: Split) -> dict[str, float]:
-        """Return the accuracy and the gap."""
-        label = self.event.label
-        assert label is not None
-        found = accuracy(probabilities, rows.label), rate_gap(probabilities, rows, label)
-        return dict(zip(self.fields, found, strict=True))
+        """Return the accuracy and the gap; for equalized odds, also both gaps."""
+        gaps = {f"{part.short.lower()}_gap": _gap(probabilities, rows, part) for part in self.event.simple}
+        found = {"accuracy": accuracy(probabilities, rows.label), "rate_gap": max(gaps.values())}
+        return found | (gaps if self.event.parts else {})
 
     def on_fit_rows(self, probabilities: Floats, rows: Split) -> dict[str, float]:
         """Return the same for the fit rows, whose gap must be 0."""
@@ -105,7 +111,9 @@ class ErrorRate(Comparison):
 
 
 COMPARISONS = tuple(
-    ErrorRate.of(event, peer) for event in (TRUE_POSITIVE, FALSE_POSITIVE) for peer in (FAIRLEARN, ERROR_PARITY)
+    ErrorRate.of(event, peer)
+    for event in (TRUE_POSITIVE, FALSE_POSITIVE, ODDS)
+    for peer in (FAIRLEARN, ERROR_PARITY)
 )
 
 METHODS = methods_of(COMPARISONS)

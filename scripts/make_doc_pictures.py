@@ -152,6 +152,56 @@ def draw_criterion(criterion):
     save(fig, f"criterion-{criterion.replace('_', '-')}.svg")
 
 
+def draw_odds():
+    """ROC curves with the point that both groups must share, and the ramps that lead there."""
+    rule = fairramp.fit_rule(data.score, data.sex, data.label, criterion="equalized_odds")
+    fpr, tpr = (rule.record.rates[name].after[0] for name in ("false_positive", "true_positive"))
+    fig, (left, right) = plt.subplots(1, 2, figsize=(7.3, 3.5))
+    for sex, one in zip(rule.groups, rule.ramps, strict=True):
+        color, mine = COLORS[sex], data.sex == sex
+        no, yes = (np.sort(data.score[mine & (data.label == label)]) for label in (0, 1))
+        cuts = np.append(np.linspace(0, 1, 2001), 0.5)
+        roc = {part: 1 - np.searchsorted(values, cuts) / len(values) for part, values in (("x", no), ("y", yes))}
+        left.plot(roc["x"][:-1], roc["y"][:-1], color=color, linewidth=2)
+        left.plot(roc["x"][-1], roc["y"][-1], "o", color=BEFORE, zorder=3)
+        top = one.foot + one.width
+        right.plot([0, one.foot, top, 1], [0, 0, 1, 1], color=color, linewidth=2.5)
+        if sex == "Female":
+            # The mixture at the same point: with this probability, the score is ignored.
+            own = np.quantile(no, 1 - fpr)
+            at = (yes >= own).mean()
+            ignored = (at - tpr) / (at - fpr)
+            levels = (ignored * fpr, 1 - ignored + ignored * fpr)
+            right.plot([0, own, own, 1], np.repeat(levels, 2), color=BEFORE, linestyle="--", linewidth=1.2)
+            beside(right, "mixture,\nwomen", (own, 0.72), (0, 15), ha="center", color="#5b6470", fontsize=9)
+            left.annotate(
+                "",
+                (fpr, tpr + 0.012),
+                (fpr, at),
+                arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.5},
+            )
+            beside(left, "wider\nramp", (fpr, (at + tpr) / 2), (6, 8), fontsize=9)
+            chance = one.chance([0.8])[0]
+            right.plot([0.8], [chance], "o", color=color)
+            beside(right, f"{chance:.0%}", (0.8, chance), (6, -8), fontweight="bold")
+    left.plot(fpr, tpr, "o", color=AFTER, markersize=9, zorder=4)
+    beside(left, "after,\nboth groups", (fpr, tpr), (10, -16), fontweight="bold")
+    beside(left, "women", (0.1, 0.81), (0, 14), ha="right", fontweight="bold", color=COLORS["Female"])
+    beside(left, "men", (0.16, 0.72), (4, -10), fontweight="bold", color="#9a6a00")
+    before = plt.Line2D([], [], marker="o", linestyle="", color=BEFORE, label="before, at the cutoff 0.5")
+    left.legend(handles=[before], loc="lower right", fontsize=9, handletextpad=0.1)
+    left.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 0.2), ylim=(0.3, 0.95))
+    left.xaxis.set_major_locator(plt.MultipleLocator(0.05))
+    for axis in (left.xaxis, left.yaxis, right.yaxis):
+        axis.set_major_formatter("{x:.0%}")
+    beside(right, "women", (0.45, 0.43), (-4, 10), ha="right", fontweight="bold", color=COLORS["Female"])
+    beside(right, "men", (0.6, 0.9), (-6, 0), fontweight="bold", color="#9a6a00")
+    right.plot([0.8], [1], "o", color=COLORS["Male"])
+    right.axvline(0.8, color=LIGHT, linewidth=1, zorder=0)
+    right.set(xlabel="score", ylabel="probability of selection", xlim=(0, 1), ylim=(-0.03, 1.08))
+    save(fig, "criterion-equalized-odds.svg")
+
+
 def draw_ramps():
     """Scores of both groups, and the ramps that decide."""
     rule = fairramp.fit_rule(data.score, data.sex, ramp_width=WIDTH)
@@ -299,3 +349,4 @@ if __name__ == "__main__":
         draw()
     for criterion in ("parity", "equal_opportunity", "predictive_equality"):
         draw_criterion(criterion)
+    draw_odds()

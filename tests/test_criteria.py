@@ -365,14 +365,16 @@ def test_summaries_know_the_error_of_their_rates(criterion):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit", "real"])
 @pytest.mark.parametrize("up", [True, False])
 def test_every_scale_and_direction(criterion, scale, up):
     p, groups, labels = many(n=5_000)
     p = np.clip(p, 1e-6, 1 - 1e-6)
     p = p if up else 1 - p
-    scores = {"probability": p, "percent": 100 * p, "signed": 2 * p - 1, "logit": np.log(p / (1 - p))}[scale]
-    rule = quiet(scores, groups, labels, criterion=criterion, scale=scale, higher_is_better=up, max_gap=0.01)
+    logits, cutoff = np.log(p / (1 - p)), {"cutoff": 0.0} if scale == "real" else {}
+    scores = {"percent": 100 * p, "signed": 2 * p - 1, "logit": logits, "real": logits}.get(scale, p)
+    told = {"criterion": criterion, "scale": scale, "higher_is_better": up, "max_gap": 0.01, **cutoff}
+    rule = quiet(scores, groups, labels, **told)
     assert np.ptp(rates_of(rule, scores, groups, labels, None, LABEL[criterion])) <= 0.01 + 1e-9
     assert fairramp.Rule.from_json(rule.to_json()) == rule
 

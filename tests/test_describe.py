@@ -24,6 +24,7 @@ OPTIONS = {
     "strata": {"strata": {"place": np.arange(3000) % 2}},
     "population": {"max_gap": 0.5, "confidence": 0.9},
     "opportunity": {"labels": LABELS, "criterion": "equal_opportunity", "min_ratio": 0.8},
+    "odds": {"labels": LABELS, "criterion": "equalized_odds", "max_gap": 0.05},
     "predictive": {"labels": LABELS, "criterion": "predictive_equality", "max_gap": 0.05, "overall_rate": 0.3},
 }
 RULES = {
@@ -104,6 +105,11 @@ def test_facts_have_one_line_each_and_leave_out_what_is_unknown(rule):
             "positive and 1 per false negative",
         ),
         (
+            {"criterion": "equalized_odds", "max_gap": 0.05},
+            "true and false positive rates at most 5.0 points apart, chosen for accuracy",
+        ),
+        ({"criterion": "equalized_odds"}, "equal true and false positive rates, chosen for accuracy"),
+        (
             {"criterion": "predictive_equality", "overall_rate": 0.25},
             "equal false positive rates, overall selection rate 25%",
         ),
@@ -118,7 +124,7 @@ def test_goal_names_the_rate_the_limit_and_the_level(settings, goal):
 
 
 def test_small_groups_are_those_with_few_fit_rows(rule):
-    rows = rule.record.main.rows if rule.record else ()
+    rows = [n for _, rates in rule.record.compared for n in rates.rows] if rule.record else ()
     said = small_groups(rule)
     assert (said is not None) == any(n < 30 for n in rows)
     assert said is None or said.count(" rows)") == sum(n < 30 for n in rows)

@@ -197,7 +197,7 @@ def test_percent_scores_match_probabilities(cutoff, ramp_width, ramp, max_gap):
         plain.record.rates["selection"].after,
     )
     assert np.array_equal(rule.probabilities(percent, groups), plain.probabilities(percent / 100, groups))
-    assert list(rule.table()["threshold"]) == [100 * threshold for threshold in rule.thresholds]
+    assert list(rule.thresholds) == [100 * threshold for threshold in plain.thresholds]
     assert "are percentages" in repr(rule)
     assert type(rule).from_json(rule.to_json()) == rule
 

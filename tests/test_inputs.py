@@ -72,7 +72,7 @@ def door(request):
 
     def enter(scores, groups=GROUPS, scale="probability"):
         if name == "fit_rule":
-            return fit_rule(scores, groups, scale=scale)
+            return fit_rule(scores, groups, scale=scale, cutoff=0.0 if scale == "real" else None)
         rule = Rule(("A", "B"), (Ramp.centered(0.5, 0.1), Ramp.centered(0.4, 0.1)), scale=scale)
         if name == "probabilities":
             return rule.probabilities(scores, groups)
@@ -81,7 +81,7 @@ def door(request):
     return enter
 
 
-@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
+@pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit", "real"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
 def test_non_finite_scores_raise_on_every_scale(door, scale, value, kind):
@@ -454,6 +454,8 @@ def test_unknown_target_rate_raises_and_lists_the_known_ones(value):
         ("logit", np.inf, "between -700 and 700"),
         ("logit", np.nan, "between -700 and 700"),
         ("logit", -1e300, "between -700 and 700"),
+        ("real", np.inf, "must be a finite number, got inf."),
+        ("real", np.nan, "must be a finite number, got nan."),
         *(("probability", value, "between 0 and 1") for value in NOT_NUMBERS if value is not None),
     ],
     ids=repr,

@@ -6,9 +6,11 @@ import re
 
 import numpy as np
 import pytest
+import vl_convert
 
 import fairramp
-from fairramp.core.events import EVENT_OF
+from fairramp import Ramp, Rule
+from fairramp.core.events import EVENT_OF, SELECTION
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.words import percent
 from fairramp.show.report.content import make_content
@@ -23,6 +25,13 @@ CASES = {
     "opportunity, target": {"criterion": "equal_opportunity", "max_gap": 0.03, "target_rate": 0.6},
     "predictive": {"criterion": "predictive_equality", "min_ratio": 0.8, "costs": (2, 1)},
     "predictive, overall": {"criterion": "predictive_equality", "max_gap": 0.02, "overall_rate": 0.4},
+    "odds": {"criterion": "equalized_odds"},
+    "odds, steps": {
+        "criterion": "equalized_odds",
+        "max_gap": 0.03,
+        "ramp_width": 0.0,
+        "target_rate": "balanced_accuracy",
+    },
     "parity, ratio": {"min_ratio": 0.8, "ramp_width": 0.2},
     "parity, overall": {"max_gap": 0.05, "overall_rate": 0.3},
     "parity, accuracy": {"min_ratio": 0.75, "target_rate": "accuracy"},
@@ -52,7 +61,7 @@ def shown_of(report):
 @pytest.mark.parametrize("case", CASES)
 def test_numbers_match_a_naive_computation(case, kind):
     settings = CASES[case]
-    if kind == "strata" and "target_rate" in settings and settings["target_rate"] != "accuracy":
+    if kind == "strata" and not isinstance(settings.get("target_rate", ""), str):
         settings = {name: value for name, value in settings.items() if name != "target_rate"}
     scores, group, labels, w = rows()
     more = {"sample_weight": w} if kind == "weights" else {}
@@ -65,37 +74,50 @@ def test_numbers_match_a_naive_computation(case, kind):
     event, cells = rule.event, group if strata is None else 10 * strata + group
     of = None if strata is None else np.unique(cells) // 10
     assert content.in_sample
-    assert (content.selected_before is None) == (event.label is None)
+    assert (content.selected_before is None) == (rule.criterion == "parity")
     at = sorted({0, len(content.outcomes) // 2, len(content.outcomes) - 1, content.own})
     own = (scores >= 0.5).astype(float)
     decided = [(content.before, content.selected_before, content.overall_rate_before, own)]
     for outcome in (content.outcomes[i] for i in at):
         limit = {name: getattr(outcome, name) for name in ("max_gap", "min_ratio")}
         one = quiet_fit(scores, group, labels, **(settings | limit), **more)
-        assert list(one.thresholds) == pytest.approx(list(outcome.thresholds), abs=1e-9)
+        assert list(one.thresholds) == pytest.approx(list(outcome.thresholds), abs=1e-9, nan_ok=True)
+        ends = np.transpose([one.ends_of(ramp) for ramp in one.ramps])
+        np.testing.assert_allclose([outcome.ramp_from, outcome.ramp_to], ends, atol=1e-9)
         assert outcome.guarantee.estimated == pytest.approx(one.certificate().estimated)
         chances = one.probabilities(scores, group, strata)
         decided.append((outcome.after, outcome.selected, outcome.overall_rate, chances))
-    for compared, selected, overall, chances in decided:
-        rates, n = naive(chances, cells, labels, w, event.label)
+    for found, selected, overall, chances in decided:
         parts = [slice(None)] if of is None else [of == k for k in np.unique(of)]
-        np.testing.assert_allclose(compared.rate, rates, atol=1e-9)
-        assert compared.gap == pytest.approx(max(np.ptp(rates[p]) for p in parts), abs=1e-9)
-        ratios = [rates[p].min() / rates[p].max() for p in parts if rates[p].max() > 0]
-        assert compared.ratio == pytest.approx(min(ratios), abs=1e-9)
-        assert list(content.event_rows) == n
-        if kind != "weights":
-            counts = np.array(n, dtype=float)
-            lower, upper = wilson_interval(rates, counts, 0.95)
-            # Random decisions are slightly more precise than their number of rows.
-            np.testing.assert_allclose(compared.lower, lower, atol=0.01)
-            np.testing.assert_allclose(compared.upper, upper, atol=0.01)
-            assert compared.gap_interval == pytest.approx(gap_interval(rates, counts, 0.95, of), abs=0.01)
-            assert compared.ratio_interval == pytest.approx(ratio_interval(rates, counts, 0.95, of), abs=0.02)
+        gaps = []
+        for one in event.simple:
+            compared = found.rates[one.name]
+            assert event.parts or (found.rate, found.gap, found.ratio) == (
+                compared.rate,
+                compared.gap,
+                compared.ratio,
+            )
+            rates, n = naive(chances, cells, labels, w, one.label)
+            np.testing.assert_allclose(compared.rate, rates, atol=1e-9)
+            gaps.append(max(np.ptp(rates[p]) for p in parts))
+            assert compared.gap == pytest.approx(gaps[-1], abs=1e-9)
+            ratios = [rates[p].min() / rates[p].max() for p in parts if rates[p].max() > 0]
+            assert compared.ratio == pytest.approx(min(ratios), abs=1e-9)
+            assert list(compared.rows) == n
+            # Random decisions are slightly more precise than their number of rows, on wide ramps much more.
+            if kind != "weights" and not event.parts:
+                counts = np.array(n, dtype=float)
+                lower, upper = wilson_interval(rates, counts, 0.95)
+                np.testing.assert_allclose(compared.lower, lower, atol=0.01)
+                np.testing.assert_allclose(compared.upper, upper, atol=0.01)
+                assert compared.gap_interval == pytest.approx(gap_interval(rates, counts, 0.95, of), abs=0.01)
+                limits = ratio_interval(rates, counts, 0.95, of)
+                assert compared.ratio_interval == pytest.approx(limits, abs=0.02)
+        assert found.gap == pytest.approx(max(gaps), abs=1e-9)
         if selected is not None:
             np.testing.assert_allclose(selected.rate, naive(chances, cells, labels, w, None)[0], atol=1e-9)
         assert overall == pytest.approx(np.average(chances, weights=w), abs=1e-9)
-        np.testing.assert_allclose(compared.true_positive_rate, naive(chances, cells, labels, w, 1)[0], atol=1e-9)
+        np.testing.assert_allclose(found.true_positive_rate, naive(chances, cells, labels, w, 1)[0], atol=1e-9)
     if "overall_rate" in settings:
         assert content.settings["overall_rate"] == settings["overall_rate"]
         for outcome in content.outcomes:
@@ -109,21 +131,33 @@ def test_page_shows_these_rates_and_their_limit(case):
     rule = quiet_fit(scores, group, labels, **CASES[case])
     made = rule.report(scores, group, labels)
     content, page, event = made.content, shown_of(made), rule.event
-    rates = f"{event.rate}s"
-    assert content.sentence.startswith(f"{event.rate.capitalize()}: ")
-    assert f'<h2 id="h-rates">{rates.capitalize()}</h2>' in page
-    for rate in (*content.before.rate, *content.chosen.after.rate):
-        assert f">{percent(rate)}</td>" in page
-    assert all(f">{n:,}</td>" in page for n in content.event_rows)
-    assert (f'<th scope="col" class="number">{event.short} after</th>') in page
-    assert f"Equal {rates} are one narrow notion of fairness" in page
-    assert f"equal {rates}" in page
-    if event.label is not None:
-        assert f">label {event.label}</th>" in page
+    rates, charts = f"{event.rate}s", content_charts(content)
+    for one in event.simple:
+        key = one.name if event.parts else "rates"
+        was, now = content.before.rates[one.name], content.chosen.after.rates[one.name]
+        for said in (content.sentence, content.chosen.sentence):
+            assert f"{one.rate.capitalize()}: " in said
+            assert html.escape(said) in html.escape(page)
+        assert f'<h2 id="h-{key}">{one.rate.capitalize()}s</h2>' in page
+        params = {param["name"]: param.get("value") for param in charts[key]["params"]}
+        shown = params[f"after_{one.name}_rate"][0][content.own]
+        np.testing.assert_allclose(shown, now.rate, atol=1e-8)
+        for rate in (*was.rate, *now.rate):
+            assert f">{percent(rate)}</td>" in page
+        assert all(f">{n:,}</td>" in page for n in was.rows)
+        assert (f'<th scope="col" class="number">{one.short} after</th>') in page
+        if event is not SELECTION:
+            assert f"Gap between {one.rate}s</dt>" in page
+            assert f">label {one.label}</th>" in page
+            assert f"{one.short} is the {one.rate}" in page
+    narrow = "true and false positive rates" if event.parts else rates
+    assert f"Equal {narrow} are one narrow notion of fairness" in page
+    assert f"equal {' and '.join(f'{one.rate}s' for one in event.simple)}" in page
+    if event is not SELECTION:
         assert content.selected_sentence in page
         assert content.chosen.selected_sentence in page
         assert all(f">{percent(rate)}</td>" in page for rate in content.chosen.selected.rate)
-        assert content_charts(content)["selected"]
+        assert charts["selected"]
     if rule.min_ratio is not None:
         assert "allowed gap" not in page
         assert f"Lowest allowed ratio of {rates}" in page
@@ -131,7 +165,7 @@ def test_page_shows_these_rates_and_their_limit(case):
         assert "What a higher ratio costs" in page
     else:
         assert "allowed ratio" not in page
-        between = "" if event.label is None else f" between {rates}"
+        between = "" if event is SELECTION else f" between {rates}"
         assert f">Largest allowed gap{between}</label>" in page
         assert f"For the rule with a largest allowed gap{between} of" in page
     assert ("Selection rate of everybody together" in page) == ("overall_rate" in CASES[case])
@@ -164,7 +198,7 @@ def test_ratio_of_rates_that_are_zero(scores, last):
     assert "<html" in made.html
 
 
-@pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality"])
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality", "equalized_odds"])
 def test_fit_rows_with_other_labels_are_not_the_fit_rows(criterion):
     scores, group, labels, _ = rows()
     rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
@@ -175,10 +209,10 @@ def test_fit_rows_with_other_labels_are_not_the_fit_rows(criterion):
     assert make_content(rule, scores, group, swapped).in_sample is False
     new = make_content(rule, *rows(seed=1)[:3])
     assert new.in_sample is False
-    rates, _ = naive(
-        rule.probabilities(*rows(seed=1)[:2]), rows(seed=1)[1], rows(seed=1)[2], np.ones(900), rule.event.label
-    )
-    np.testing.assert_allclose(new.chosen.after.rate, rates, atol=1e-9)
+    other, cells, outcomes, _ = rows(seed=1)
+    for event in rule.event.simple:
+        rates, _ = naive(rule.probabilities(other, cells), cells, outcomes, np.ones(900), event.label)
+        np.testing.assert_allclose(new.chosen.after.rates[event.name].rate, rates, atol=1e-9)
 
 
 def test_labels_are_required(tmp_path):
@@ -226,13 +260,42 @@ def test_groups_are_small_if_they_have_few_rows_of_the_label():
 def test_plot_shows_the_rates_made_equal(criterion):
     scores, group, labels, _ = rows()
     rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
-    chart = rule.plot().to_dict()["vconcat"][1]
-    text = json.dumps(chart)
-    assert chart["title"] == f"{rule.event.rate.capitalize()}s before and after"
-    assert f'"title": "{rule.event.rate}"' in text
-    params = {param["name"]: param["value"] for param in rule.plot().to_dict()["params"] if "value" in param}
-    found = json.dumps(params) + text
-    assert all(f"{rate:.9g}" in found for rate in (*rule.record.main.before, *rule.record.main.after))
+    spec = rule.plot().to_dict()
+    _, *charts = spec["vconcat"]
+    params = {param["name"]: param["value"] for param in spec["params"] if "value" in param}
+    for (event, rates), chart in zip(rule.record.compared, charts, strict=True):
+        text = json.dumps(chart)
+        assert chart["title"] == f"{event.rate.capitalize()}s before and after"
+        assert f'"title": "{event.rate}"' in text
+        found = json.dumps(params) + text
+        assert all(f"{rate:.9g}" in found for rate in (*rates.before, *rates.after))
+    svg = vl_convert.vegalite_to_svg(spec)  # Vega accepts the parameters of all charts together
+    assert all(f">{event.rate}</text>" in svg for event in rule.event.simple)
+
+
+@pytest.mark.parametrize("with_rule", [True, False])
+@pytest.mark.parametrize("criterion", EVENT_OF)
+def test_plot_of_an_audit_shows_all_compared_rates(criterion, with_rule):
+    scores, group, labels, _ = rows(300)
+    rule = quiet_fit(scores, group, labels, criterion=criterion, max_gap=0.03)
+    found = fairramp.audit(scores, group, labels, criterion=criterion, rule=rule if with_rule else None)
+    spec = found.plot().to_dict()
+    svg, text = vl_convert.vegalite_to_svg(spec), json.dumps(spec)
+    for event in rule.event.simple:
+        assert f">{event.rate}</text>" in svg
+        for decisions in (found.before, found.after) if with_rule else (found.before,):
+            assert all(f"{rate:.9g}" in text for rate in decisions.rates[event.name].rate)
+
+
+def test_drawn_lines_are_the_probabilities_even_if_ramps_leave_the_axis():
+    ramps = (Ramp(-0.5, 2.0), Ramp(0.2, 0.4), Ramp(0.3, 0.0, 0.5), Ramp.constant(0.25), Ramp(1.25, 0.5))
+    svg = vl_convert.vegalite_to_svg(Rule(tuple("abcde"), ramps).plot().to_dict())
+    lines = re.findall(r' d="(M[^"Zh]*)" stroke=', svg)
+    x = np.linspace(0, 1, 101)[~np.isclose(np.linspace(0, 1, 101), 0.3)]  # a step there
+    for g, (line, ramp) in enumerate(zip(lines, ramps, strict=True)):
+        at, down = np.array([[float(v) for v in pair.split(",")] for pair in line[1:].split("L")]).T
+        height = (56 * (g + 0.96) - down) / (56 * 0.62)
+        np.testing.assert_allclose(np.interp(x, at / 560, height), ramp.chance(x), atol=1e-3)
 
 
 def test_rule_with_strata_and_one_label_uses_the_most_accurate_rates():

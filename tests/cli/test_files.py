@@ -7,6 +7,7 @@ import json
 import shutil
 
 import duckdb
+import numpy as np
 import pytest
 
 import fairramp
@@ -343,6 +344,27 @@ def test_percent_and_logit_scales(shell):
     shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "l.json", "-q")
     assert "probabilities" in shell("fit", "logit.csv", *COLUMNS, "--scale", "logit", "-o", "m.json").stdout
     shell("apply", "l.json", "logit.csv", "-o", "l.csv", "-q")
+
+
+def test_real_scores(shell):
+    numbers = np.linspace(-6, 9, 100)
+    shell.write(
+        "s.csv", "id,p,g\n" + "".join(f"{i},{x!r},{'ab'[i % 2]}\n" for i, x in enumerate(numbers.tolist()))
+    )
+    said = shell.error("fit", "s.csv", *COLUMNS, "--scale", "real", "-o", "r.json")
+    assert "Pass --cutoff, the score at which the classifier says yes" in said
+    assert "otherwise --scale real and --cutoff" in shell.error("fit", "s.csv", *COLUMNS, "-o", "r.json")
+    shell("fit", "s.csv", *COLUMNS, "--scale", "real", "--cutoff", "1.5", "--target-rate", "0.4", "-o", "r.json")
+    rule = fairramp.Rule.load(shell.folder / "r.json")
+    assert (rule.scale, rule.cutoff, rule.ramps[0].width) == ("real", 1.5, 0.01)
+    for group, threshold in zip("ab", rule.thresholds, strict=True):
+        own = numbers["ab".index(group) :: 2]
+        assert (own >= threshold).mean() == pytest.approx(0.4, abs=0.03)
+    shell("apply", "r.json", "s.csv", "-o", "o.csv", "-q")
+    found = [float(r["probability"]) for r in table(shell.read("o.csv"))]
+    assert found == pytest.approx(rule.probabilities(numbers, list("ab" * 50)), abs=1e-12)
+    assert "any number; the classifier says yes at 1.5 or above" in shell("show", "r.json").stdout
+    shell("audit", "s.csv", *COLUMNS, "--rule", "r.json")
 
 
 def test_missing_and_repeated_ids(fitted):

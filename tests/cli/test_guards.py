@@ -93,7 +93,7 @@ def test_rule_stores_the_percent_scale(shell):
     rule = fairramp.Rule.load(shell.folder / "rule.json")
     assert (rule.scale, rule.cutoff, rule.ramps[0].width) == ("percent", 50, 0.01)
     assert "are percentages" in done.stdout
-    assert f"{rule.thresholds[0] * 100:.4f}" in done.stdout
+    assert f"{rule.thresholds[0]:.4f}" in done.stdout
     shell("apply", "rule.json", "s.csv", "-o", "o.csv", "-q")
     shell.write("small.csv", "Nr;Score;Geschlecht\r\n1;0,60;w\r\n2;0,90;m\r\n")
     done = shell("apply", "rule.json", "small.csv", "-o", "small-out.csv")

@@ -136,6 +136,7 @@ def test_long_tables_are_shortened_without_all(inside, n):
         {"strata": "a department"},
         {"scale": "percent"},
         {"scale": "logit"},
+        {"scale": "real", "cutoff": 0.0},
         {"sample_weight": np.linspace(1, 2, 6000)},
         {"solver": "sgd", "target_rate": 0.5},
     ],

@@ -270,9 +270,10 @@ def test_hostile_names_are_only_labels():
 @pytest.mark.parametrize("scale", ["probability", "percent", "signed", "logit"])
 def test_float32_scores_move_a_probability_by_at_most_2_to_the_minus_24_over_the_width(scale, width):
     """|Δp| ≤ 2^−24·|x|/width, where x is the position (2^−24·|z|/4/width for a logit z); nearly attained."""
-    rule = Rule(("a",), (Ramp.centered(0.6 if scale != "logit" else 0.7, width),), scale=scale)
+    threshold = 0.6 if scale != "logit" else 0.7
+    rule = Rule(("a",), (Ramp.centered(threshold, width),), scale=scale)
     rng = np.random.default_rng(1)
-    position = rule.thresholds[0] + width * rng.uniform(-0.5, 0.5, 20_000)
+    position = threshold + width * rng.uniform(-0.5, 0.5, 20_000)
     score = {"percent": 100 * position, "logit": np.log(position / (1 - position))}.get(scale, position)
     exact = rule.probabilities(score, ["a"] * len(score))
     rounded = rule.probabilities(score.astype(np.float32), ["a"] * len(score))

@@ -62,7 +62,7 @@ def show_shortlist(screen: Screen, found: Shortlist, columns: Columns, data: str
 
 def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -> None:
     """Print a rule; `found` is its certificate, or the reason it has none."""
-    screen.heading(rule.heading)
+    screen.heading(wrapped(rule.heading))
     screen.say(*rule.reached)
     screen.text("", *(wrapped(text, f"{name:8}") for name, text in describe.facts(rule)), "")
     screen.table(rule.table(), every=every, more="with --all", what="group")
@@ -73,7 +73,7 @@ def show(screen: Screen, rule: Rule, found: Certificate | str, *, every: bool) -
         screen.say(found if isinstance(found, str) else "There is one group, so there is no gap to limit.")
     else:
         show_certificate(screen, rule, found)
-        others = "error rates" if rule.event.label is None else f"rates other than {rule.event.rate}s"
+        others = f"rates other than {rule.event.rate}s" if rule.event.needs_labels else "error rates"
         screen.say("", describe.meaning(found), "", _NOT_COVERED.format(others=others))
 
 
@@ -165,26 +165,28 @@ def warn_groups(screen: Screen, job: Job, rule: Rule | None, *, compared: bool =
     )
 
 
-def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], event: Event) -> None:
+def warn_few(screen: Screen, groups: Sequence[Label], rows: Sequence[int], events: Sequence[Event]) -> None:
     """Warn about groups with few rows of the label that error rates are about; `warn_groups` counts all rows."""
-    small = [pair for pair in zip(groups, rows, strict=True) if 0 < pair[1] < SMALL_GROUP]
-    screen.warn(
-        f"groups with fewer than {SMALL_GROUP} {event.rows}, whose rates are unreliable: {_listed(small)}.",
-        when=small and event.label is not None,
-    )
+    for event in dict.fromkeys(events):
+        every = zip(groups, rows, events, strict=True)
+        small = [(label, n) for label, n, of in every if of is event and 0 < n < SMALL_GROUP]
+        screen.warn(
+            f"groups with fewer than {SMALL_GROUP} {event.rows}, whose rates are unreliable: {_listed(small)}.",
+            when=small and event.needs_labels,
+        )
 
 
 def check_label(rule: Rule, label: str | None) -> None:
     """Raise if a rule that makes error rates equal is to be checked without labels."""
     refuse_if(
-        rule.event.label is not None and label is None,
+        rule.event.needs_labels and label is None,
         "--label is required: the rule makes {rate}s equal",
         rate=rule.event.rate,
     )
 
 
 def other_label(event: Event) -> str:
-    """The first reason why rows are left out, if error rates are compared."""
+    """The first reason why rows are left out, if rates of one label are compared."""
     return "" if event.label is None else f"label {1 - event.label}, "
 
 

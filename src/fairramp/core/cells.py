@@ -4,6 +4,9 @@ A *cell* is one group in one stratum, labeled (stratum, group). Cells are coded 
 works per group works per cell. Only the gap differs: it compares cells of the same stratum.
 
     gap = max over strata of (largest − smallest rate of its cells)
+
+Equalized odds compares two rates of each group. They form one list, first the true positive rates of all groups,
+then the false positive rates, in which a rate is compared with those of its own kind: two more strata.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.events import Event
 from fairramp.core.labels import Label, label_key, label_parts
 from fairramp.core.table import name_column
 
@@ -23,12 +27,27 @@ def stratum_index(labels: Sequence[Label]) -> Integers:
     return np.cumsum([i > 0 and key != keys[i - 1] for i, key in enumerate(keys)], dtype=np.intp)
 
 
-def cell_columns(labels: Sequence[Label], *, stratified: bool) -> dict[str, Any]:
-    """Columns of a table that name groups; strata get a column of their own."""
+def kinds_of(n_groups: int, n_events: int, strata: Any = None) -> Any:
+    """Index of the rates that each rate is compared with, in a list of all groups' rates, event by event.
+
+    For one event, these are the strata; None means that all are compared.
+
+    >>> kinds_of(2, 2).tolist(), kinds_of(3, 2, [0, 0, 1]).tolist(), kinds_of(2, 1)
+    ([0, 0, 1, 1], [0, 0, 1, 2, 2, 3], None)
+    """
+    if n_events == 1:
+        return strata
+    inner = np.zeros(n_groups, dtype=np.intp) if strata is None else np.asarray(strata)
+    return np.concatenate([inner + i * (inner[-1] + 1) for i in range(n_events)])
+
+
+def cell_columns(labels: Sequence[Label], *, stratified: bool, events: Sequence[Event] = ()) -> dict[str, Any]:
+    """Columns of a table that name groups; strata get a column of their own, and so do the events of rates."""
+    which = {"error_rate": name_column([event.short for event in events])} if events else {}
     if not stratified:
-        return {"group": name_column(labels)}
+        return which | {"group": name_column(labels)}
     halves = zip(*(label_parts(label) for label in labels), strict=True)
-    return {name: name_column(half) for name, half in zip(("stratum", "group"), halves, strict=True)}
+    return which | {name: name_column(half) for name, half in zip(("stratum", "group"), halves, strict=True)}
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:

@@ -1,5 +1,6 @@
 """Validation of single arguments."""
 
+import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import Any
@@ -33,7 +34,9 @@ def check_number(name: str, value: Any, low: float, high: float) -> float:
     """Return `value` as a float if it is in [low, high]; booleans are rejected."""
     if not is_real(value) or not low <= value <= high:
         raise InputError(
-            "must be {number}between {low:.10g} and {high:.10g}",
+            "must be {number}between {low:.10g} and {high:.10g}"
+            if high < sys.float_info.max
+            else "must be a finite number",
             number="" if is_real(value) else "a number ",
             argument=name,
             got=value,

@@ -143,7 +143,7 @@ def chances(
     out : floats of shape (n,), optional
         Output array; may be `feet`.
     """
-    if isinstance(widths, float) and 0 < widths < math.inf:
+    if np.min(widths, initial=math.inf) > 0 and np.max(widths, initial=0.0) < math.inf:
         chance = np.subtract(scores, feet, out=out)
         with np.errstate(over="ignore"):  # thresholds far away
             np.divide(chance, widths, out=chance)
@@ -152,8 +152,9 @@ def chances(
     if not isinstance(widths, float):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             sloping = np.clip((scores - feet) / widths, 0.0, 1.0)
-        found = np.where(widths > 0, sloping, found)
-    found = np.where(np.isinf(widths), ties, found)
+        found = np.where(np.isinf(widths), ties, np.where(widths > 0, sloping, found))
+    elif math.isinf(widths):
+        found = np.where(True, ties, scores)  # of the shape of the scores
     if out is None:
         return found.astype(np.float64, copy=False)
     out[:] = found

@@ -85,7 +85,7 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         middle = (low + high) // 2
         enough = getattr(limits_of(sample.at_least(middle), confidence), which) <= most
         low, high = (low, middle) if enough else (middle, high)
-    named = sorted(zip(sample.rows, rule.groups, strict=True), key=lambda pair: pair[0])
+    named = sorted(zip(sample.fewest, rule.groups, strict=True), key=lambda pair: pair[0])
     few = [(label, round(rows)) for rows, label in named if rows < high]
     kind = limit_kind(limit, found.proven)
     return InputError(
@@ -103,5 +103,5 @@ def _too_few_rows(rule: Rule, settings: Settings) -> InputError:
         needed=high,
         few=with_rows(few, form="{} ({})"),
         gap=rule.event.gap,
-        rows=rule.event.rows,
+        rows="rows of each label" if rule.event.parts else rule.event.rows,
     )

@@ -144,7 +144,7 @@ class Settings(Asked):
 
     def _check_odds(self) -> None:
         """Raise if equalized odds is combined with something that is about one rate."""
-        for name in ("min_ratio", "overall_rate", "confidence"):
+        for name in ("min_ratio", "overall_rate"):
             if getattr(self, name) is not None:
                 raise UnsupportedError(
                     "{criterion:equalized_odds} does not support {" + name + "}", remedy="remove one of the two"

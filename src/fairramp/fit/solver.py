@@ -114,21 +114,22 @@ class Solver:
         assert self.labeled is not None
         assert self.costs is not None
         # Like other rates, points are chosen from bins that every engine makes alike.
-        curves = rocs_of(self.labeled.by_label(), problem.ramp_width)
+        by_label = self.labeled.by_label()
+        curves = rocs_of(by_label, problem.ramp_width)
         no, yes = (cells.of_event(summary, event).weights for event in (FALSE_POSITIVE, TRUE_POSITIVE))
         gains, losses = self.costs.false_negative * yes, self.costs.false_positive * no
         points = choose_points(curves, gains, losses, problem.band.max_gap, self.strata)  # type: ignore[union-attr]
-        common, pooled = None, None
+        curve = rocs_of([part.pooled() for part in by_label], problem.ramp_width)[0] if pool else None
+        pooled = None
         edges = np.full((1, len(cells.group)), problem.cutoff)
         while True:
             parts = [cells.of_event(summary, event) for event in (FALSE_POSITIVE, TRUE_POSITIVE)]
             solution = place_odds(rocs_of(parts, problem.ramp_width), points, problem, self.strata)
             feet, widths = solution.feet[None], np.broadcast_to(solution.width, (1, len(solution.feet)))
-            if pool:
+            if curve is not None:
                 # The ramp at which all rows together are in the middle of the groups' points.
                 together = rocs_of([part.pooled() for part in parts], problem.ramp_width)
-                common = common or middle_point(together[0], points[0].x, solution.rates)
-                one = place_odds(together, [common], problem, None)
+                one = place_odds(together, [middle_point(curve, points[0].x, solution.rates)], problem, None)
                 [pooled] = one.ramps(problem.offset)
                 feet, widths = (
                     np.concatenate([some, np.broadcast_to(other, some.shape)])

@@ -8,13 +8,15 @@ For rows with weight w, selection probability h (0 or 1 for hard decisions) and 
 
 where s(x) is 1 if an isotonic regression on the other rows' labels is above x, and −1 if it is below. The
 calibration error is thus the average error of the scores that held-out rows confirm (see `measure.calibration`).
-The criterion says which of the rates on the left is compared. The gap is the maximum minus the minimum of the
-groups' rates, the ratio their minimum divided by their maximum. Rates have Wilson intervals with effective rows
-(see `measure.means`), gap and ratio Newcombe intervals (see `core.intervals`).
+The criterion says which of the rates on the left is compared; equalized odds compares the last two. The gap is
+the maximum minus the minimum of the groups' rates, the ratio their minimum divided by their maximum. Rates have
+Wilson intervals with effective rows (see `measure.means`), gap and ratio Newcombe intervals (see
+`core.intervals`).
 
 Every number is an expectation over the rule's random draws, not the result of one draw.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -59,8 +61,9 @@ class Audit(Drawn):
     calibration_error : tuple of float, or None
         Average error of each group's scores, as far as held-out rows confirm it; near 0 for calibrated scores,
         even with few rows. None without labels, and for 0/1 decisions.
-    criterion : {"parity", "equal_opportunity", "predictive_equality"}
-        Which rate is compared: the selection rate, the true positive rate or the false positive rate.
+    criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}
+        Which rate is compared: the selection rate, the true positive rate, the false positive rate, or both of
+        the latter.
     confidence : float
         Confidence level of all intervals.
     within_strata : bool
@@ -113,19 +116,23 @@ class Audit(Drawn):
         >>> fairramp.audit([0, 1, 1, 1], ["A", "A", "B", "B"]).sentences()
         ['Selection rate: B 100.0% of 2 rows, A 50.0% of 2 rows (2.0 times as high).']
         """
-        event, names = self.event, [one_line(show_label(label)) for label in self.groups]
+        names, found, gone = [one_line(show_label(label)) for label in self.groups], list[str](), list[str]()
         strata = stratum_index(self.groups) if self.within_strata else None
-        what = event.rate.capitalize()
         side = "above" if self.higher_is_better else "below"
-        first = what if self.after is None else f"{what} before"
-        before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or {side})"
-        found = [
-            comparison(side.rate, names, strata, side.rows, said, event=event)
-            for side, said in ((self.before, before), (self.after, f"{what} after"))
-            if side is not None
-        ]
-        if gone := left_out(self.before.rate, names, event):
-            found.append(gone)
+        for event in self.event.simple:
+            what = event.rate.capitalize()
+            first = what if self.after is None else f"{what} before"
+            before = first if self.of_decisions else f"{first} (yes at {self.cutoff:g} or {side})"
+            for decisions, said in ((self.before, before), (self.after, f"{what} after")):
+                if decisions is not None:
+                    one = decisions.rates[event.name]
+                    found.append(comparison(one.rate, names, strata, one.rows, said, event=event))
+            gone += [left_out(self.before.rates[event.name].rate, names, event) or ""]
+        found += filter(None, gone)
+        if self.event.parts:
+            one = self.selection.rates[SELECTION.name]
+            what = "Selection rate" if self.after is None else "Selection rate after"
+            found.append(comparison(one.rate, names, strata, one.rows, what))
         if self.randomized is not None:
             found.append(f"Decided at random: {percent(self.randomized)} of the rows.")
         if self.weighted:
@@ -144,16 +151,19 @@ class Audit(Drawn):
 
     @property
     def gap(self) -> float:
-        """Largest difference between two groups' rates."""
+        """Largest difference between two groups' rates; for equalized odds, the larger of the two gaps."""
         return self.selection.gap
 
     @property
     def ratio(self) -> float:
-        """Smallest rate divided by the largest; NaN if all rates are 0."""
+        """Smallest rate divided by the largest, for equalized odds the smaller of two; NaN if all rates are 0."""
         return self.selection.ratio
 
     def table(self) -> Table:
         """One row per group: its rows, the compared rate and, if that is another one, the selection rate.
+
+        For equalized odds, one row per group and `error_rate`, TPR (true positive rate) or FPR (false positive
+        rate); `n` counts the rows with that label.
 
         Examples
         --------
@@ -167,6 +177,16 @@ class Audit(Drawn):
         """
         s, event = self.selection, self.event
         other, when = event is not SELECTION, " after" if self.after else ""
+        if event.parts:
+            return self._per_group(
+                headings={"rate": f"rate{when}"},
+                events=[part for part in event.parts for _ in self.groups],
+                n=s.rows,
+                rate_before=self.before.rate if self.after else None,
+                rate=s.rate,
+                rate_low=s.lower,
+                rate_high=s.upper,
+            )
         return self._per_group(
             headings={
                 "n_event": f"n{event.rows.removeprefix('rows')}",
@@ -185,11 +205,14 @@ class Audit(Drawn):
             changed_to_no=self.changed_to_no,
         )
 
-    def _per_group(self, headings: dict[str, str] | None = None, **columns: Any) -> Table:
-        """A table of the columns that are not None."""
+    def _per_group(
+        self, headings: dict[str, str] | None = None, events: Sequence[Event] = (), **columns: Any
+    ) -> Table:
+        """A table of the columns that are not None; with `events`, one row per group and event."""
         known = {name: values for name, values in columns.items() if values is not None}
+        every = self.groups * (len(events) // len(self.groups) or 1)
         return Table(
-            cell_columns(self.groups, stratified=self.within_strata) | known,
+            cell_columns(every, stratified=self.within_strata, events=events) | known,
             headings=headings,
             shares=known,
             confidence=self.confidence,
@@ -229,7 +252,7 @@ class Audit(Drawn):
         return plain(asdict(self))
 
     def gaps(self) -> Table:
-        """Gap and ratio with their confidence limits, before and after.
+        """Gap and ratio with their confidence limits, before and after; for equalized odds, of both error rates.
 
         Examples
         --------
@@ -238,19 +261,25 @@ class Audit(Drawn):
         >>> found.gaps()["ratio"].tolist()
         [0.5]
         """
-        found = [s for s in (self.before, self.after) if s is not None]
+        own = "as given" if self.of_decisions else "classifier"
+        said = ["before", "after"] if self.after else [own]
+        found = [
+            (name, s, event, s.rates[event.name])
+            for name, s in zip(said, (self.before, self.after), strict=False)
+            if s is not None
+            for event in self.event.simple
+        ]
         columns: dict[str, list[Any]] = {
-            "decisions": ["before", "after"]
-            if self.after
-            else ["as given" if self.of_decisions else "classifier"],
-            "gap": [s.gap for s in found],
-            "gap_low": [s.gap_interval[0] for s in found],
-            "gap_high": [s.gap_interval[1] for s in found],
-            "ratio": [s.ratio for s in found],
-            "ratio_low": [s.ratio_interval[0] for s in found],
-            "ratio_high": [s.ratio_interval[1] for s in found],
-            "accuracy": [s.overall_accuracy for s in found],
-            "cost": [s.cost for s in found],
+            "decisions": [name for name, *_ in found],
+            "error_rate": [event.short if self.event.parts else None for _, _, event, _ in found],
+            "gap": [one.gap for *_, one in found],
+            "gap_low": [one.gap_interval[0] for *_, one in found],
+            "gap_high": [one.gap_interval[1] for *_, one in found],
+            "ratio": [one.ratio for *_, one in found],
+            "ratio_low": [one.ratio_interval[0] for *_, one in found],
+            "ratio_high": [one.ratio_interval[1] for *_, one in found],
+            "accuracy": [s.overall_accuracy for _, s, *_ in found],
+            "cost": [s.cost for _, s, *_ in found],
         }
         known = {name: values for name, values in columns.items() if values[0] is not None}
         return Table(known, decimals=2, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
@@ -296,10 +325,11 @@ def audit(
         True outcomes.
     rule : Rule, optional
         Also audit the decisions of this rule.
-    criterion : {"parity", "equal_opportunity", "predictive_equality"}, optional
+    criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}, optional
         Which rate to compare: "parity" compares selection rates, "equal_opportunity" true positive rates (among
-        rows with label 1) and "predictive_equality" false positive rates (among rows with label 0). The last two
-        require `labels`. By default, the criterion of the rule; without a rule, "parity".
+        rows with label 1), "predictive_equality" false positive rates (among rows with label 0), and
+        "equalized_odds" both of these. All but "parity" require `labels`. By default, the criterion of the rule;
+        without a rule, "parity".
     strata : labels of shape (n,), or several columns, optional
         Compare groups within strata: the gap is then the largest gap between two groups of the same stratum.
     sample_weight : numbers of shape (n,), optional
@@ -359,7 +389,7 @@ def audit(
         costs = rule.record.costs
     paid = None if costs is None else Costs(*checked_costs(costs))
     event = EVENT_OF[criterion or (rule.criterion if rule else SELECTION.criterion)]
-    if event.label is not None and labels is None:
+    if event.needs_labels and labels is None:
         raise InputError(
             "{criterion:" + event.criterion + "} requires {labels}, the true outcomes",
             remedy="pass them, or compare selection rates with {criterion:parity}",

@@ -13,10 +13,10 @@ from fairramp.rule.rule import Rule
 def rows_fingerprint(rule: Rule, scores: Any, groups: Any, labels: Any = None, *, strata: Any = None) -> str:
     """A hash of the rows' content that does not depend on their order.
 
-    Labels are part of it if the rule makes true or false positive rates equal.
+    Labels are part of it if the rule makes error rates equal.
     """
     check_labels(rule, labels)
-    sample = rule.sample(scores, groups, None if rule.event.label is None else labels, strata=strata)
+    sample = rule.sample(scores, groups, labels if rule.event.needs_labels else None, strata=strata)
     codes = sample.cells.block(0, len(sample))
     outcomes = () if sample.outcomes is None else (sample.outcomes,)
     order = np.lexsort((*outcomes, sample.scores, codes))

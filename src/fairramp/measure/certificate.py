@@ -11,27 +11,27 @@ A few small groups make every limit wide. Each bound is built from limits per gr
 subset of K groups chosen by their sizes alone. The j smallest groups, with at most a tenth of the rows, are left
 out if that halves the width 1/√n_(j+1) + 1/√n_(j+2) of the two smallest remaining groups.
 
-For true and false positive rates, all numbers of rows are those of rows with that label. All limits assume
-independent fit rows that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021,
-Theorem 1.
+For true and false positive rates, all numbers of rows are those of rows with that label. For equalized odds, the
+limits of both gaps hold jointly, and the larger one is the certificate's. All limits assume independent fit rows
+that the model was not trained on. Reference: Alabdulmohsin and Lucic 2021, Theorem 1.
 """
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
 from fairramp.core.labels import Label
 from fairramp.core.table import Table, notebook_html, with_rows
 from fairramp.core.words import percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
-from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limits_of, listed
+from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limit_of_each, limits_of, listed
 from fairramp.rule.rule import Rule
 
 #: A limit that exceeds the requested gap by more than this is explained.
@@ -94,7 +94,8 @@ class Certificate:
     estimated : float
         The estimated limit. With approximately this `confidence`, no two groups' rates in the population differ
         by more than this (for rules that equalize within strata, no two groups of the same stratum). The page
-        *How often the limits hold* has simulations. 1 if the rows set no limit.
+        *How often the limits hold* has simulations. 1 if the rows set no limit. For equalized odds, the larger of
+        the limits on the two gaps.
     proven : float or None
         The proven limit: the smallest bound that is a theorem for this rule. None with weights, because no bound
         is a theorem for weighted rows.
@@ -108,7 +109,7 @@ class Certificate:
         Whether groups are compared within strata.
     widest_for : tuple of label and int, or None
         The group with the fewest fit rows and its number of fit rows, if the estimated limit is much larger than
-        `max_gap`. For true and false positive rates, only rows with that label count.
+        `max_gap`. For error rates, only rows with one label count, those of `counted`.
     left_out : tuple of tuples of label and int
         The smallest groups and their numbers of fit rows, if leaving these groups out at least halves the
         estimated limit. The groups are chosen by size alone.
@@ -118,6 +119,12 @@ class Certificate:
         Which rates the limits are about: the ones that the rule makes equal.
     has_ratio : bool
         Whether the rule has a `min_ratio`. The limits are limits on the gap in any case.
+    by_event : dict of str to float
+        The estimated limit on the gap between the rates of each event. One entry, except for equalized odds: then
+        "true_positive" and "false_positive", which hold jointly.
+    counted : Event
+        Whose fit rows `widest_for` and `left_out` count: those of `event` or, for equalized odds, those with the
+        label of which the group in `widest_for` has the fewest.
 
     Examples
     --------
@@ -139,10 +146,12 @@ class Certificate:
     rest: "Certificate | None" = None
     event: Event = SELECTION
     has_ratio: bool = False
+    by_event: dict[str, float] = field(default_factory=dict)
+    counted: Event = SELECTION
 
     @property
     def rate(self) -> str:
-        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        """What the rates are called, such as "selection rate"; for equalized odds, "error rate"."""
         return self.event.rate
 
     def table(self) -> Table:
@@ -207,19 +216,27 @@ class Certificate:
         which = f"Largest {gap} within a stratum" if self.within_strata else gap.capitalize()
         sure, more = f"{percentage(self.confidence)} confidence", [_RATIO] if self.has_ratio else []
         if self.estimated >= 1:
-            return [f"{which} in the population: these rows set no limit at {sure}.", *more]
-        found = [f"{which} in the population: {self.limits()} ({sure})."]
+            return [f"{which} in the population: these rows set no limit at {sure}.", *self._each(), *more]
+        found = [f"{which} in the population: {self.limits()} ({sure}).", *self._each()]
         if self.estimated != self.proven:
             reasons = next(b.why_not for b in self.bounds if b.limit == self.estimated)
             found.append(f"The estimated limit is approximate because of {listed(reasons)}.")
         if self.widest_for is not None:
-            widest = spelled.fit_rows([self.widest_for], self.event)
+            widest = spelled.fit_rows([self.widest_for], self.counted)
             found.append(f"The uncertainty is largest for {spelled.group}{widest}.")
         if (rest := self.rest) is not None:
             several = len(self.left_out) > 1
-            others = spelled.fit_rows(self.left_out, self.event) if several else "that group"
+            others = spelled.fit_rows(self.left_out, self.counted) if several else "that group"
             found[-1] += f" Without {others}: {rest.limits()}."
         return [*found, *more]
+
+    def _each(self) -> list[str]:
+        """For equalized odds, the limit on each of the two gaps, in a sentence."""
+        if not self.event.parts:
+            return []
+        known = ((event.rate, self.by_event[event.name]) for event in self.event.parts)
+        each = [f"{upward_points(limit) if limit < 1 else 'none'} for {rate}s" for rate, limit in known]
+        return [f"Limits that hold together: {' and '.join(each)}."]
 
     def to_dict(self) -> dict[str, Any]:
         """All results as plain values, ready for JSON.
@@ -237,6 +254,7 @@ class Certificate:
                 "rate": self.rate,
                 "estimated": self.estimated,
                 "proven": self.proven,
+                "by_event": self.by_event,
                 "confidence": self.confidence,
                 "bounds": [asdict(bound) for bound in self.bounds],
                 "assumptions": self.assumptions,
@@ -259,8 +277,10 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     found = _bounded(sample, confidence, rule)
     if len(rule.groups) == 1 or found.estimated <= record.gap_after + WIDE:
         return found
-    named = list(zip(rule.groups, record.main.rows, strict=True))
-    found = replace(found, widest_for=named[int(sample.rows.argmin())])
+    scarce, k = divmod(int(sample.rows.argmin()), len(rule.groups))
+    event, rates = record.compared[scarce]
+    named = list(zip(rule.groups, rates.rows, strict=True))
+    found = replace(found, widest_for=named[k], counted=event)
     small = _small_groups(sample)
     others = sample.without(small)
     if not len(small) or dkw(others, confidence).limit > dkw(sample, confidence).limit / 2:  # a quick test
@@ -273,8 +293,8 @@ def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
 
 def _small_groups(s: FitSample) -> Integers:
     """Indices of the smallest groups, if leaving them out should halve the limits; empty within strata."""
-    order = np.argsort(s.rows)
-    rows = s.rows[order]
+    order = np.argsort(s.fewest)
+    rows = s.fewest[order]
     half = 1 / np.sqrt(rows)
     width = half[:-1] + half[1:]  # width[j]: with the j smallest groups left out
     few = np.cumsum(rows)[:-2] <= _FEW * rows.sum()
@@ -286,6 +306,9 @@ def _small_groups(s: FitSample) -> Integers:
 
 def _bounded(sample: FitSample, confidence: float, rule: Rule) -> Certificate:
     found, event = limits_of(sample, confidence), rule.event
+    each = [found.estimated]
+    if event.parts:
+        each = np.reshape(limit_of_each(sample, confidence), (sample.n_events, -1)).max(axis=1).tolist()
     paper = [] if sample.strata is not None or not sample.met else _of_the_paper(sample, confidence)
     return Certificate(
         found.estimated,
@@ -296,15 +319,19 @@ def _bounded(sample: FitSample, confidence: float, rule: Rule) -> Certificate:
         within_strata=sample.strata is not None,
         event=event,
         has_ratio=rule.min_ratio is not None,
+        by_event={part.name: limit for part, limit in zip(event.simple, each, strict=True)},
+        counted=event,
     )
 
 
 def _assumptions(event: Event, *, exact: bool) -> str:
     """The assumptions of the limits; the exact distribution assumes that there are no ties."""
-    who, sizes = "", "Group sizes"
+    who, sizes, among = "", "Group sizes", "within"
+    if event.parts:
+        sizes, among = "Group sizes and shares of labels", "among the rows with either label of"
     if event.label is not None:
         who, sizes = f" with label {event.label}", f"Group sizes and shares of {event.rows}"
-    among = f"among the {event.rows} of" if who else "within"
+        among = f"among the {event.rows} of"
     changes = f"{sizes} may change, but the distribution of scores {among} each group must not."
     ties = f" No two people{who} may share a score." if exact else ""
     return _ALWAYS.format(changes=changes) + ties
@@ -335,13 +362,12 @@ def rows_needed(
     rate: float = 0.5,
     fit_gap: float = 0.0,
     limit: str = "estimated",
+    criterion: str = "parity",
 ) -> int:
     """Compute the number of fit rows per group that a limit on the gap in the population requires.
 
     This many rows in every group are enough for ``fit_rule(…, max_gap=max_gap, confidence=confidence)`` at the
-    given rate. Fewer may be enough at other rates, or if the groups differ in size. For true positive rates
-    (``criterion="equal_opportunity"``) it is the number of rows with label 1, and for false positive rates
-    (``criterion="predictive_equality"``) the number of rows with label 0.
+    given rate. Fewer may be enough at other rates, or if the groups differ in size.
 
     Parameters
     ----------
@@ -358,6 +384,11 @@ def rows_needed(
         but the more rows are needed.
     limit : {"estimated", "proven"}, default "estimated"
         Which limit must not exceed `max_gap`.
+    criterion : {"parity", "equal_opportunity", "predictive_equality", "equalized_odds"}, default "parity"
+        Which rates the gap is between. For true positive rates ("equal_opportunity"), the result is the number of
+        rows with label 1, and for false positive rates ("predictive_equality") that of rows with label 0. For
+        "equalized_odds", each group needs this many rows of each label, and the estimated limit is the proven
+        one, which holds at any `rate`.
 
     Examples
     --------
@@ -377,9 +408,10 @@ def rows_needed(
         )
     checked_whole("n_groups", n_groups, lowest=2)
     check_option("limit", limit, ("estimated", "proven"))
+    n_events = len(EVENT_OF[check_option("criterion", criterion, EVENT_OF, SYNONYMS)].simple)
 
     def suffices(n: int) -> bool:
-        found = getattr(limits_of(FitSample.alike(n, n_groups, rate, fit_gap), confidence), limit)
+        found = getattr(limits_of(FitSample.alike(n, n_groups, rate, fit_gap, n_events), confidence), limit)
         return bool(found <= max_gap)
 
     high = 16

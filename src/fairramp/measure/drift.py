@@ -7,8 +7,8 @@ wrong (δ), or the interval may be (δ). In practice it is much rarer, because b
 
 Groups are compared in parts, each with its own limit (`measure.parts`): strata, or all groups and the groups that
 remain without a few small ones. The parts share the δ of the new rows. Rows of groups unknown to the rule are
-left out, and for true and false positive rates those with the other label. `measure.power` computes the drifts
-that a check can detect.
+left out, and for true and false positive rates those with the other label. For equalized odds, both rates are
+compared, and their parts share δ too. `measure.power` computes the drifts that a check can detect.
 """
 
 from collections.abc import Sequence
@@ -46,14 +46,16 @@ class Check:
     verdict : Verdict
         Whether the new rows show that the gap is within the limit, that it exceeds the limit, or neither.
     gap : float
-        Gap on the new rows, in expectation over random decisions.
+        Gap on the new rows, in expectation over random decisions; for equalized odds, the one of the two that is
+        further above its limit.
     gap_interval : tuple of float
         Confidence limits of the gap.
     limit : float
         The estimated limit on the gap, as in `fairramp.Certificate`.
     groups, rows, rates, lower, upper : tuple
         Groups with new rows, their numbers of new rows, and their expected rates with confidence limits. For true
-        and false positive rates, only rows with that label count.
+        and false positive rates, only rows with that label count. For equalized odds, the groups with new rows of
+        label 1 and their true positive rates, followed by those of label 0 and their false positive rates.
     rates_then : tuple
         The rates on the fit rows.
     pair : tuple of label, or None
@@ -64,10 +66,11 @@ class Check:
         Small groups and their numbers of fit rows, if `gap` does not include them, because they make the limit
         for all groups wide and the gap between the other groups is further above its own limit.
     missing : tuple of label
-        Groups of the rule without new rows; they are not checked.
+        Groups of the rule without new rows; they are not checked. For equalized odds, groups without new rows of
+        either label, as `missing_events` says.
     comparisons : tuple of Comparison
         The comparisons behind the sentence: for all groups, and for those that remain without a few small ones;
-        with strata, for `stratum` only.
+        with strata, for `stratum` only. For equalized odds, of both rates.
     within_strata : bool
         Whether the rule equalizes within strata.
     confidence : float
@@ -76,6 +79,10 @@ class Check:
         Upper bound on the probability of `has_drifted` if nothing has changed.
     event : Event
         Which rates are compared: the ones that the rule makes equal.
+    events, missing_events : tuple of Event
+        Which rate each entry of `rates` is, and which each group in `missing` lacks.
+    gap_event : Event
+        Which rate `gap` is about.
     min_ratio : float or None
         The smallest ratio that the rule allows on its fit rows, if it limits the ratio instead of the gap.
 
@@ -107,13 +114,21 @@ class Check:
     confidence: float
     false_alarm_rate: float
     _compared: Compared = field(compare=False)
+    events: tuple[Event, ...]
+    missing_events: tuple[Event, ...]
+    gap_event: Event
     event: Event = SELECTION
     min_ratio: float | None = None
 
     @property
     def rate(self) -> str:
-        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        """What the rates are called, such as "selection rate"; for equalized odds, "error rate"."""
         return self.event.rate
+
+    @property
+    def gap_rate(self) -> str:
+        """Which rate `gap` is about, as in `rate`."""
+        return self.gap_event.rate
 
     @property
     def has_drifted(self) -> bool:
@@ -140,6 +155,8 @@ class Check:
     def table(self) -> Table:
         """One row per group: number of new rows, rate on the fit rows and on the new rows, and detectable drift.
 
+        For equalized odds, one row per group and `error_rate`, TPR (true positive rate) or FPR (false positive
+        rate).
         `new_rate_low` and `new_rate_high` are the confidence limits of the new rate. If one group drifts to a
         rate of at most `detectable_below` or at least `detectable_above` while the others stay as in the fit,
         this many rows detect it nine times out of ten. NaN, shown as –, means that even a rate of 0 or 1 is
@@ -159,7 +176,9 @@ class Check:
         """
         below, above = self._detectable
         return Table(
-            cell_columns(self.groups, stratified=self.within_strata)
+            cell_columns(
+                self.groups, stratified=self.within_strata, events=self.events if self.event.parts else ()
+            )
             | {
                 "n": self.rows,
                 "fit_rate": self.rates_then,
@@ -189,7 +208,9 @@ class Check:
             return "The confidence limits of the gap are not numbers."
         if len(self.groups) == 1:
             only = one_line(show_label(self.groups[0]))
-            return f"Only group {only} has {self.event.rows}, so there is no gap."
+            return f"Only group {only} has {self.events[0].rows}, so there is no gap."
+        if len(set(self.events)) == len(self.events):
+            return "No two groups have rows with the same label, so there is no gap."
         return said(self.comparisons, "on the new rows", spelled)
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,6 +230,7 @@ class Check:
                 "rate": self.rate,
                 "verdict": self.verdict.value,
                 "has_drifted": self.has_drifted,
+                "gap_rate": self.gap_rate,
                 "gap": self.gap,
                 "gap_interval": self.gap_interval,
                 "limit": self.limit,
@@ -218,7 +240,7 @@ class Check:
                 "false_alarm_rate": self.false_alarm_rate,
                 "detectable_gap": self.detectable_gap,
                 "left_out": counted(self.left_out),
-                "missing": self.missing,
+                "missing": list({label_key(label): label for label in self.missing}.values()),
                 "comparisons": [one.to_dict() for one in self.comparisons],
             }
         )
@@ -240,23 +262,27 @@ class Check:
         >>> len(rule.check(data.score[12000:], data.sex[12000:]).sentences())
         2
         """
-        first, rows = self.sentence(), self.event.rows
+        first = self.sentence()
         if self.within_strata:
             first += f" Stratum: {one_line(show_label(self.stratum))}."
         if self.pair is not None:
-            now = dict(zip(map(label_key, self.groups), zip(self.rates, self.rows, strict=True), strict=True))
-            far = ((label, *now[label_key(label)]) for label in self.pair)
+            every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
+            now = {label_key(label): (rate, n) for label, event, rate, n in every if event is self.gap_event}
+            far, rows = ((label, *now[label_key(label)]) for label in self.pair), self.gap_event.rows
             shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
             first += f" Furthest apart: {', '.join(shown)}."
-        if self.missing:
-            none = ", ".join(one_line(show_label(label)) for label in self.missing[:5])
-            first += f" Groups without {rows} were not checked: {none}{', …' if len(self.missing) > 5 else ''}."
+        for event in self.event.simple:
+            lacking = zip(self.missing, self.missing_events, strict=True)
+            none = [one_line(show_label(label)) for label, missed in lacking if missed is event]
+            if none:
+                named = f"{', '.join(none[:5])}{', …' if len(none) > 5 else ''}"
+                first += f" Groups without {event.rows} were not checked: {named}."
         second = f"False alarm rate: at most {percentage(round(self.false_alarm_rate, 12))}."
-        if len(self.groups) > 1:
+        if self._compared.parts or len(self.groups) > len(self.event.simple):
             gap = self.detectable_gap
             second += (
                 f" This many rows detect a gap of {upward_points(gap)} nine times out of ten, whichever group "
-                "drifts."
+                f"drifts{', in either rate' if self.event.parts else ''}."
                 if np.isfinite(gap)
                 else " These rows are too few to detect drift in every group nine times out of ten."
             )
@@ -296,7 +322,7 @@ def check(
     record = certifiable(rule)
     if record.weighted and sample_weight is None:
         warn("The rule was fitted with weights; pass {sample_weight}, or the new rates are not comparable")
-    rates, every = record.main, parts_of(rule, confidence)
+    every = parts_of(rule, confidence)
     seen = mean_chances(rule, scores, groups, labels, strata=strata, sample_weight=sample_weight)
     if not seen.groups:
         raise InputError(
@@ -304,9 +330,7 @@ def check(
             label=rule.event.label,
             rate=rule.event.rate,
         )
-    places = {label_key(label): k for k, label in enumerate(rule.groups)}
-    seats = np.array([places[label_key(label)] for label in seen.groups])
-    parts = _seen(every, seats)
+    parts = _seen(every, seen.seats)
     several = sum(len(part.places) > 1 for part in parts)
     each = 1 - delta / max(several, 1)
     rows = seen.effective_rows
@@ -325,14 +349,16 @@ def check(
         key=lambda i: found[i].above if np.isfinite(found[i].above) else np.inf,
     )
     part, decided, known = counted[place], found[place], seen.groups
-    missing = tuple(label for k, label in enumerate(rule.groups) if k not in set(seats.tolist()))
+    events, n_groups = rule.event.simple, len(rule.groups)
+    lacking = np.setdiff1d(np.arange(len(events) * n_groups), seen.seats)
+    missing = tuple(rule.groups[i % n_groups] for i in lacking.tolist())
     verdict = decisive
     if verdict is Verdict.WITHIN and (missing or len(part.places) == 1):
         verdict = Verdict.UNDECIDED  # groups without rows may be anywhere
     inside = seen.rates[part.places]
     pair = (known[part.places[int(inside.argmax())]], known[part.places[int(inside.argmin())]])
     first = known[part.places[0]]
-    fit_rows = np.array(rates.effective_rows)[seats]
+    then = record.column("after")[seen.seats]
     return Check(
         verdict=verdict,
         gap=decided.gap,
@@ -343,7 +369,7 @@ def check(
         rates=tuple(seen.rates.tolist()),
         lower=tuple(lower.tolist()),
         upper=tuple(upper.tolist()),
-        rates_then=tuple(rates.after[k] for k in seats),
+        rates_then=tuple(then.tolist()),
         pair=pair if decided.gap > 0 else None,
         stratum=first[0] if rule.stratified and isinstance(first, tuple) else None,
         left_out=part.left_out,
@@ -355,12 +381,15 @@ def check(
         min_ratio=rule.min_ratio,
         false_alarm_rate=(2 + any(part.left_out for part in every)) * delta,
         _compared=Compared(
-            np.array(rates.after)[seats],
-            fit_rows,
+            then,
+            record.column("effective_rows")[seen.seats],
             rows,
             [(p.places, p.limit) for p in parts if len(p.places) > 1 and np.isfinite(rows[p.places]).all()],
             each,
         ),
+        events=seen.events,
+        missing_events=tuple(events[i // n_groups] for i in lacking.tolist()),
+        gap_event=part.event,
         event=rule.event,
     )
 

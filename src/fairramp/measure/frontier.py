@@ -26,7 +26,7 @@ from fairramp.core.words import number, percent, points, wrapped
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
-from fairramp.errors import InputError, UnseenGroupError
+from fairramp.errors import InputError, UnseenGroupError, UnsupportedError
 from fairramp.fit.direction import warn_direction
 from fairramp.fit.gains import Costs
 from fairramp.fit.outcomes import LabeledScores
@@ -205,6 +205,11 @@ def frontier(
         target_rate=target_rate,
         costs=costs,
     )
+    if asked.event.parts:
+        raise UnsupportedError(
+            "A frontier has gaps between one rate of each group and does not support {criterion:equalized_odds}",
+            remedy="fit a rule for each {max_gap}, and audit it",
+        )
     if not asked.by_labels:
         raise InputError("must be 'accuracy' or 'balanced_accuracy'", argument="target_rate", got=target_rate)
     meaning, problem = asked.meaning, asked.problem

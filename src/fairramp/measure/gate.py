@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import strata_slices, stratum_index
+from fairramp.core.cells import kinds_of, strata_slices, stratum_index
 from fairramp.core.checks import check_number, check_ratio
-from fairramp.core.events import SELECTION
+from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import show_label
 from fairramp.core.table import one_line
 from fairramp.core.words import decimals_apart, exact_points, number, percentage, plain, points, with_interval
@@ -55,7 +55,8 @@ def check_gates(**limits: float | None) -> dict[str, float]:
 class Gates:
     """Limits for an audit: for the decisions after the rule or, without a rule, for those audited.
 
-    They apply to the gap and the ratio of the rate that the audit compares; see `audit`'s `criterion`.
+    They apply to the gap and the ratio of the rate that the audit compares; see `audit`'s `criterion`. For
+    equalized odds, they apply to the larger of the two gaps and to the smaller of the two ratios.
 
     Attributes
     ----------
@@ -160,7 +161,8 @@ class _Gate:
         found = self.audit
         strata = stratum_index(found.groups) if found.within_strata else None
         there = np.array(found.selection.rows) > 0
-        return any(there[part].sum() > 1 for part in strata_slices(strata, len(there)))
+        kinds = kinds_of(len(found.groups), len(found.event.simple), strata)
+        return any(there[part].sum() > 1 for part in strata_slices(kinds, len(there)))
 
     @property
     def _is_sound(self) -> bool:
@@ -178,11 +180,24 @@ class _Gate:
         return Verdict.UNDECIDED if found is Verdict.WITHIN and self._missing else found
 
     @property
-    def _missing(self) -> list[str]:
-        """The names of groups without a row that counts toward the rate."""
-        found = self.audit
-        labels = (label for label, n in zip(found.groups, found.selection.rows, strict=True) if not n)
-        return [one_line(show_label(label)) for label in labels]
+    def _missing(self) -> str:
+        """Says which groups have no row that counts toward the rate; empty if none."""
+        found, texts = self.audit, []
+        for event in found.event.simple:
+            rows = found.selection.rates[event.name].rows
+            names = [one_line(show_label(label)) for label, n in zip(found.groups, rows, strict=True) if not n]
+            if names:
+                texts.append(f"no {event.rows} in {', '.join(names[:5])}{', …' if len(names) > 5 else ''}")
+        return " and ".join(texts)
+
+    @property
+    def _furthest(self) -> Event:
+        """Of several rates that are compared, the one whose gap or ratio counts."""
+        rates = self.audit.selection.rates
+        worth = {event: rates[event.name] for event in self.audit.event.simple}
+        if self._of_ratio:
+            return min(worth, key=lambda event: (math.isnan(worth[event].ratio), worth[event].ratio))
+        return max(worth, key=lambda event: (not math.isnan(worth[event].gap), worth[event].gap))
 
     @property
     def exit_code(self) -> int:
@@ -196,18 +211,21 @@ class _Gate:
     def _why(self) -> str:
         found, (value, _) = self.audit, self._measured
         own = "these decisions" if found.of_decisions else "the classifier's own decisions"
-        rates = "" if not self._of_ratio and found.event is SELECTION else f"{found.event.rate}s"
-        what = f"the ratio of {rates}" if self._of_ratio else f"the gap{rates and f' between {rates}'}"
+        rates = f"{self._furthest.rate}s"
+        what = f"the ratio of {rates}" if self._of_ratio else f"the {self._furthest.gap}"
+        if found.event.parts:
+            what = f"the smaller ratio, of {rates}," if self._of_ratio else f"the larger gap, between {rates},"
         what += f" in {own if found.after is None else 'the decisions after the rule'}"
         measured, limit = self._spelled()
         beyond, kept = ("below", "at least") if self._of_ratio else ("above", "at most")
         event = found.event
-        of = "" if event is SELECTION else f" with {event.rows}"
+        if not self._compares and event.parts:
+            return "no two groups have rows with the same label, so there is nothing to compare"
         if not self._compares:
+            of = "" if event is SELECTION else f" with {event.rows}"
             return f"there is only one group{of}, so there is nothing to compare"
         if self._missing and self.verdict is Verdict.UNDECIDED:
-            some = ", ".join(self._missing[:5])
-            return f"there are no {event.rows} in {some}{', …' if len(self._missing) > 5 else ''}"
+            return f"there are {self._missing}"
         if not self._is_sound:
             return f"the confidence limits of {what} are not numbers or do not contain it: {measured}"
         if self.verdict is Verdict.UNDECIDED:
@@ -239,5 +257,6 @@ class _Gate:
         units = [rate or 1e-300 for rate in found.rate] if self._of_ratio else [1.0] * len(found.rate)
         widths = [(high - low) / unit for low, high, unit in zip(found.lower, found.upper, units, strict=True)]
         k = max((k for k, width in enumerate(widths) if width == width), key=widths.__getitem__)
-        name = one_line(show_label(self.audit.groups[k]))
-        return f"; the interval is widest for group {name} ({counted(found.rows[k], self.audit.event)})"
+        i, of_group = divmod(k, len(self.audit.groups))
+        name, event = one_line(show_label(self.audit.groups[of_group])), self.audit.event.simple[i]
+        return f"; the interval is widest for group {name} ({counted(found.rows[k], event)})"

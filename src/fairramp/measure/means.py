@@ -12,7 +12,7 @@ One pass over the rows counts classes: group, label, the classifier's own decisi
 between. Σw and Σw² of the classes give all sums, with Σwh, Σw²h and Σw²h² of the rows between.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import Any
@@ -21,8 +21,9 @@ import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Floats, Integers
+from fairramp.core.events import Event
 from fairramp.core.intervals import effective_rows
-from fairramp.core.labels import Label
+from fairramp.core.labels import Label, label_key
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
@@ -260,26 +261,34 @@ def are_decisions(sample: Sample, cutoff: float) -> bool:
 
 @dataclass(frozen=True)
 class MeanChances:
-    """Mean selection probability in each group, with the numbers of rows behind it."""
+    """Mean selection probability in each group that has rows of an event, with the numbers of rows behind it.
 
+    For equalized odds, there are two such rates of a group; they are listed event by event.
+
+    Attributes
+    ----------
+    seats : integers
+        Index of each rate in the list of all: that of the rule's group, plus the number of groups for the rates
+        of a second event.
+    groups, events : tuple
+        Whose rate it is, and which.
+    rows : tuple of int
+        Number of rows.
+    rates, effective_rows : floats
+        The rates, and the effective number of rows behind each.
+    """
+
+    seats: Integers
     groups: tuple[Label, ...]
+    events: tuple[Event, ...]
     rows: tuple[int, ...]
     rates: Floats
     effective_rows: Floats
 
-    def of(self, places: list[int]) -> "MeanChances":
-        """Restrict to some of the groups."""
-        return MeanChances(
-            tuple(self.groups[k] for k in places),
-            tuple(self.rows[k] for k in places),
-            self.rates[places],
-            self.effective_rows[places],
-        )
-
 
 def check_labels(rule: Rule, labels: Any) -> None:
     """Raise if labels are missing but required: those of a rule that makes error rates equal."""
-    if rule.event.label is not None and labels is None:
+    if rule.event.needs_labels and labels is None:
         raise InputError("{labels} are required: the rule makes {rate}s equal", rate=rule.event.rate)
 
 
@@ -289,14 +298,13 @@ def mean_chances(
     """Apply a rule to new rows and average by group; rows of groups unknown to the rule are left out.
 
     Only rows with the label that the rule's rates are about count, if there is one; there may be none. Labels are
-    not read for other rules.
+    not read if the rule makes selection rates equal.
     """
     check_labels(rule, labels)
-    wanted = rule.event.label
     sample = rule.sample(
         scores,
         groups,
-        None if wanted is None else labels,
+        labels if rule.event.needs_labels else None,
         strata=strata,
         sample_weight=sample_weight,
         drop_empty=True,
@@ -305,11 +313,19 @@ def mean_chances(
     known = rule.knows(sample.cells)
     if not known.all():
         sample = sample.take(known[sample.cells.block(0, len(sample))])
-    if sample.labels is not None:
-        which = sample.labels == wanted
-        sample = replace(sample.take(which), labels=None)
-        if not which.any():
-            return MeanChances((), (), np.empty(0), np.empty(0))
     found = tally_rows(sample, rule=rule)
     assert found.after is not None
-    return MeanChances(found.groups, tuple(found.rows.tolist()), found.after.rates, found.after.effective_rows)
+    events, places = rule.event.simple, {label_key(label): k for k, label in enumerate(rule.groups)}
+    seats = np.array([places[label_key(label)] for label in found.groups], dtype=np.intp)
+    tallies = [found.after.of(event.label) for event in events]
+    rows = np.concatenate([tally.rows.sum(axis=0) for tally in tallies])
+    there = rows > 0
+    which, group = np.divmod(np.flatnonzero(there), len(seats))
+    return MeanChances(
+        seats=seats[group] + which * len(rule.groups),
+        groups=tuple(found.groups[k] for k in group.tolist()),
+        events=tuple(events[i] for i in which.tolist()),
+        rows=tuple(rows[there].tolist()),
+        rates=np.concatenate([tally.rates for tally in tallies])[there],
+        effective_rows=np.concatenate([tally.effective_rows for tally in tallies])[there],
+    )

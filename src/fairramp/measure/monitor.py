@@ -1,9 +1,10 @@
 """Monitor: test whether the gap on new rows exceeds its estimated limit, as often as you like.
 
 A monitor keeps only each group's number of rows and the sum of their selection probabilities; `measure.evidence`
-evaluates them. For true and false positive rates, these are the rows with that label. The alarm is raised when
-the evidence reaches 1/(0.9 δ), or when the limits of all rates at 0.1 δ show a gap above its limit. It stays
-raised. The probability of a false alarm is at most δ in total.
+evaluates them. For true and false positive rates, these are the rows with that label; for equalized odds, each
+group has two rates, which are kept event by event. The alarm is raised when the evidence reaches 1/(0.9 δ), or
+when the limits of all rates at 0.1 δ show a gap above its limit. It stays raised. The probability of a false
+alarm is at most δ in total.
 """
 
 import os
@@ -17,6 +18,7 @@ import numpy as np
 from fairramp.core.cells import cell_columns, largest_gap, widest
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
+from fairramp.core.events import Event
 from fairramp.core.labels import Label, label_key
 from fairramp.core.table import Table, notebook_html
 from fairramp.core.words import percentage, plain, points, upward_points, with_interval, wrapped
@@ -41,7 +43,7 @@ class Monitor:
     raised is at most 1 − `confidence`, however often you look. The limit is the estimated limit of the rule's
     certificate, which holds with the same confidence. Weights are not supported. The gap is measured over all
     rows since the monitor was created, so starting a new monitor from time to time detects late drift sooner. For
-    a rule that makes true or false positive rates equal, add rows once their labels are known.
+    a rule that makes error rates equal, add rows once their labels are known.
 
     Parameters
     ----------
@@ -74,10 +76,10 @@ class Monitor:
                 "The rule was fitted with weights, but a monitor counts each row once, so rates may not be "
                 "comparable"
             )
-        self._fit_rates: Floats = np.array(record.main.after)
+        self._fit_rates: Floats = record.column("after")
         self._parts = parts_of(rule, self._confidence)
-        self._rows: Integers = np.zeros(len(rule.groups), dtype=np.int64)
-        self._selected: Floats = np.zeros(len(rule.groups))
+        self._rows: Integers = np.zeros(len(self._fit_rates), dtype=np.int64)
+        self._selected = np.zeros_like(self._fit_rates)
         self._looks = 0
         self._alarm: int | None = None
         self._batches: tuple[str, ...] = ()
@@ -95,8 +97,8 @@ class Monitor:
             As in `Rule.probabilities`; rows of groups unknown to the rule are left out, as in `Rule.check`. Do
             not add a row twice.
         labels : 0 or 1 of shape (n,), optional
-            True outcomes; required if the rule makes true or false positive rates equal, otherwise not used. Only
-            rows with the label that the rates are about count; a batch may have none.
+            True outcomes; required if the rule makes error rates equal, otherwise not used. Only rows with the
+            label that the rates are about count (with equalized odds, all do); a batch may have none.
         batch : str, optional
             A name for these rows, such as a date. A name that was used before is rejected, so rerunning a job
             does not count its rows twice.
@@ -113,16 +115,13 @@ class Monitor:
         if batch is not None:
             self._check_batch(batch)
         seen = mean_chances(self._rule, scores, groups, labels, strata=strata)
-        places = {label_key(label): k for k, label in enumerate(self._rule.groups)}
-        seats = [places[label_key(label)] for label in seen.groups]
-        self._rows[seats] += np.array(seen.rows, dtype=np.int64)
-        self._selected[seats] += seen.rates * np.array(seen.rows)
+        self._rows[seen.seats] += np.array(seen.rows, dtype=np.int64)
+        self._selected[seen.seats] += seen.rates * np.array(seen.rows)
         self._selected = np.minimum(self._selected, self._rows)  # rounding
         self._looks += 1
         if batch is not None:
             self._batches += (batch,)
-        delta = 1 - self._confidence
-        if self._alarm is None and is_shown(self._rows, self._selected, self._fit_rates, self._held(), delta):
+        if self._alarm is None and is_shown(*self._counts, delta=1 - self._confidence):
             self._alarm = self._looks
         return self
 
@@ -152,8 +151,8 @@ class Monitor:
         ...     fairramp.Monitor.load(Path(folder) / "state.json", rule).looks
         1
         """
-        labels: tuple[Any, ...] = self._rule.groups
-        columns = (labels, self._fit_rates.tolist(), self._rows.tolist(), self._selected.tolist())
+        names = [event.name for event in self._events]
+        columns = (names, self._every, self._fit_rates.tolist(), self._rows.tolist(), self._selected.tolist())
         document = MonitorFile(
             version=documents.VERSION,
             sha256="",
@@ -198,8 +197,8 @@ class Monitor:
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         entries = document.groups
-        if document.rule != rule.fingerprint or [label_key(entry.label) for entry in entries] != [
-            label_key(label) for label in rule.groups
+        if document.rule != rule.fingerprint or [(one.event, label_key(one.label)) for one in entries] != [
+            (event.name, label_key(label)) for event in rule.event.simple for label in rule.groups
         ]:
             raise InputError(
                 "The monitor belongs to another rule, with fingerprint {theirs:.12}…, not {ours:.12}…",
@@ -215,21 +214,12 @@ class Monitor:
                 ours=confidence,
             )
         found = cls(rule, document.confidence)
-        wrong = {
-            '"parts" must match the rule': [entry.places for entry in document.parts]
-            != [tuple(part.places.tolist()) for part in found._parts],
-            '"selected" must be at most "rows"': any(entry.selected > entry.rows for entry in entries),
-            '"alarm" must be between 1 and "looks"': document.alarm is not None
-            and not 1 <= document.alarm <= document.looks,
-            '"batches" must be unique, and at most as many as "looks"': len(document.batches) > document.looks
-            or len(set(document.batches)) < len(document.batches),
-        }
-        for sentence in [sentence for sentence, holds in wrong.items() if holds]:
-            raise InputError(sentence)
+        if [entry.places for entry in document.parts] != [tuple(part.places.tolist()) for part in found._parts]:
+            raise InputError('"parts" must match the rule')
+        document.check()
         # A bet must not change while it runs, so limits and priors stay those it started with.
-        found._parts = [
-            replace(part, limit=entry.limit) for part, entry in zip(found._parts, document.parts, strict=True)
-        ]
+        parts = zip(found._parts, document.parts, strict=True)
+        found._parts = [replace(part, limit=entry.limit) for part, entry in parts]
         found._fit_rates = np.array([entry.fit_rate for entry in entries])
         found._rows = np.array([entry.rows for entry in entries], dtype=np.int64)
         found._selected = np.array([entry.selected for entry in entries])
@@ -265,24 +255,26 @@ class Monitor:
 
     @property
     def rate(self) -> str:
-        """What the rates are called: "selection rate", "true positive rate" or "false positive rate"."""
+        """What the rates are called, such as "selection rate"; for equalized odds, "error rate"."""
         return self._rule.event.rate
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Number of rows in each group so far; for true and false positive rates, of rows with that label."""
+        """Number of rows in each group so far; for true and false positive rates, of rows with that label.
+
+        For equalized odds, the numbers of rows with label 1 in all groups, followed by those with label 0.
+        """
         return tuple(self._rows.tolist())
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Expected rate of each group so far, the one that the rule makes equal; NaN without rows."""
+        """Expected rate of each group so far, in the order of `rows`; NaN without rows."""
         return tuple(np.where(self._rows > 0, self._means(), np.nan).tolist())
 
     @property
     def evidence(self) -> float:
         """Evidence of a gap above its limit: starts at 1, raises the alarm at 1/(0.9 (1 − confidence))."""
-        found = log_evidence(self._rows, self._selected, self._fit_rates, self._held())
-        return float(np.exp(min(found, 700.0)))
+        return float(np.exp(min(log_evidence(*self._counts), 700.0)))
 
     @property
     def has_drifted(self) -> bool:
@@ -308,9 +300,14 @@ class Monitor:
 
         For rules that equalize within strata, this is the gap of the stratum furthest above its limit. If a few
         small groups make the limit wide, it is the gap of all groups or of the others, whichever is further above
-        its limit.
+        its limit; for equalized odds, likewise the gap between true or between false positive rates.
         """
         return largest_gap(self._means()[self._furthest().places]) if self._compared() else 0.0
+
+    @property
+    def gap_rate(self) -> str:
+        """Which rate `gap` is about, as in `rate`."""
+        return self._furthest().event.rate
 
     @property
     def gap_interval(self) -> tuple[float, float]:
@@ -326,7 +323,8 @@ class Monitor:
         rates = self._means()[places]
         if np.ptp(rates) == 0:
             return None
-        return self.groups[places[int(rates.argmax())]], self.groups[places[int(rates.argmin())]]
+        every = self._every
+        return every[places[int(rates.argmax())]], every[places[int(rates.argmin())]]
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -340,7 +338,8 @@ class Monitor:
     def table(self) -> Table:
         """One row per group: number of rows so far, rate on the fit rows, and new rate with confidence limits.
 
-        The limits hold jointly for all groups and all looks, with more than the monitor's confidence.
+        The limits hold jointly for all groups and all looks, with more than the monitor's confidence. For
+        equalized odds, one row per group and `error_rate`, TPR (true positive rate) or FPR (false positive rate).
 
         Examples
         --------
@@ -353,9 +352,9 @@ class Monitor:
         Female  4,118     20.0%  20.5% [18.1%, 23.1%]
         Male    8,303     20.0%  20.7% [19.0%, 22.6%]
         """
-        lower, upper = self._ends()
+        rule, (lower, upper) = self._rule, self._ends()
         return Table(
-            cell_columns(self.groups, stratified=self._rule.stratified)
+            cell_columns(self._every, stratified=rule.stratified, events=self._events if rule.event.parts else ())
             | {
                 "n": self.rows,
                 "fit_rate": self._fit_rates,
@@ -363,7 +362,7 @@ class Monitor:
                 "new_rate_low": lower,
                 "new_rate_high": upper,
             },
-            headings=drift_headings(self._rule.event),
+            headings=drift_headings(rule.event),
             shares=("fit_rate", "new_rate"),
             confidence=self._confidence,
         )
@@ -381,16 +380,16 @@ class Monitor:
         """
         limit, event = upward_points(self.limit), self._rule.event
         if not self._compared():
-            return f"Nothing to compare yet. The estimated limit on the {event.gap} is {limit}."
+            return f"Nothing to compare yet. The {self._furthest().kind} limit on the {event.gap} is {limit}."
         rows = f"on {int(self._rows.sum()):,} {event.rows}"
         if self._alarm is None:
             return said(self.comparisons, rows)
         gap = with_interval(*map(points, (self.gap, *self.gap_interval)))
-        left_out = self._furthest().left_out
-        others = f", without {PLAIN.fit_rows(left_out, event)}" if left_out else ""
+        part = self._furthest()
+        others = f", without {PLAIN.fit_rows(part.left_out, part.event)}" if part.left_out else ""
         return (
-            f"Above the {self._furthest().kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
-            f"the {event.gap} is now {gap} {rows}{others}."
+            f"Above the {part.kind} limit of {limit} since look {self._alarm:,} of {self._looks:,}: "
+            f"the {part.event.gap} is now {gap} {rows}{others}."
         )
 
     def __repr__(self) -> str:
@@ -410,13 +409,14 @@ class Monitor:
         >>> len(rule.monitor().sentences())
         2
         """
-        first, error = self.sentence(), percentage(round(1 - self._confidence, 12))
+        delta = 1 - self._confidence
+        first, error = self.sentence(), percentage(round(delta, 12))
         looks = f"{self._looks:,} look{'' if self._looks == 1 else 's'}"
         return [
             first,
             f"Evidence of a larger gap: {_evidence(self.evidence)} after {looks}; the alarm is raised at "
-            f"{self._alarm_at:.3g}. False alarm rate: at most {error} if the gap is within the limit, however "
-            f"often you look. The limit holds with {percentage(self._confidence)} confidence.",
+            f"{1 / (BETS * delta):.3g}. False alarm rate: at most {error} if the gap is within the limit, "
+            f"however often you look. The limit holds with {percentage(self._confidence)} confidence.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -439,6 +439,7 @@ class Monitor:
                 "alarm": self.alarm,
                 "looks": self.looks,
                 "evidence": self.evidence,
+                "gap_rate": self.gap_rate,
                 "gap": self.gap,
                 "gap_interval": self.gap_interval,
                 "limit": self.limit,
@@ -451,6 +452,16 @@ class Monitor:
 
     # Numbers -----------------------------------------------------------------------------------------
 
+    @property
+    def _every(self) -> tuple[Any, ...]:
+        """The group of each rate: all groups, once for each event."""
+        return self.groups * len(self._rule.event.simple)
+
+    @property
+    def _events(self) -> list[Event]:
+        """Which rate each of the rates is."""
+        return [event for event in self._rule.event.simple for _ in self.groups]
+
     def _means(self) -> Floats:
         """Rates so far; for groups without rows, those of the fit."""
         return np.where(self._rows > 0, self._selected / np.maximum(self._rows, 1), self._fit_rates)
@@ -461,13 +472,11 @@ class Monitor:
         return [part for part in seen if len(part.places) > 1]
 
     def _furthest(self) -> Part:
-        """The part furthest above its limit; the first part if nothing can be compared yet."""
-        means, found = self._means(), self._compared() or self._parts[:1]
+        """The part furthest above its limit; the one with the largest limit if nothing can be compared yet."""
+        means, found = self._means(), self._compared()
+        if not found:
+            return max(self._parts, key=lambda part: part.limit)
         return max(found, key=lambda part: largest_gap(means[part.places]) - part.limit)
-
-    @property
-    def _alarm_at(self) -> float:
-        return 1 / (BETS * (1 - self._confidence))
 
     def _ends(self) -> tuple[Floats, Floats]:
         delta = (1 - BETS) * (1 - self._confidence)
@@ -479,9 +488,11 @@ class Monitor:
         # The largest lower limit minus the smallest upper limit is `widest` with its arguments swapped.
         return max(widest(upper[places], lower[places]), 0.0), widest(lower[places], upper[places])
 
-    def _held(self) -> list[tuple[Integers, float]]:
-        """The groups of each part and their limit."""
-        return [(part.places, part.limit) for part in self._parts]
+    @property
+    def _counts(self) -> tuple[Integers, Floats, Floats, list[tuple[Integers, float]]]:
+        """What the evidence comes from; of each part, its groups and their limit."""
+        held = [(part.places, part.limit) for part in self._parts]
+        return self._rows, self._selected, self._fit_rates, held
 
 
 def _evidence(value: float) -> str:

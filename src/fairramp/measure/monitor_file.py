@@ -5,12 +5,17 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from fairramp.data import documents
-from fairramp.errors import MonitorFormatError
+from fairramp.errors import InputError, MonitorFormatError
+from fairramp.rule.record import RATE_PATTERN
 
 
 class GroupEntry(documents.Shape, frozen=True):
-    """A group: its rate on the fit rows, its number of new rows, and the sum of their selection probabilities."""
+    """A group: its rate on the fit rows, its number of new rows, and the sum of their selection probabilities.
 
+    Rows are those of `event`; for equalized odds, a group has two entries.
+    """
+
+    event: Annotated[str, Meta(pattern=RATE_PATTERN)]
     label: documents.PlainLabel
     fit_rate: documents.Share
     rows: documents.Count
@@ -18,7 +23,7 @@ class GroupEntry(documents.Shape, frozen=True):
 
 
 class PartEntry(documents.Shape, frozen=True):
-    """Groups to compare, as indices, and the estimated limit on their gap."""
+    """Groups to compare, as indices of entries, and the estimated limit on their gap."""
 
     places: tuple[documents.Count, ...]
     limit: documents.Share
@@ -41,3 +46,14 @@ class MonitorFile(documents.Document, frozen=True, tag="fairramp.monitor"):
     looks: documents.Count
     alarm: documents.Count | None
     batches: tuple[str, ...]
+
+    def check(self) -> None:
+        """Raise if its fields contradict each other."""
+        wrong = {
+            '"selected" must be at most "rows"': any(entry.selected > entry.rows for entry in self.groups),
+            '"alarm" must be between 1 and "looks"': self.alarm is not None and not 1 <= self.alarm <= self.looks,
+            '"batches" must be unique, and at most as many as "looks"': len(self.batches) > self.looks
+            or len(set(self.batches)) < len(self.batches),
+        }
+        for sentence in [sentence for sentence, holds in wrong.items() if holds]:
+            raise InputError(sentence)

@@ -3,6 +3,9 @@
 all groups        without strata
 each stratum      with strata; the limits hold jointly
 the other groups  if a few small groups make the limit for all groups wide (see `Certificate.rest`)
+
+For equalized odds, there are such parts for true positive rates and for false positive rates; the limits of both
+hold jointly.
 """
 
 from collections.abc import Sequence
@@ -11,20 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import strata_slices, stratum_index
+from fairramp.core.cells import strata_slices
 from fairramp.core.curve import Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.labels import Label, label_key
 from fairramp.core.words import decimals_apart, points, upward_points, with_interval
 from fairramp.measure.certificate import PLAIN, Spelling, certify, counted
 from fairramp.measure.verdict import Verdict, verdict_on
-from fairramp.rule.limits import limit_kind, stratum_limits
+from fairramp.rule.limits import FitSample, certifiable, limit_kind, limit_of_each
 from fairramp.rule.rule import Rule
 
 
 @dataclass(frozen=True)
 class Part:
-    """Groups to compare, as indices into the rule's groups, and the estimated limit on their gap."""
+    """Groups to compare, and the estimated limit on their gap.
+
+    `places` are indices into the rule's groups; for equalized odds, into the list of all their rates, event by
+    event.
+    """
 
     places: Integers
     limit: float
@@ -35,18 +42,22 @@ class Part:
 
 def parts_of(rule: Rule, confidence: float) -> list[Part]:
     """Split a rule's groups into parts with their limits."""
-    strata = stratum_index(rule.groups) if rule.stratified else None
-    every = np.arange(len(rule.groups))
-    certificate, slices = certify(rule, confidence), strata_slices(strata, len(every))
-    limits = [certificate.estimated] if strata is None else stratum_limits(rule, confidence)
-    kind = limit_kind(certificate.estimated, certificate.proven)
+    record, certificate, sample = certifiable(rule), certify(rule, confidence), FitSample.of(rule)
+    n_groups, every = len(rule.groups), np.arange(len(sample.rates))
+    slices = strata_slices(sample.kinds, len(every))
+    limits = [certificate.estimated] if sample.kinds is None else limit_of_each(sample, confidence)
+    kind, events = limit_kind(certificate.estimated, certificate.proven), rule.event.simple
     found = [
-        Part(every[part], limit, kind=kind, event=rule.event) for part, limit in zip(slices, limits, strict=True)
+        Part(every[part], limit, kind=kind, event=events[part.start // n_groups])
+        for part, limit in zip(slices, limits, strict=True)
     ]
-    if certificate.rest is not None:
+    if (rest := certificate.rest) is not None:
         small = {label_key(label) for label, _ in certificate.left_out}
-        others = np.array([k for k, label in enumerate(rule.groups) if label_key(label) not in small])
-        found.append(Part(others, certificate.rest.estimated, certificate.left_out, kind, rule.event))
+        out = np.array([label_key(label) in small for label in rule.groups])
+        for i, (event, rates) in enumerate(record.compared):
+            left_out = tuple((rule.groups[k], rates.rows[k]) for k in np.flatnonzero(out).tolist())
+            others = np.flatnonzero(~out) + i * n_groups
+            found.append(Part(others, rest.by_event[event.name], left_out, kind, event))
     return found
 
 
@@ -83,6 +94,7 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """The gap, its limits and the verdict, for JSON."""
         return {
+            "rate": self.event.rate,
             "left_out": counted(self.left_out),
             "gap": self.gap,
             "gap_interval": self.interval,
@@ -99,8 +111,8 @@ def compared(part: Part, gap: float, interval: tuple[float, float]) -> Compariso
 
 def said(comparisons: Sequence[Comparison], rows: str, spelled: Spelling = PLAIN) -> str:
     """The sentences of all comparisons: for all groups, and for those that remain without a few small ones."""
-    if len(comparisons) == 1:
-        return comparisons[0].sentence(rows)
+    if not any(one.left_out for one in comparisons):
+        return " ".join(one.sentence(rows) for one in comparisons)
     texts = []
     for one in comparisons:
         whose = f"Without {spelled.fit_rows(one.left_out, one.event)}" if one.left_out else "All groups"

@@ -2,15 +2,19 @@
 
 A group without a row of an event has no such rate. Gap and ratio compare the other groups; if that leaves nothing
 to compare, they are NaN, and so are their confidence limits. The ratio is also NaN if the highest rate is 0.
+
+Equalized odds compares true and false positive rates. Its gap is the larger of their gaps and its ratio the
+smaller of their ratios. The confidence limits are those of strata, with each kind of rates as a stratum.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairramp.core.bands import smallest_ratio
-from fairramp.core.cells import largest_gap, strata_slices
+from fairramp.core.cells import kinds_of, largest_gap, strata_slices
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import EVENTS, SELECTION, Event
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
@@ -59,7 +63,9 @@ class Selection(GroupRates):
     """Rates and errors of one set of decisions.
 
     `rate`, `lower`, `upper`, `rows`, `gap`, `gap_interval`, `ratio` and `ratio_interval` are those of the audit's
-    criterion, that is, of selection rates unless another criterion was requested; see `GroupRates`.
+    criterion, that is, of selection rates unless another criterion was requested; see `GroupRates`. For equalized
+    odds, the first four have the true positive rates of all groups, followed by their false positive rates, the
+    gap is the larger of the two, and the ratio the smaller.
 
     Attributes
     ----------
@@ -127,13 +133,19 @@ def selection(
             paid = costs.false_positive * yes_0.sum() + costs.false_negative * no_1.sum()
             errors["cost"] = float(paid / tally.weights.sum())
     events = EVENTS.values() if tally.labeled else [SELECTION]
-    rates = {event.name: group_rates(tally.of(event.label), confidence, strata) for event in events}
-    return Selection(**vars(rates[compared.name]), rates=rates, **errors)
+    rates = {event.name: group_rates([tally.of(event.label)], confidence, strata) for event in events}
+    both = [tally.of(event.label) for event in compared.parts]
+    main = group_rates(both, confidence, strata) if both else rates[compared.name]
+    return Selection(**vars(main), rates=rates, **errors)
 
 
-def group_rates(tally: Tally, confidence: float, strata: Integers | None) -> GroupRates:
-    """Rates, gap and ratio over all rows of a tally."""
-    rates, effective, rows = tally.rates, tally.effective_rows, tally.rows.sum(axis=0)
+def group_rates(tallies: Sequence[Tally], confidence: float, groups_strata: Integers | None) -> GroupRates:
+    """Rates, gap and ratio over all rows of a tally; of several, one after the other."""
+    rates, effective, rows = (
+        np.concatenate(found)
+        for found in zip(*((t.rates, t.effective_rows, t.rows.sum(axis=0)) for t in tallies), strict=True)
+    )
+    strata = kinds_of(len(rates) // len(tallies), len(tallies), groups_strata)
     lower, upper = np.full((2, len(rates)), np.nan)
     there = rows > 0
     r, n, of = rates[there], effective[there], None if strata is None else strata[there]

@@ -100,7 +100,8 @@ def tune(
     target_rates : sequence of float or str, optional
         Target rates to try; by default the share of positive labels, and 0.05 and 0.1 above and below it. For a
         `criterion` other than "parity", by default around the rate of that criterion in the classifier's own
-        decisions, over all groups. With `overall_rate`, only ramp widths are tried.
+        decisions, over all groups; for "equalized_odds", where labels choose the rates, by default "accuracy".
+        With `overall_rate`, only ramp widths are tried.
     scorer : callable
         ``scorer(labels, probabilities, sample_weight)``, higher is better; by default the expected accuracy or,
         with `costs`, the negative expected cost of a row.
@@ -135,8 +136,7 @@ def tune(
     weights = None if sample_weight is None else as_weights(sample_weight, len(labels))
     budget = options.get("overall_rate") is not None
     if target_rates is None and not budget:
-        base = _middle_rate(scores, groups, labels, weights, options)
-        target_rates = sorted({min(max(base + step, 0.001), 0.999) for step in RATE_STEPS})
+        target_rates = _default_rates(scores, groups, labels, weights, options)
     truth = as_labels(other_labels, len(other_labels))
     other_weights = np.ones(len(truth)) if other_weights is None else as_weights(other_weights, len(truth))
 
@@ -174,10 +174,20 @@ def tune(
     )
 
 
-def _middle_rate(scores: Any, groups: Any, labels: Any, weights: Floats | None, options: dict[str, Any]) -> float:
-    """The rate that the default target rates are around: the base rate or, for error rates, the classifier's."""
+def _default_rates(
+    scores: Any, groups: Any, labels: Any, weights: Floats | None, options: dict[str, Any]
+) -> Sequence[float | str]:
+    """The target rates to try: around one rate; for equalized odds, which has two, those that labels choose."""
     names = ("criterion", "cutoff", "scale", "higher_is_better")
     asked = Settings(**{name: options[name] for name in names if name in options})
+    if asked.event.parts:
+        return ["accuracy"]
+    base = _middle_rate(asked, scores, groups, labels, weights)
+    return sorted({min(max(base + step, 0.001), 0.999) for step in RATE_STEPS})
+
+
+def _middle_rate(asked: Settings, scores: Any, groups: Any, labels: Any, weights: Floats | None) -> float:
+    """The rate that the default target rates are around: the base rate or, for error rates, the classifier's."""
     if asked.event.label is None:
         return float(np.average(as_labels(labels, len(labels)), weights=weights))
     sample = Sample.of_arrays(scores, groups, labels, scale=asked.meaning, sample_weight=weights)

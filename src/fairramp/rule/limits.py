@@ -22,6 +22,10 @@ and r_k + e_k for its upper limit. pairs and dkw hold for all thresholds at once
 fix the sample rate in advance; with an e_k that depends on the rows they are good approximations. They require
 thresholds that meet the target on the rows. If thresholds were found otherwise (by stochastic descent, or with
 borrowed rows), only pairs and dkw apply.
+
+Equalized odds compares 2K rates, each with those of its own kind (`core.cells.kinds_of`). The level comes from
+the rows and each threshold from the rows of both labels, so only pairs and dkw apply; with 2K instead of K, they
+bound both gaps jointly.
 """
 
 from collections.abc import Sequence
@@ -30,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from fairramp.core.cells import strata_slices, widest, worst_stratum
+from fairramp.core.cells import kinds_of, strata_slices, widest, worst_stratum
 from fairramp.core.checks import check_number
 from fairramp.core.curve import Floats, Integers
 from fairramp.core.intervals import kl_interval
@@ -87,7 +91,7 @@ class Limits:
 class FitSample:
     """What the bounds need to know about a fit."""
 
-    rows: Floats
+    rows: Floats  # like all arrays, one value per group; for equalized odds, event by event
     rates: Floats
     from_threshold: Floats  # m: fit rows at or above the threshold
     on_a_score: np.ndarray  # whether the threshold is a fit score
@@ -95,18 +99,19 @@ class FitSample:
     is_open: bool  # whether sample rates may differ
     max_gap: float | None  # by how much; None for a ratio
     plain: bool = True  # unit weights
-    met: bool = True  # whether thresholds meet the target on the rows
+    met: bool = True  # whether thresholds meet one target on the rows
     inexact: tuple[str, ...] = ()  # why the Beta distribution is not exact
     target: float | None = None  # the target rate, if it was fixed in advance
     strata: tuple[int, ...] | None = None  # index of each group's stratum; gaps are those within strata
+    n_events: int = 1  # number of rates that are compared
 
     @classmethod
     def of(cls, rule: Rule) -> "FitSample":
         """Extract it from a rule's record."""
         record = certifiable(rule)
-        seen, weighted = record.main, record.weighted
-        rates, errors, inside, above = map(np.array, (seen.after, seen.error, seen.rows_inside, seen.rows_above))
-        rows = np.array(seen.effective_rows if weighted else seen.rows, dtype=np.float64)
+        weighted, several = record.weighted, len(record.compared)
+        rates, errors, inside, above = map(record.column, ("after", "error", "rows_inside", "rows_above"))
+        rows = record.column("effective_rows" if weighted else "rows")
         hard = rule.is_hard and not weighted
         single = (inside <= 1) & hard
         # Without ties at the threshold, the rows at or above it; otherwise the share of them that is selected at
@@ -132,35 +137,54 @@ class FitSample:
             is_open=rule.band.is_open,
             max_gap=rule.max_gap,
             plain=not weighted,
-            met=record.solver == "exact" and record.borrowed is None,
+            met=record.solver == "exact" and record.borrowed is None and several == 1,
             inexact=tuple(reason for reason, holds in reasons.items() if holds),
             target=None if isinstance(record.target, str | None) else float(record.target),
             strata=record.strata,
+            n_events=several,
         )
 
     @classmethod
-    def alike(cls, n_rows: float, n_groups: int, rate: float, max_gap: float) -> "FitSample":
+    def alike(cls, n_rows: float, n_groups: int, rate: float, max_gap: float, n_events: int = 1) -> "FitSample":
         """Groups of equal size, half of them at either end of a band around a rate."""
-        rows = np.full(n_groups, float(n_rows))
+        rows = np.full(n_groups * n_events, float(n_rows))
         middle = min(max(rate, max_gap / 2), 1 - max_gap / 2)
-        rates = middle + max_gap / 2 * np.where(np.arange(n_groups) % 2, 1.0, -1.0)
+        rates = middle + max_gap / 2 * np.where(np.arange(len(rows)) % n_groups % 2, 1.0, -1.0)
         m = np.clip(np.ceil(rates * rows - 1e-9), 0.0, rows)
         # As for rules with a ramp or a learned target, which are the most common.
         return cls(
             rows,
             rates,
             m,
-            np.zeros(n_groups, dtype=bool),
-            np.zeros(n_groups),
+            np.zeros(len(rows), dtype=bool),
+            np.zeros(len(rows)),
             max_gap > 0,
             max_gap,
+            met=n_events == 1,
             inexact=(_LEARNED,),
+            n_events=n_events,
         )
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.rates) // self.n_events
+
+    @property
+    def kinds(self) -> Any:
+        """Index of the rates that each rate is compared with; None for all."""
+        return kinds_of(self.n_groups, self.n_events, self.strata)
+
+    @property
+    def fewest(self) -> Floats:
+        """Rows of each group; for equalized odds, those with the label of which it has fewer."""
+        found: Floats = self.rows.reshape(self.n_events, -1).min(axis=0)
+        return found
 
     def without(self, groups: Integers) -> "FitSample":
         """A copy without some groups."""
         kept: dict[str, Any] = {
-            name: np.delete(values, groups)
+            name: np.delete(values.reshape(self.n_events, -1), groups, axis=1).ravel()
             for name, values in vars(self).items()
             if isinstance(values, np.ndarray)
         }
@@ -204,22 +228,24 @@ def limits_of(sample: FitSample, confidence: float) -> Limits:
         every += [beta(sample, confidence), kl(sample, confidence)]
     bounds = tuple(sorted(every, key=lambda bound: bound.limit))
     proven = _proven(sample, confidence, [bound for bound in bounds if bound.is_theorem])
-    estimates = [b.limit for b in bounds if b.name == "beta" or not sample.met]
-    return Limits(min([*estimates, *([] if proven is None else [proven])]), proven, bounds)
+    # Without a Beta distribution and a theorem there is only dkw, for weighted rows.
+    estimate = next((b for b in bounds if b.name == "beta"), proven or bounds[0])
+    limit = estimate.limit if proven is None else min(estimate.limit, proven.limit)
+    return Limits(limit, None if proven is None else proven.limit, bounds)
 
 
-def _proven(s: FitSample, confidence: float, theorems: Sequence[Bound]) -> float | None:
-    """The limit of one of the theorems, chosen without looking at the rows: the smallest of several may not hold.
+def _proven(s: FitSample, confidence: float, theorems: Sequence[Bound]) -> Bound | None:
+    """One of the theorems, chosen without looking at the rows: the smallest of several may not hold.
 
     They are compared at rates known in advance, the target or else ½, and only then evaluated.
     """
     if len(theorems) < 2:
-        return theorems[0].limit if theorems else None
+        return theorems[0] if theorems else None
     if beta_bound := next((bound for bound in theorems if bound.name == "beta"), None):
-        return beta_bound.limit  # exact, so no other is smaller
+        return beta_bound  # exact, so no other is smaller
     fixed = np.full(len(s.rates), 0.5 if s.target is None else s.target)
     nominal = replace(s, rates=fixed, errors=np.zeros(len(fixed)))
-    return min(theorems, key=lambda bound: _BOUNDS[bound.name](nominal, confidence).limit).limit
+    return min(theorems, key=lambda bound: (_BOUNDS[bound.name](nominal, confidence).limit, bound.name))
 
 
 def limit_kind(estimated: float, proven: float | None) -> str:
@@ -232,14 +258,17 @@ def limits(rule: Rule, confidence: float) -> Limits:
     return limits_of(FitSample.of(rule), confidence)
 
 
-def stratum_limits(rule: Rule, confidence: float) -> list[float]:
-    """The estimated limit of each stratum's gap, which hold jointly; without strata, of the one gap."""
-    sample = FitSample.of(rule)
-    if sample.strata is None:
+def limit_of_each(sample: FitSample, confidence: float) -> list[float]:
+    """The estimated limit of each gap, which hold jointly: of each stratum, and of each rate."""
+    if sample.kinds is None:
         return [limits_of(sample, confidence).estimated]
-    lower, upper = _dkw_ends(sample, confidence)
-    uniform = [min(widest(lower[p], upper[p]), 1.0) for p in strata_slices(sample.strata, len(lower))]
-    return [min(pair) for pair in zip(_beta_quantiles(sample, confidence), uniform, strict=True)]
+    if sample.met:
+        beta_limits, uniform = _beta_quantiles(sample, confidence), _dkw_each(sample, confidence)
+        return [min(pair) for pair in zip(beta_limits, uniform, strict=True)]
+    uniform_bounds = [bound(sample, confidence) for bound in (pairs, dkw) if sample.plain]
+    chosen = _proven(sample, confidence, uniform_bounds)
+    each = _pairs_each if chosen is not None and chosen.name == "pairs" else _dkw_each
+    return each(sample, confidence)
 
 
 def beta(s: FitSample, confidence: float) -> Bound:
@@ -253,7 +282,7 @@ def _beta_quantiles(s: FitSample, confidence: float, *, worst_only: bool = False
     more = np.ceil(s.rows * s.errors)
     lower = np.maximum(s.from_threshold - more, 0.0)
     upper = np.minimum(s.from_threshold + ~s.on_a_score + more, s.rows + 1)
-    return range_quantiles(s.rows, lower, upper, s.strata, confidence, worst_only=worst_only)
+    return range_quantiles(s.rows, lower, upper, s.kinds, confidence, worst_only=worst_only)
 
 
 def kl(s: FitSample, confidence: float) -> Bound:
@@ -263,14 +292,19 @@ def kl(s: FitSample, confidence: float) -> Bound:
     lower, upper = kl_interval(least, s.rows, tail)
     upper = kl_interval(most, s.rows, tail)[1] if s.errors.any() else upper
     reasons = tuple(reason for reason in (_LEARNED, _BUDGET, _CHOSEN, _WEIGHTS, _BINS) if reason in s.inexact)
-    return Bound("kl", min(worst_stratum(widest, s.strata, lower, upper), 1.0), not reasons, reasons)
+    return Bound("kl", min(worst_stratum(widest, s.kinds, lower, upper), 1.0), not reasons, reasons)
 
 
 def pairs(s: FitSample, confidence: float) -> Bound:
     """Bound on both deviations of a pair at once."""
+    return Bound("pairs", max(_pairs_each(s, confidence)), is_theorem=True)
+
+
+def _pairs_each(s: FitSample, confidence: float) -> list[float]:
     from fairramp.core.pairs import pair_factor
 
-    factor, half = pair_factor(s.rows, s.strata, confidence), 1 / s.rows
+    factor, half = pair_factor(s.rows, s.kinds, confidence), 1 / s.rows
+    lower, upper = s.ends()
 
     def furthest(lower: Floats, upper: Floats, half: Floats) -> float:
         worst = 0.0
@@ -280,20 +314,20 @@ def pairs(s: FitSample, confidence: float) -> Bound:
             worst = max(worst, float(apart.max()))
         return worst
 
-    gap = 1.0 if not np.isfinite(factor) else worst_stratum(furthest, s.strata, *s.ends(), half)
-    return Bound("pairs", min(gap, 1.0), is_theorem=True)
+    parts = strata_slices(s.kinds, len(lower))
+    return [min(furthest(lower[p], upper[p], half[p]), 1.0) if np.isfinite(factor) else 1.0 for p in parts]
 
 
 def dkw(s: FitSample, confidence: float) -> Bound:
     """Dvoretzky, Kiefer and Wolfowitz's bound per group."""
-    gap = worst_stratum(widest, s.strata, *_dkw_ends(s, confidence))
-    return Bound("dkw", min(gap, 1.0), s.plain, () if s.plain else (_WEIGHTS,))
+    return Bound("dkw", max(_dkw_each(s, confidence)), s.plain, () if s.plain else (_WEIGHTS,))
 
 
-def _dkw_ends(s: FitSample, confidence: float) -> tuple[Floats, Floats]:
+def _dkw_each(s: FitSample, confidence: float) -> list[float]:
     half = np.sqrt(np.log(2 * len(s.rates) / (1 - confidence)) / (2 * s.rows))
     least, most = s.ends()
-    return least - half, most + half
+    lower, upper = least - half, most + half
+    return [min(widest(lower[p], upper[p]), 1.0) for p in strata_slices(s.kinds, len(lower))]
 
 
 _BOUNDS = {"beta": beta, "kl": kl, "pairs": pairs, "dkw": dkw}

@@ -5,13 +5,14 @@ A *rate* is the mean selection probability over the rows of a group for which an
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
 
 from fairramp.core.bands import smallest_ratio
-from fairramp.core.cells import largest_gap, widest, worst_stratum
+from fairramp.core.cells import kinds_of, largest_gap, widest, worst_stratum
+from fairramp.core.curve import Floats
 from fairramp.core.events import COMPARED, EVENTS, SELECTION, Event
 from fairramp.core.words import exact_points, percentage, points, upward_points
 from fairramp.data.documents import Count, Finite, Nonnegative, Share
@@ -199,6 +200,15 @@ class FitRecord:
         """The rates that were made equal; for equalized odds, the true positive rates."""
         return self.compared[0][1]
 
+    def column(self, name: str) -> Floats:
+        """A field of the rates that were made equal: one value per group; for equalized odds, event by event."""
+        return np.concatenate([getattr(rates, name) for _, rates in self.compared]).astype(np.float64)
+
+    @property
+    def kinds(self) -> Any:
+        """Index of the rates that each rate is compared with, in the order of `column`; None for all."""
+        return kinds_of(len(self.rows), len(self.compared), self.strata)
+
     def notes(self, max_gap: float | None) -> list[str]:
         """What to know about a fit that was given `max_gap` on the fit rows, in sentences.
 
@@ -250,7 +260,7 @@ class FitRecord:
         For rules that equalize within strata, the largest gap within a stratum; for equalized odds, the larger of
         the two gaps.
         """
-        return max(largest_gap(rates.before, self.strata) for _, rates in self.compared)
+        return largest_gap(self.column("before"), self.kinds)
 
     @property
     def gap_after(self) -> float:
@@ -264,11 +274,12 @@ class FitRecord:
     def ratio_before(self) -> float:
         """Lowest rate divided by the highest under the classifier's own decisions; NaN if all rates are 0.
 
-        For rules that equalize within strata, the smallest ratio within a stratum.
+        For rules that equalize within strata, the smallest ratio within a stratum; for equalized odds, the
+        smaller of the two ratios.
         """
-        return smallest_ratio(self.main.before, self.strata)
+        return smallest_ratio(self.column("before"), self.kinds)
 
     @property
     def ratio_after(self) -> float:
         """Ratio under the rule, as in `ratio_before`."""
-        return smallest_ratio(self.main.after, self.strata)
+        return smallest_ratio(self.column("after"), self.kinds)

@@ -369,15 +369,13 @@ class Rule(Shown, Stored, Verbs):
         """A function (positions, start, stop, out) that writes the probabilities of rows start … stop − 1."""
         ramps, original = self.ramps_of(codes)
         feet, width, ties = Ramps.of(ramps)
+        sloping = all(0 < ramp.width < inf for ramp in ramps)
         scale, own_cutoff = self.meaning, self.own_cutoff
 
         def fill(x: Floats, start: int, stop: int, out: Floats) -> None:
             codes.mix(feet, start, stop, out=out)
-            if isinstance(width, float) and 0 < width < inf:
-                chances(x, out, width, 0.0, out=out)
-            else:
-                widths = width if isinstance(width, float) else codes.mix(width, start, stop)
-                chances(x, out, widths, codes.mix(ties, start, stop), out=out)
+            widths = width if isinstance(width, float) else codes.mix(width, start, stop)
+            chances(x, out, widths, 0.0 if sloping else codes.mix(ties, start, stop), out=out)
             if original is not None:
                 own = np.flatnonzero(original[codes.block(start, stop)])
                 own_scores = scale.compared(column[start:stop][own].astype(np.float64))

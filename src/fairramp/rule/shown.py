@@ -166,7 +166,7 @@ class Shown:
 
     def _parts(self: Any) -> list[Table | str]:
         """The parts of its text: heading, table and notes."""
-        first = "\n".join([self.heading, *map(wrapped, self.reached)])
+        first = "\n".join(map(wrapped, [self.heading, *self.reached]))
         return [first, self.table(), *map(wrapped, self.notes)]
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ as text, so Vega never interprets a name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from math import nan
 from typing import Any
@@ -17,6 +18,7 @@ from fairramp.core.labels import show_label
 from fairramp.core.scales import Scale
 from fairramp.measure.audit import Audit
 from fairramp.measure.frontier import Frontier
+from fairramp.measure.rates import GroupRates
 from fairramp.rule.rule import Rule
 from fairramp.show.pieces import (
     PRINTED,
@@ -40,8 +42,11 @@ MOST_DRAWN = 12
 
 Rows = Sequence[Sequence[float | None]]
 _SCORES = {"logit": "score, as a probability", "percent": "score, percent"}
-#: Whether everyone of a group has the same probability.
+#: Whether everyone of a group has the same probability, and where a ramp starts and how wide it is.
 _CONSTANT = "isValid(constants[at][datum.g])"
+_FOOT, _WIDTH = "feet[at][datum.g]", "(tops[at][datum.g] - feet[at][datum.g])"
+#: Whether a ramp is wider than a bar.
+_WIDE = f"abs({_WIDTH}) > datum.end - datum.x"
 
 
 def ramps_chart(
@@ -95,11 +100,13 @@ def ramps_chart(
         layers += [
             base.mark_rect(opacity=0.28).encode(x=x("x")),
             base.transform_calculate(
-                start=f"{_CONSTANT} ? datum.x : {start}",
-                stop=f"{_CONSTANT} ? datum.end : {stop}",
-                y2=f"datum.y - 0.6 * datum.h * ({_CONSTANT} ? constants[at][datum.g] : 1)",
+                start=f"{_CONSTANT} || {_WIDE} ? datum.x : {start}",
+                stop=f"{_CONSTANT} || {_WIDE} ? datum.end : {stop}",
+                chance=f"{_WIDE} ? {_chance('(datum.x + datum.end) / 2')} : "
+                f"{_CONSTANT} ? constants[at][datum.g] : 1",
+                y2="datum.y - 0.6 * datum.h * sqrt(datum.chance)",
             )
-            .transform_filter("datum.stop > datum.start")
+            .transform_filter("datum.stop > datum.start && datum.chance > 0")
             .mark_rect()
             .encode(x=x("start"), x2="stop"),
         ]
@@ -108,7 +115,11 @@ def ramps_chart(
         f"clamp(datum.k == 0 ? {worst} : datum.k == 3 ? {best} : {_CONSTANT} ? {worst} : "
         f"datum.k == 1 ? feet[at][datum.g] : tops[at][datum.g], {low}, {high})"
     )
-    height = f"0.62 * ({_CONSTANT} ? constants[at][datum.g] : datum.k < 2 ? 0 : 1)"
+    # A ramp may start or end beyond the axis.
+    height = (
+        f"0.62 * ({_CONSTANT} ? constants[at][datum.g] : {_WIDTH} == 0 ? (datum.k < 2 ? 0 : 1) : "
+        f"{_chance('datum.x')})"
+    )
     layers += [
         alt.Chart(inline([{"x": scale.on_axis(scale.shown_score(cutoff))}]))
         .mark_rule(color=theme.muted, strokeDash=[3, 3])
@@ -161,6 +172,11 @@ def ramp_tables(
     }
 
 
+def _chance(place: str) -> str:
+    """An expression for the probability at a coordinate, for ramps that are neither constant nor steps."""
+    return f"clamp(({place} - {_FOOT}) / {_WIDTH}, 0, 1)"
+
+
 def _number(scale: Scale, place: str, form: str) -> str:
     """An expression for the text of a coordinate: the number that tables have there."""
     if not scale.only_ordered:
@@ -195,6 +211,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
     `before` holds rate, lower and upper limit per group; `after` the same for each position of the slider.
     """
     theme, y = groups.theme, y_axis(len(groups))
+    key = groups.rate.replace(" ", "_")  # there may be a chart of another rate beside this one
     highest = max((v for rows in (before, *after) for row in rows for v in row if v is not None), default=0.0)
     x = partial(x_axis, title=groups.rate, domain=(0, min(max(highest * 1.18, 0.02), 1.12)), form="~%")
     hover = [
@@ -218,9 +235,9 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
         base = (
             alt.Chart()
             .transform_calculate(
-                x=f"{when}[0][{row}]",
-                low=f"{when}[1][{row}]",
-                high=f"{when}[2][{row}]",
+                x=f"{when}_{key}[0][{row}]",
+                low=f"{when}_{key}[1][{row}]",
+                high=f"{when}_{key}[2][{row}]",
                 y=f"datum.g + {place}",
                 name="names[datum.g]",
                 when=f"'{when}'",
@@ -237,7 +254,7 @@ def rates_chart(groups: Groups, before: Rows, after: Sequence[Rows] = (), title:
             colored.mark_point(size=85, opacity=1, filled=True, **dot).encode(x=x("x"), tooltip=hover),
             base.mark_text(align="left", dx=9, **text).encode(x=x("end"), text="text:N"),
         ]
-    tables = {"before": table(before, range(len(groups))), "after": list(after)}
+    tables = {f"before_{key}": table(before, range(len(groups))), f"after_{key}": list(after)}
     shown = alt.Title(title, subtitle=groups.meaning) if title and after and groups.meaning else title
     return rows_of_groups(groups, 68 if after else 48, tables, layers, shown)
 
@@ -296,16 +313,22 @@ def frontier_chart(
     measure: str = "accuracy",
     *,
     ratios: bool = False,
+    several: bool = False,
 ) -> alt.LayerChart:
     """Accuracy against gap with a confidence band, the classifier alone, the rule and the slider's position.
 
     `drawn` holds the positions that belong to the curve; `measure` is what is drawn if it is not the accuracy. If
-    there are `ratios` instead of gaps, a ratio that is NaN is not drawn.
+    there are `ratios` instead of gaps, a ratio that is NaN is not drawn. With `several` gaps, these are the
+    largest.
     """
     unit, axis, short = (
         (1, "ratio of the lowest rate to the highest", "ratio")
         if ratios
-        else (100, "gap between groups, in percentage points", "gap in points")
+        else (
+            100,
+            f"{'larger of the two gaps' if several else 'gap between groups'}, in percentage points",
+            "gap in points",
+        )
     )
     curve = [
         {"x": unit * gaps[i], "a": accuracies[i], "low": limits[i][0], "high": limits[i][1]}
@@ -378,10 +401,12 @@ def drawn(result: Any) -> "alt.LayerChart | alt.VConcatChart":
 
 def _of_rule(rule: Rule) -> list[alt.LayerChart]:
     """The ramps and, if the rule has a record of its fit, the rates it makes equal, before and after."""
-    record, scale, what = rule.record, rule.meaning, rule.event.rate
+    record, scale, event = rule.record, rule.meaning, rule.event
     seats = largest(record.rows if record else [0] * len(rule.groups), MOST_DRAWN)
     rates = [record.main.before[i] for i in seats] if record else []
-    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, not rule.stratified, rate=what)
+    # With two rates, no group has the lowest or the highest.
+    compared = not rule.stratified and not event.parts
+    groups = Groups([show_label(rule.groups[i]) for i in seats], rates, compared, rate=event.rate)
     starts, ends = zip(*map(rule.ends_of, rule.ramps), strict=True)
     constants = [ramp.tie if ramp.is_constant else nan for ramp in rule.ramps]
     ramps = ramps_chart(
@@ -391,30 +416,46 @@ def _of_rule(rule: Rule) -> list[alt.LayerChart]:
         rule.cutoff,
         title="Probability of being selected, by score",
     )
-    if record is None:
-        return [ramps]
     none = [None] * len(seats)
-    after = (table([record.main.after], seats), [none], [none])
-    return [ramps, rates_chart(groups, [rates, none, none], after, f"{what.capitalize()}s before and after")]
+    return [
+        ramps,
+        *(
+            rates_chart(
+                replace(groups, rate=part.rate),
+                [[found.before[i] for i in seats], none, none],
+                (table([found.after], seats), [none], [none]),
+                f"{part.rate.capitalize()}s before and after",
+            )
+            for part, found in (record.compared if record else ())
+        ),
+    ]
 
 
 def _of_audit(audit: Audit) -> list[alt.LayerChart]:
     """The compared rates with their intervals and, with a rule, the decisions that change."""
-    seats, what = largest(audit.rows, MOST_DRAWN), audit.event.rate
-    title = f"{what.capitalize()}s"
-    before = table([audit.before.rate, audit.before.lower, audit.before.upper], seats)
-    known = [rate for rate in before[0] if rate is not None] or [0.0]
-    middle = (min(known) + max(known)) / 2  # a group without a rate is neither the lowest nor the highest
-    rates = [middle if rate is None else rate for rate in before[0]]
-    groups = Groups([show_label(audit.groups[i]) for i in seats], rates, not audit.within_strata, rate=what)
-    if audit.after is None or audit.changed_to_yes is None or audit.changed_to_no is None:
-        return [rates_chart(groups, before, title=title)]
-    after = [table([v], seats) for v in (audit.after.rate, audit.after.lower, audit.after.upper)]
-    to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
-    return [
-        rates_chart(groups, before, after, f"{title} before and after"),
-        changes_chart(groups, to_yes, to_no, title="Decisions that change"),
-    ]
+    seats, event = largest(audit.rows, MOST_DRAWN), audit.event
+    names, compared = [show_label(audit.groups[i]) for i in seats], not audit.within_strata and not event.parts
+    charts = []
+    for part in event.simple:
+        title, before = f"{part.rate.capitalize()}s", _limits(audit.before.rates[part.name], seats)
+        known = [rate for rate in before[0] if rate is not None] or [0.0]
+        middle = (min(known) + max(known)) / 2  # a group without a rate is neither the lowest nor the highest
+        rates = [middle if rate is None else rate for rate in before[0]]
+        groups = Groups(names, rates, compared, rate=part.rate)
+        if audit.after is None:
+            charts.append(rates_chart(groups, before, title=title))
+        else:
+            after = [[row] for row in _limits(audit.after.rates[part.name], seats)]
+            charts.append(rates_chart(groups, before, after, f"{title} before and after"))
+    if audit.changed_to_yes is not None and audit.changed_to_no is not None:
+        to_yes, to_no = (table([v], seats) for v in (audit.changed_to_yes, audit.changed_to_no))
+        charts.append(changes_chart(groups, to_yes, to_no, title="Decisions that change"))
+    return charts
+
+
+def _limits(found: GroupRates, seats: Sequence[int]) -> list[list[float | None]]:
+    """The rates of the chosen groups, and their confidence limits."""
+    return table([found.rate, found.lower, found.upper], seats)
 
 
 def _of_frontier(frontier: Frontier) -> list[alt.LayerChart]:

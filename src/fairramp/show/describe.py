@@ -47,13 +47,14 @@ def facts(rule: Rule) -> list[tuple[str, str]]:
     """
     record, columns = rule.record, rule.columns
     unseen = _UNSEEN[rule.unseen_group].format(placed(rule, rule.pooled) if rule.pooled else "")
-    rate = f"{rule.event.rate}s"
+    rate = "true and false positive rates" if rule.event.parts else f"{rule.event.rate}s"
     goal = f"{rate} {rule.band.words}" if rule.band.is_open else f"equal {rate}"
     if record and record.asked:
         goal += " on the fit rows"
     if record and record.target is not None:
         target = record.target
-        goal += f", target rate {target.replace('_', ' ') if isinstance(target, str) else percentage(target)}"
+        words = target.replace("_", " ") if isinstance(target, str) else percentage(target)
+        goal += f", chosen for {words}" if rule.event.parts else f", target rate {words}"
     if record and record.overall_rate is not None:
         goal += f", overall selection rate {percentage(record.overall_rate)}"
     if record and record.costs:
@@ -106,10 +107,10 @@ def _fitted(rule: Rule) -> str:
     record = rule.record
     if record is None:
         return "unknown, because the rule has no record of its fit"
-    n, rates = sum(record.rows), record.main
+    n, error = sum(record.rows), max(max(rates.error) for _, rates in record.compared)
     how = {
         f"to {n:,} row{'' if n == 1 else 's'}{' with weights' if record.weighted else ''}": True,
-        f"in bins (rates are accurate to within {max(rates.error):.1e})": not rates.is_exact,
+        f"in bins (rates are accurate to within {error:.1e})": error > 0,
         "on cross-fitted scores": record.cross_fitted,
         "by stochastic gradient descent": record.solver == "sgd",
         f"by fairramp {record.version}; date: {record.date or 'not given'}": True,
@@ -118,12 +119,14 @@ def _fitted(rule: Rule) -> str:
 
 
 def small_groups(rule: Rule) -> str | None:
-    """A sentence on groups with few fit rows; None if there are none, or if the rule has no record."""
-    named = zip(rule.groups, rule.record.main.rows, strict=True) if rule.record else ()
-    if not (small := [(label, n) for label, n in named if n < SMALL_GROUP]):
-        return None
-    what = "fit rows" if rule.event.label is None else f"fit rows with label {rule.event.label}"
-    return f"Groups with fewer than {SMALL_GROUP} {what}, whose rates are unreliable: {with_rows(small)}."
+    """Sentences on groups with few fit rows; None if there are none, or if the rule has no record."""
+    found = []
+    for event, rates in rule.record.compared if rule.record else ():
+        small = [(label, n) for label, n in zip(rule.groups, rates.rows, strict=True) if n < SMALL_GROUP]
+        if small:
+            what = f"Groups with fewer than {SMALL_GROUP} fit {event.rows}, whose rates are unreliable"
+            found.append(f"{what}: {with_rows(small)}.")
+    return " ".join(found) or None
 
 
 def meaning(certificate: Certificate) -> str:

@@ -13,6 +13,7 @@ from fairramp.fit.fit import SMALL_GROUP
 from fairramp.measure.certificate import Spelling, certify
 from fairramp.measure.comparison import comparison as compare
 from fairramp.measure.drift import Check
+from fairramp.measure.rates import Selection
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
 from fairramp.show.words import isolated, marked, plain_name
@@ -27,6 +28,9 @@ _NARROW = {
     "false_positive": "Equal false positive rates are one narrow notion of fairness: people with label 0 are "
     "selected about equally often in every group, but people with label 1 may not be, and selection rates may "
     "differ.",
+    "odds": "Equal true and false positive rates are one narrow notion of fairness: selection rates may differ. "
+    "To make both rates equal, the rule decides more people at random in groups where the scores predict the "
+    "label better. Among them are people with high scores.",
 }
 _LABELS = (
     "Labels, if given, record past outcomes and may carry past bias. Accuracy measured against them inherits it."
@@ -38,7 +42,8 @@ _ERROR_RATES = (
 _ALWAYS = (
     "The rule takes the scores as given. It cannot know whether they measure the right thing, or whether they "
     "measure it equally well in every group.",
-    "Some people near a threshold are decided at random; all rates shown here are expected rates.",
+    "Some people near a threshold or on a wide ramp are decided at random; all rates shown here are expected "
+    "rates.",
     "The rule does not cover groups that are not in the data, or subgroups of the groups shown.",
     "Using a protected attribute in a decision, even to equalize rates, is restricted or unlawful in some places "
     "and for some decisions. This page is not legal advice; seek legal advice before you deploy.",
@@ -80,14 +85,17 @@ class Guarantee:
 def limits(event: Event) -> tuple[str, ...]:
     """Limitations of any report on rates of an event."""
     first, *others = _ALWAYS
-    return (_NARROW[event.name], first, _LABELS if event.label is None else _ERROR_RATES, *others)
+    return (_NARROW[event.name], first, _ERROR_RATES if event.needs_labels else _LABELS, *others)
 
 
-def comparison(
-    rates: Sequence[float], names: Sequence[str], strata: Integers | None, event: Event = SELECTION
-) -> str:
-    """The groups whose rates of an event are furthest apart."""
-    return compare(rates, names, strata, what=event.rate.capitalize(), spelled=marked, event=event)
+def comparison(found: Selection, names: Sequence[str], strata: Integers | None, event: Event = SELECTION) -> str:
+    """The groups whose rates of an event are furthest apart; a sentence for each of its parts."""
+    return " ".join(
+        compare(
+            found.rates[part.name].rate, names, strata, what=part.rate.capitalize(), spelled=marked, event=part
+        )
+        for part in event.simple
+    )
 
 
 def refusal(rule: Rule) -> str | None:
@@ -129,14 +137,20 @@ def drift(found: Check, in_sample: bool | None) -> str | None:
     return None if no_question else found.sentence(_PAGE)
 
 
-def notes(rule: Rule, labels: Sequence[Label], rows: Integers, in_sample: bool | None) -> list[str]:
-    """Caveats about these rows, of which `rows` per group count toward the compared rate."""
+def notes(rule: Rule, labels: Sequence[Label], before: Selection, in_sample: bool | None) -> list[str]:
+    """Caveats about these rows."""
     record, event, alone = rule.record, rule.event, len(labels) == 1
-    error = max(record.main.error) if record else 0.0
-    small = [pair for pair in zip(labels, rows.tolist(), strict=True) if pair[1] < SMALL_GROUP]
+    error = max(max(rates.error) for _, rates in record.compared) if record else 0.0
+    small = {
+        part: [pair for pair in zip(labels, before.rates[part.name].rows, strict=True) if pair[1] < SMALL_GROUP]
+        for part in event.simple
+    }
     found = {
-        f"Groups with fewer than {SMALL_GROUP} {event.rows}: {_with_rows(small)}. Their rates on new people can "
-        "be far from those shown here.": small,
+        **{
+            f"Groups with fewer than {SMALL_GROUP} {part.rows}: {_with_rows(pairs)}. Their rates on new people "
+            "can be far from those shown here.": pairs
+            for part, pairs in small.items()
+        },
         "There is one group on this page: nothing to compare.": alone,
         "These appear to be the rows the rule was fitted on. On new people the gap is usually larger; "
         "the limits above say how much.": in_sample and not alone,

@@ -40,8 +40,9 @@ def audit(
     criterion: Annotated[
         str | None,
         Parameter(
-            help="Which rate to compare: parity (selection rates), equal_opportunity (true positive rates) or "
-            "predictive_equality (false positive rates); the last two need --label. By default, as in the rule."
+            help="Which rate to compare: parity (selection rates), equal_opportunity (true positive rates), "
+            "predictive_equality (false positive rates) or equalized_odds (both of these); all but parity need "
+            "--label. By default, as in the rule."
         ),
     ] = None,
     fail_above: Annotated[

@@ -40,8 +40,7 @@ def check(
     """Check once, on new rows, whether the gap exceeds the rule's estimated limit.
 
     The exit code is 1 if it does, and 0 if it does not or if this cannot be decided from these rows. --label is
-    needed only for a rule that makes true or false positive rates equal. To check after every batch, use fairramp
-    monitor.
+    needed only for a rule that makes error rates equal. To check after every batch, use fairramp monitor.
 
     For example:
 
@@ -82,7 +81,7 @@ def check(
     )
     code = exit_code(found.verdict, sound=found.is_sound)
     texts.show_heading(screen, found.rows, columns, data, known.event.row)
-    texts.warn_few(screen, found.groups, found.rows, known.event)
+    texts.warn_few(screen, found.groups, found.rows, found.events)
     first, *more = found.sentences()
     screen.verdict(f"Check {found.verdict.word}. {first}", failed=code)
     screen.say(*more, "")

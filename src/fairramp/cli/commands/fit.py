@@ -83,6 +83,7 @@ def fit(
     fairramp fit scores.csv --score score --group sex --max-gap 0.02 -o rule.json
     """
     from fairramp.cli import library, outputs, texts
+    from fairramp.core.words import wrapped
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
     outputs.check_output(output, data)
@@ -136,7 +137,7 @@ def fit(
 
     record = found.record
     assert record is not None
-    screen.heading(found.heading)
+    screen.heading(wrapped(found.heading))
     screen.say(*found.reached, *told, "")
     saved = "rule.json" if output == STDOUT else output
     screen.table(found.table(), more=f"with:{typed(['show', saved, '--all'], ' ')}")

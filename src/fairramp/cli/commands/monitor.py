@@ -49,8 +49,8 @@ def monitor(
     """Add a batch of new rows and check whether the gap exceeds the rule's estimated limit.
 
     Run it after every batch: the limit on the false-alarm rate holds however often you check. The exit code is 1
-    once a batch has raised the alarm, and 0 until then. --label is needed only for a rule that makes true or
-    false positive rates equal. Weights are not supported. A batch that was added before is not counted again.
+    once a batch has raised the alarm, and 0 until then. --label is needed only for a rule that makes error rates
+    equal. Weights are not supported. A batch that was added before is not counted again.
 
     For example:
 

@@ -12,14 +12,13 @@ N_k the group's weights of label 1 and 0, and a and b the costs of a false negat
                    the largest              Σ (a P_k y_k − b N_k x_k)
 
 Envelopes are straight between their corners. Without a gap, the best x is therefore a corner or a crossing of two
-envelopes. With a gap and q given, an edge of the square is at a corner of an envelope cut off at q and q + ε; q
-itself is searched.
+envelopes. With a gap, the best square is found by division (see `fit.squares`).
 
 Each group then gets the first ramp, from the width that reaches most and wider, with exactly these rates. If its
 point is on the diagonal, it gets a constant probability.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,13 +30,10 @@ from fairramp.core.events import ODDS
 from fairramp.core.points import Summary
 from fairramp.fit.problem import Problem, Solution
 from fairramp.fit.roc import Envelope, Rates, Roc
+from fairramp.fit.squares import best_square
 
 #: Points this close to the diagonal are on it: no ramp is wide enough to attain them.
 _DIAGONAL = 2e-6
-#: Corners of an envelope that the search with a gap considers, and heights that it tries first.
-_CORNERS, _HEIGHTS = 512, 400
-#: Locally best heights from which the search goes on.
-_PEAKS = 8
 #: Steps of a search by subdivision, and values tried in each.
 _ROUNDS, _TRIED = 13, 17
 #: Number of widths that are tried for a wanted rate.
@@ -95,7 +91,7 @@ def best_points(rocs: Sequence[Roc], gains: Floats, losses: Floats, max_gap: flo
         wanted = np.full(len(rocs), x)
         y = np.full(len(rocs), 1.0)
     else:
-        wanted, y = _Square(envelopes, gains, losses, max_gap).best()
+        wanted, y = best_square(envelopes, gains, losses, max_gap)
     widths = [roc.reached(float(x))[1] for roc, x in zip(rocs, wanted, strict=True)]
     return Points(wanted, y, np.array(widths))
 
@@ -149,114 +145,6 @@ def _highest(start: Floats, stop: Floats, fall: float) -> tuple[float, float]:
     return at, float((start + (stop - start) * at).min())
 
 
-class _Square:
-    """The best square of side `max_gap` with a point of every group."""
-
-    def __init__(self, envelopes: Sequence[Envelope], gains: Floats, losses: Floats, max_gap: float) -> None:
-        self._envelopes = [e.thinned(_CORNERS if e.exact else _CORNERS // 4) for e in envelopes]
-        #: How far to search: to the last digit, unless the envelopes are approximate anyway.
-        self._near = 1e-13 if all(e.exact for e in envelopes) else 1e-6
-        self._gains, self._losses, self._gap = gains, losses, max_gap
-
-    def best(self) -> tuple[Floats, Floats]:
-        """The false and the true positive rate of each group."""
-        corners = np.concatenate([part for e in self._envelopes for part in (e.left, e.right)])
-        heights = np.unique(np.clip(np.concatenate([corners, corners - self._gap, [0.0, 1.0]]), 0.0, 1.0))
-        most = _HEIGHTS if self._near < 1e-9 else _HEIGHTS // 4
-        if len(heights) > most:
-            heights = heights[np.linspace(0, len(heights) - 1, most).astype(np.intp)]
-        values = np.array([self._value(q) for q in heights])
-        found, best = -np.inf, 0.0
-        # Several heights may be locally best.
-        around = np.concatenate([[-np.inf], values, [-np.inf]])
-        peaks = np.flatnonzero((values >= around[:-2]) & (values >= around[2:]))
-        for i in peaks[np.argsort(-values[peaks], kind="stable")][:_PEAKS].tolist():
-            q, value = _climb(
-                self._value, heights[max(i - 1, 0)], heights[min(i + 1, len(heights) - 1)], self._near
-            )
-            for height, reached in ((q, value), (float(heights[i]), float(values[i]))):
-                if reached > found:
-                    best, found = height, reached
-        return self._points(best)
-
-    def _value(self, q: float) -> float:
-        return self._squares(q)[0]
-
-    def _squares(self, q: float) -> tuple[float, float]:
-        """The largest value of a square whose lower edge is at q, and its left edge."""
-        gap = self._gap
-        lowest = [e.first(q) for e in self._envelopes]
-        ends = [e.first(min(q + gap, 1.0)) for e in self._envelopes]
-        corners = np.concatenate([*(e.x for e in self._envelopes), lowest, ends])
-        lefts = np.unique(np.clip(np.concatenate([corners, corners - gap]), 0.0, 1.0))
-        lefts = lefts[(lefts >= max(lowest) - gap) & (lefts <= q + gap)]
-        if not len(lefts):
-            lefts = np.array([max(max(lowest) - gap, 0.0)])
-        total = np.zeros(len(lefts))
-        for k in range(len(lowest)):
-            total += self._best_in(k, q, lowest[k], lefts)[0]
-        best = int(np.argmax(total))
-        return float(total[best]), float(lefts[best])
-
-    def _best_in(self, k: int, q: float, lowest: float, lefts: Floats) -> tuple[Floats, Floats]:
-        """The value of a group in squares at (lefts, q), and its false positive rates there."""
-        e, gap = self._envelopes[k], self._gap
-        top = min(q + gap, 1.0)
-        start = np.maximum(lefts, lowest)
-        stop = np.maximum(np.minimum(lefts + gap, top), start)
-        at = np.unique(np.append(e.x, [lowest, e.first(top)]))
-
-        def value(x: Floats) -> Floats:
-            return np.asarray(self._gains[k] * np.minimum(e.at(x), top) - self._losses[k] * x)
-
-        i, j = np.searchsorted(at, start), np.searchsorted(at, stop, side="right")
-        inside, which = _highest_between(value(at), i, j)
-        found, x = value(start), start
-        for more, places in ((value(stop), stop), (inside, at[which])):
-            x, found = np.where(more > found, places, x), np.maximum(found, more)
-        return found, x
-
-    def _points(self, q: float) -> tuple[Floats, Floats]:
-        _, left = self._squares(q)
-        x = np.array(
-            [self._best_in(k, q, e.first(q), np.array([left]))[1][0] for k, e in enumerate(self._envelopes)]
-        )
-        return x, np.full(len(x), min(q + self._gap, 1.0))
-
-
-def _highest_between(values: Floats, start: Integers, stop: Integers) -> tuple[Floats, Integers]:
-    """The largest of values[start:stop] and its index, for many ranges; −∞ for empty ones."""
-    tables = [np.arange(len(values))]
-    while 2 ** len(tables) <= len(values):
-        half, last = 2 ** (len(tables) - 1), tables[-1]
-        a, b = last[:-half], last[half:]
-        tables.append(np.where(values[a] >= values[b], a, b))
-    size = stop - start
-    level = np.floor(np.log2(np.maximum(size, 1))).astype(np.intp)
-    found, which = np.full(len(start), -np.inf), np.zeros(len(start), dtype=np.intp)
-    for k, table in enumerate(tables):
-        mine = np.flatnonzero((level == k) & (size > 0))
-        a, b = table[start[mine]], table[stop[mine] - 2**k]
-        which[mine] = np.where(values[a] >= values[b], a, b)
-        found[mine] = values[which[mine]]
-    return found, which
-
-
-def _climb(value: Callable[[float], float], low: float, high: float, near: float) -> tuple[float, float]:
-    """The best place found by repeated subdivision, and its value."""
-    best, found = low, -np.inf
-    for _ in range(_ROUNDS):
-        places = np.linspace(low, high, _TRIED)
-        values = [value(float(place)) for place in places]
-        i = int(np.argmax(values))
-        if values[i] > found:
-            best, found = float(places[i]), values[i]
-        low, high = float(places[max(i - 1, 0)]), float(places[min(i + 1, _TRIED - 1)])
-        if high - low < near:
-            break
-    return best, found
-
-
 def place_points(rocs: Sequence[Roc], points: Points, problem: Problem) -> Solution:
     """Ramps with the rates of given points; true positive rates that no ramp attains are lowered for all."""
     gap, y = problem.band.max_gap, points.y  # type: ignore[union-attr]  # settings allow gaps only
@@ -266,10 +154,10 @@ def place_points(rocs: Sequence[Roc], points: Points, problem: Problem) -> Solut
             for roc, x, most, width in zip(rocs, points.x, y, points.widths, strict=True)
         ]
         feet, widths, ties, reached = map(np.array, zip(*ramps, strict=True))
-        most = reached.min() + gap
-        if reached.max() <= most + RATE_TOLERANCE:
+        lowered = np.minimum(y, reached.min() + gap)
+        if reached.max() <= reached.min() + gap + RATE_TOLERANCE or np.array_equal(y, lowered):
             break
-        y = np.minimum(y, most)
+        y = lowered
     return _solution(feet, widths, ties, reached, problem)
 
 
@@ -305,18 +193,22 @@ def _step(roc: Roc, x: float) -> tuple[float, float]:
 
 def _wider(roc: Roc, x: float, y: float, best: float) -> tuple[float, float, float] | None:
     """Foot, width and true positive rate of the first ramp, from a width on, that is not above y."""
-    places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
-    for _ in range(_ROUNDS):
-        values = roc.true_positive_rates(x, 1 / places)
+    places = np.array([1 / best])
+    for tried in range(_ROUNDS):
+        widths = 1 / places
+        feet = roc.negatives.lowest_feet(x, widths)
+        values = roc.positives.at(feet, widths)
         low = np.flatnonzero(values <= y + RATE_TOLERANCE / 10)
+        if tried == 0 and not len(low):
+            places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
+            continue
         if not len(low):
             return None
         i = int(low[0])
-        width = 1 / float(places[i])
-        foot = float(roc.negatives.lowest_feet(np.array([x]), np.array([width]))[0])
+        foot, width = float(feet[i]), float(widths[i])
         if i == 0:
             return foot, width, float(values[0])
-        found = _polished(roc, x, y, foot, width, 1 / float(places[i - 1]))
+        found = _polished(roc, x, y, foot, width, float(widths[i - 1]))
         if found is not None:
             return found
         places = np.linspace(places[i - 1], places[i], _TRIED)

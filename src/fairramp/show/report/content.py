@@ -20,7 +20,6 @@ import numpy as np
 
 from fairramp._version import __version__
 from fairramp.core.checks import check_number
-from fairramp.core.curve import Integers
 from fairramp.core.events import EVENT_OF, SELECTION, Event
 from fairramp.core.labels import show_label
 from fairramp.core.ramps import Ramp, Ramps
@@ -32,13 +31,13 @@ from fairramp.fit.outcomes import LabeledScores
 from fairramp.measure.rates import GroupRates, Selection
 from fairramp.rule.rule import Rule
 from fairramp.show import sentences
-from fairramp.show.report.measured import KnownRows, Measured, widest
+from fairramp.show.report.measured import KnownRows, Measured, widths
 from fairramp.show.words import plain_name
 
 #: Most steps of the slider, by number of groups: (groups up to, steps).
 STEPS = ((12, 40), (300, 20))
-#: Most steps for more groups than that.
-FEWEST_STEPS = 10
+#: Most steps for more groups than that, and for equalized odds, whose fits take longer.
+FEWEST_STEPS, ODDS_STEPS = 10, 20
 #: Smallest steps of a gap (points have one decimal) and of a ratio (two decimals); smaller ones look the same.
 SMALLEST_STEP, SMALLEST_RATIO_STEP = 0.001, 0.01
 
@@ -53,17 +52,14 @@ class Group:
         Its label as text.
     rows : int
         Number of rows.
-    event_rows : int
-        Number of rows that the compared rate is computed from: all rows, or those with one label.
     small : bool
-        Whether these are too few for a reliable rate.
+        Whether the rows that count toward a compared rate are too few for it to be reliable.
     histogram : tuple of float
         Share of its weight in each of equally wide bins of the score range.
     """
 
     name: str
     rows: int
-    event_rows: int
     small: bool
     histogram: tuple[float, ...]
 
@@ -82,11 +78,13 @@ class Outcome:
         Whether it changes no decision.
     target_rate : float or None
         Center of the band that holds every group's compared rate, or, for a ratio, its upper end; None with
-        strata.
+        strata, and for equalized odds.
     ramp_width : float
-        Width of its ramps, in the units of the thresholds.
-    thresholds, ramp_from, ramp_to, tie_chances : tuple of float
+        Largest width of its ramps, in the units of the thresholds.
+    thresholds, ramp_from, ramp_to : tuple of float
         Its ramps, in the units of the scores; for logits, as probabilities. NaN for constant ramps.
+    tie_chances : tuple of float
+        The probability at the threshold of a group without a ramp; NaN if there is a ramp.
     constant_chances : tuple of float
         The probability of everyone in a group; NaN if it depends on the score.
     after : Selection
@@ -220,11 +218,6 @@ class Content:
         return EVENT_OF[self.settings["criterion"]]
 
     @property
-    def event_rows(self) -> tuple[int, ...]:
-        """Number of rows of each group that the compared rate is computed from."""
-        return tuple(group.event_rows for group in self.groups)
-
-    @property
     def sizes(self) -> tuple[int, ...]:
         """Number of rows of each group."""
         return tuple(group.rows for group in self.groups)
@@ -275,7 +268,8 @@ def make_content(
         for one, placed in zip(rules, ramps, strict=True)
     )
     own = next(i for i, outcome in enumerate(outcomes) if outcome.is_own)
-    in_sample = _is_in_sample(rule, fingerprint, measured.event_rows, before.rate, outcomes[own].after.rate)
+    in_sample = _is_in_sample(rule, fingerprint, before, outcomes[own].after)
+    fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
     checked = (
         rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
         if refused is None
@@ -310,21 +304,21 @@ def make_content(
             "date": record.date if record else None,
         },
         groups=tuple(
-            Group(name, n, counted, counted < SMALL_GROUP, tuple(shares))
+            Group(name, n, counted < SMALL_GROUP, tuple(shares))
             for name, n, counted, shares in zip(
-                names, rows.tolist(), measured.event_rows.tolist(), histograms.tolist(), strict=True
+                names, rows.tolist(), fewest.tolist(), histograms.tolist(), strict=True
             )
         ),
         before=before,
         selected_before=selected,
         overall_rate_before=measured.sums.overall(measured.own),
-        sentence=sentences.comparison(before.rate, names, measured.strata, rule.event),
-        selected_sentence=sentences.comparison(selected.rate, names, measured.strata) if selected else "",
+        sentence=sentences.comparison(before, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(before, names, measured.strata) if selected else "",
         outcomes=outcomes,
         own=own,
         is_kept=None if checked is None else not checked.has_drifted,
         drift=None if checked is None else sentences.drift(checked, in_sample),
-        notes=(*known.notes, *sentences.notes(rule, cells, measured.event_rows, in_sample)),
+        notes=(*known.notes, *sentences.notes(rule, cells, before, in_sample)),
         limits=sentences.limits(rule.event),
         data_fingerprint=fingerprint,
         fit_fingerprint=record.fingerprint if record else None,
@@ -339,9 +333,7 @@ def make_content(
     )
 
 
-def _is_in_sample(
-    rule: Rule, fingerprint: str, event_rows: Integers, before: tuple[float, ...], after: tuple[float, ...]
-) -> bool | None:
+def _is_in_sample(rule: Rule, fingerprint: str, before: Selection, after: Selection) -> bool | None:
     """Whether these are the fit rows; None if the record does not say.
 
     A fit to bins that are coarser than those of a fingerprint has another fingerprint than its rows. If the bins
@@ -351,12 +343,16 @@ def _is_in_sample(
     record = rule.record
     if record is None:
         return None
-    rates = record.main
-    same_counts = rates.rows == tuple(event_rows.tolist())
-    alike = same_counts and np.allclose([rates.before, rates.after], [before, after], rtol=0, atol=1e-9)
+    pairs = [(rates, before.rates[event.name], after.rates[event.name]) for event, rates in record.compared]
+    same_counts = all(rates.rows == was.rows for rates, was, _ in pairs)
+    is_exact = all(rates.is_exact for rates, *_ in pairs)
+    alike = same_counts and all(
+        np.allclose([rates.before, rates.after], [was.rate, now.rate], rtol=0, atol=1e-9)
+        for rates, was, now in pairs
+    )
     if record.fingerprint == fingerprint:
-        return rule.event is SELECTION or bool(alike or (same_counts and not rates.is_exact))
-    return None if alike or not rates.is_exact else False
+        return rule.event is SELECTION or alike or (same_counts and not is_exact)
+    return None if alike or not is_exact else False
 
 
 # The rules --------------------------------------------------------------------------------------
@@ -367,7 +363,7 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     sample, settings, is_ratio = known.sample, known.settings, rule.min_ratio is not None
     fit = partial(
         fit_rows,
-        FitRows(sample.rows, None if settings.event.label is None else sample.rows_by_label()),
+        FitRows(sample.rows, sample.rows_by_label() if settings.event.needs_labels else None),
         columns=rule.columns,
         stratified=sample.stratified,
         weighted=sample.weights is not None,
@@ -381,23 +377,24 @@ def _rules(rule: Rule, known: KnownRows) -> tuple[list[Rule], str]:
     first = fitted(strictest)
     assert first.record is not None
     n_groups = len(sample.cells.labels)
+    steps = next((steps for limit, steps in STEPS if n_groups <= limit), FEWEST_STEPS)
+    most = min(steps, ODDS_STEPS) if rule.event.parts else steps
     if is_ratio:  # from 1 down to the first ratio that the classifier's own decisions meet; a limit is above 0
-        steps = _grid(1 - first.record.ratio_before, n_groups, SMALLEST_RATIO_STEP)
-        limits = [round(1 - step, 12) for step in steps if step < 1]
+        below = _grid(1 - first.record.ratio_before, most, SMALLEST_RATIO_STEP)
+        limits = [round(1 - step, 12) for step in below if step < 1]
     else:
-        limits = _grid(first.record.gap_before, n_groups, SMALLEST_STEP)
+        limits = _grid(first.record.gap_before, most, SMALLEST_STEP)
     # The slider needs a second position even if the rates are equal already.
     others = limits[1:] or ([0.99 if is_ratio else 0.01] if own == strictest else [])
     rules = {strictest: first} | {limit: fitted(limit) for limit in others} | {own: rule}
     return [rules[limit] for limit in sorted(rules, reverse=is_ratio)], first.record.fingerprint
 
 
-def _grid(reach: float, n_groups: int, smallest: float) -> list[float]:
-    """Round numbers from 0 up to the first one that is at least `reach`, at least `smallest` apart."""
-    steps = next((steps for limit, steps in STEPS if n_groups <= limit), FEWEST_STEPS)
+def _grid(reach: float, most: int, smallest: float) -> list[float]:
+    """About `most` round numbers from 0 to the first one that is at least `reach`, at least `smallest` apart."""
     if not reach > 1e-9:  # or NaN, the ratio if nobody is selected
         return [0.0]
-    wanted = max(reach / steps, smallest * (1 - 1e-9))
+    wanted = max(reach / most, smallest * (1 - 1e-9))
     rounds = (factor * 10.0 ** floor(log10(wanted)) for factor in (1, 2, 5, 10))
     step = next(value for value in rounds if value >= wanted * (1 - 1e-9))
     return [min(round(step * i, 12), 1.0) for i in range(ceil(reach / step - 1e-9) + 1)]
@@ -418,11 +415,11 @@ def _outcome(
         is_own=is_own,
         stands=stands,
         target_rate=rule.target_rate,
-        ramp_width=widest(placed) * rule.meaning.shown_per_unit,
+        ramp_width=widths(placed)[-1] * rule.meaning.shown_per_unit,
         thresholds=tuple(map(rule.threshold_of, placed)),
         ramp_from=starts,
         ramp_to=ends,
-        tie_chances=tuple(nan if ramp.is_constant else ramp.tie for ramp in placed),
+        tie_chances=tuple(nan if ramp.width else ramp.tie for ramp in placed),
         constant_chances=tuple(ramp.tie if ramp.is_constant else nan for ramp in placed),
         after=after,
         selected=selected,
@@ -433,10 +430,6 @@ def _outcome(
         changed=measured.sums.overall(more + less),
         drawn=measured.sums.overall(((chances > 0) & (chances < 1)).astype(np.float64)),
         guarantee=sentences.Guarantee(refused) if refused else sentences.guarantee(rule, measured.confidence),
-        sentence=sentences.STANDS
-        if stands
-        else sentences.comparison(after.rate, names, measured.strata, rule.event),
-        selected_sentence=sentences.comparison(selected.rate, names, measured.strata)
-        if selected and not stands
-        else "",
+        sentence=sentences.STANDS if stands else sentences.comparison(after, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(after, names, measured.strata) if selected and not stands else "",
     )

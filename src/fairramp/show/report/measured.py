@@ -7,6 +7,7 @@ Rates, changes and errors are sums over the points of the summary; the rows are 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class KnownRows:
         Groups without a row of the rule's event are left out too: they have no rate to compare.
         """
         event = rule.event
-        if event.label is not None and labels is None:
+        if event.needs_labels and labels is None:
             raise InputError(
                 "This rule makes {rate}s equal, which only labeled rows show: pass {labels}, the true outcomes",
                 rate=event.rate,
@@ -59,9 +60,11 @@ class KnownRows:
         rule.ramps_of(sample.cells)  # raises on unseen groups, depending on the rule's policy
         codes, known = sample.cells, rule.knows(sample.cells)
         occurring, values = codes.occurring(), codes.block(0, len(codes))
-        compared = known & _have_event(sample, event)
+        having = {part: _have_event(sample, part) for part in event.simple}
+        compared = known & np.logical_and.reduce(list(having.values()))
         if not compared.any():
-            raise InputError("No group of the rule has {what} here", what=event.rows)
+            what = " and ".join(part.rows for part in having)
+            raise InputError("No group of the rule has {what} here", what=what)
         there, keep = compared & occurring, compared[values]
         present = tuple(label for label, yes in zip(codes.labels, there, strict=True) if yes)
         cells = replace(codes, values=(np.cumsum(there) - 1)[values[keep]], offset=0, labels=present)
@@ -70,23 +73,27 @@ class KnownRows:
         settings, note = _settings(rule, sample)
         gone, others, n = int((~known[values]).sum()), int((occurring & ~known).sum()), len(rule.groups)
         absent = n - int((known & occurring).sum())
-        lacking = [
-            (label, 1) for label, yes in zip(codes.labels, known & occurring & ~compared, strict=True) if yes
-        ]
-        named = with_rows(lacking, form="{}", spelled=lambda label: isolated(plain_name(show_label(label))))
+        lacking = {
+            part: [(label, 1) for label, yes in zip(codes.labels, known & occurring & ~have, strict=True) if yes]
+            for part, have in having.items()
+        }
+        named = partial(with_rows, form="{}", spelled=lambda label: isolated(plain_name(show_label(label))))
         notes = {
             f"{gone:,} row{'s' if gone > 1 else ''} in {others:,} group{'s' if others > 1 else ''} that the rule "
             f"was not fitted on {'are' if gone > 1 else 'is'} left out of this page.": gone > 0,
             f"{absent:,} of the rule's {n:,} groups {'has' if absent == 1 else 'have'} no rows here.": absent > 0,
-            f"Groups without {event.rows}, which are left out of this page: {named}.": bool(lacking),
+            **{
+                f"Groups without {part.rows}, which are left out of this page: {named(pairs)}.": bool(pairs)
+                for part, pairs in lacking.items()
+            },
             note: note != "",
         }
         return cls(sample, settings, tuple(text for text, holds in notes.items() if holds))
 
 
-def widest(ramps: Iterable[Ramp]) -> float:
-    """The largest width of ramps, not counting constant ones."""
-    return max((ramp.width for ramp in ramps if not ramp.is_constant), default=0.0)
+def widths(ramps: Iterable[Ramp]) -> list[float]:
+    """The widths of ramps in ascending order, without constant ones; 0 if there are no others."""
+    return sorted(ramp.width for ramp in ramps if not ramp.is_constant) or [0.0]
 
 
 def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
@@ -111,7 +118,7 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
                 "keep its target rate."
                 if not rule.stratified
                 else "use the target rates that are optimal by the scores."
-                if rule.event.label is None
+                if not rule.event.needs_labels
                 else "use the most accurate target rates."
             )
         )
@@ -124,7 +131,8 @@ def _settings(rule: Rule, sample: Sample) -> tuple[Settings, str]:
     settings = Settings(
         max_gap=rule.max_gap,
         min_ratio=rule.min_ratio,
-        ramp_width=record.ramp_width if record else widest(rule.ramps),
+        # For equalized odds, the least width.
+        ramp_width=record.ramp_width if record else widths(rule.ramps)[0 if rule.event.parts else -1],
         ramp=rule.ramp,
         target_rate=target,
         overall_rate=overall,
@@ -156,7 +164,6 @@ class Measured:
     own: Floats  # the classifier's own decisions
     rows: Integers  # per group
     event: Event  # whose rates are compared
-    event_rows: Integers  # per group
     sums: Sums
     strata: Integers | None
     confidence: float
@@ -184,7 +191,6 @@ class Measured:
         p = summary.points
         group, event = seat[p.group], known.settings.event
         labels = None if sample.labels is None else (cells % 2)[p.group].astype(np.float64)
-        counted = p.rows if event.label is None else p.rows * (labels == event.label)
         return cls(
             place=p.place,
             lower=p.lower,
@@ -192,7 +198,6 @@ class Measured:
             own=(p.lower >= border).astype(np.float64),
             rows=np.bincount(group, p.rows, minlength=n_groups).astype(np.intp),
             event=event,
-            event_rows=np.bincount(group, counted, minlength=n_groups).astype(np.intp),
             sums=Sums(group, p.weight, n_groups, p.weight_squares, p.rows),
             strata=stratum_index(sample.cells.labels) if sample.stratified else None,
             confidence=confidence,

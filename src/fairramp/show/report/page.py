@@ -12,27 +12,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import floor, isinf, log10
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairramp.core.events import EVENTS, SELECTION
+from fairramp.core.events import EVENTS, SELECTION, Event
 from fairramp.core.scales import scale_of
 from fairramp.core.words import exact_points, fixed, number, percent, percentage, points
-from fairramp.measure.rates import GroupRates
+from fairramp.measure.rates import Selection
 from fairramp.show.charts import MOST_DRAWN, changes_chart, frontier_chart, ramp_tables, ramps_chart, rates_chart
 from fairramp.show.pieces import STYLED, Groups, alt, finished, missing_extra, table
 from fairramp.show.report.content import Content, Outcome
 from fairramp.show.report.texts import (
     AIMS,
-    CONSTANT,
-    READING,
-    SHORT,
     UNITS,
+    abbreviations,
     chart_texts,
     has_constants,
+    has_ramps,
+    has_steps,
     is_ratio,
     limit_name,
+    rates_key,
+    reading,
 )
 from fairramp.show.words import full, isolated, largest
 
@@ -99,9 +100,8 @@ def render(content: Content) -> str:
             else ""
         ),
         colored=_groups(content).meaning,
-        reading=READING[content.settings["ramp_width"] > 0, content.settings["higher_is_better"]]
-        + (CONSTANT if has_constants(content) else ""),
-        abbreviation=SHORT.get(content.event.name, ""),
+        reading=reading(content),
+        abbreviation=abbreviations(content),
         unit=UNITS.get(content.settings["scale"], ""),
         hidden=len(seats) < len(content.groups),
         columns=[column.name for column in columns],
@@ -126,7 +126,8 @@ def _groups(content: Content) -> Groups:
     return Groups(
         [content.groups[i].name for i in seats],
         [content.before.rate[i] for i in seats],
-        compared=not content.settings["stratified"],
+        # With two rates, no group has the lowest or the highest.
+        compared=not content.settings["stratified"] and not content.event.parts,
         theme=STYLED,
         at=content.own,
         rate=content.event.rate,
@@ -139,13 +140,18 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
     scale = scale_of(content.settings["scale"], content.settings["higher_is_better"])
 
     def by_position(name: str) -> list[list[float | None]]:
-        return table([attrgetter(name)(o) for o in outcomes], seats)
+        return table([getattr(o, name) for o in outcomes], seats)
 
-    def rates(before: GroupRates, after: str, groups: Groups) -> Any:
+    def rates(event: Event) -> Any:
+        def of(found: Selection, name: str) -> Sequence[float]:
+            values: Sequence[float] = getattr(found.rates[event.name], name)
+            return values
+
+        parts = ("rate", "lower", "upper")
         return rates_chart(
-            groups,
-            [[values[i] for i in seats] for values in (before.rate, before.lower, before.upper)],
-            [by_position(f"{after}.{name}") for name in ("rate", "lower", "upper")],
+            replace(drawn, rate=event.rate),
+            [[of(before, part)[i] for i in seats] for part in parts],
+            [table([of(o.after, part) for o in outcomes], seats) for part in parts],
         )
 
     groups, before, chosen = [content.groups[i] for i in seats], content.before, content.chosen
@@ -159,14 +165,14 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
             content.settings["cutoff"],
             [(g.histogram, g.rows) for g in groups],
         ),
-        "rates": rates(before, "after", drawn),
+        **{rates_key(content, event): rates(event) for event in content.event.simple},
         "changes": changes_chart(drawn, by_position("changed_to_yes"), by_position("changed_to_no")),
     }
     if content.selected_before is not None:
-        charts["selected"] = rates(content.selected_before, "selected", replace(drawn, rate=SELECTION.rate))
+        charts["selected"] = rates(SELECTION)
     ratios = is_ratio(content)
 
-    def apart(found: GroupRates) -> float:
+    def apart(found: Selection) -> float:
         return found.ratio if ratios else found.gap
 
     if before.overall_accuracy is not None and any(apart(o.after) == apart(o.after) for o in outcomes):
@@ -180,6 +186,7 @@ def content_charts(content: Content) -> dict[str, dict[str, Any]]:
             content.own,
             STYLED,
             ratios=ratios,
+            several=content.event.parts != (),
         )
     with alt.theme.enable("none"):  # the page must not depend on a notebook's theme
         found = {name: finished(chart, STYLED).to_dict() for name, chart in charts.items()}
@@ -246,8 +253,6 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
     interval = partial(_interval, _ci(content))
     said = {
         "limit": _limit(o),
-        "gap": _number(after.gap, points),
-        "gap_limits": interval(after.gap_interval, lambda gap: fixed(100 * gap, 1), points),
         "ratio": _number(after.ratio, _two),
         "ratio_limits": interval(after.ratio_interval, _two),
         "changed": _number(o.changed, percent),
@@ -255,6 +260,10 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         "overall_rate": _number(o.overall_rate, percent),
         "guarantee": (o.guarantee.sentence, full(o.guarantee.estimated)),
     }
+    for key, event in _gaps(content):
+        rates = after.rates[event.name]
+        said[key] = _number(rates.gap, points)
+        said[f"{key}_limits"] = interval(rates.gap_interval, lambda gap: fixed(100 * gap, 1), points)
     texts = {
         "where": "This is the reported rule."
         if o.is_own
@@ -263,19 +272,27 @@ def _say(content: Content, o: Outcome) -> dict[str, _Number]:
         "beside": o.selected_sentence,
         "assumptions": o.guarantee.assumptions,
         "label_scores": f"Chart: score distribution of each group. {_thresholds(o)}; see the table below.",
-        "label_rates": _rates_label(content.event.rate, after.rate, names),
+        **{
+            f"label_{rates_key(content, event)}": _rates_label(event.rate, after.rates[event.name].rate, names)
+            for event in content.event.simple
+        },
         "label_changes": f"Chart: share of decisions that change in each group, {percent(o.changed)} overall; "
         "see the table below.",
     }
     if o.selected is not None:
         texts["label_selected"] = _rates_label(SELECTION.rate, o.selected.rate, names)
     if after.overall_accuracy is not None and o.accuracy_interval is not None:
-        apart, alone = ("ratio", _two(before.ratio)) if is_ratio(content) else ("gap", points(before.gap))
+        apart, now, alone = (
+            ("ratio", _two(after.ratio), _two(before.ratio))
+            if is_ratio(content)
+            else ("gap", points(after.gap), points(before.gap))
+        )
+        apart = f"larger {apart}" if content.event.parts else apart
         said["accuracy"] = _number(after.overall_accuracy, percent)
         said["accuracy_limits"] = interval(o.accuracy_interval, percent)
         texts["label_frontier"] = (
             f"Chart: accuracy against {apart}. This rule: {said['accuracy'][0]} at a {apart} of "
-            f"{said[apart][0]}. Classifier alone: {percent(before.overall_accuracy or 0.0)} at {alone}."
+            f"{now}. Classifier alone: {percent(before.overall_accuracy or 0.0)} at {alone}."
         )
     return said | {name: (text, "") for name, text in texts.items()}
 
@@ -289,12 +306,24 @@ def _rates_label(rate: str, rates: Sequence[float], names: Sequence[str]) -> str
     )
 
 
+def _gaps(content: Content) -> list[tuple[str, Event]]:
+    """Key and event of each gap that the rule limits."""
+    events = content.event.simple
+    return [("gap" if len(events) == 1 else f"gap_{event.name}", event) for event in events]
+
+
 def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
     """Key, name and value before the rule, of each headline number."""
     before, compared = content.before, content.event is not SELECTION
-    gap = f"Gap between {content.event.rate}s" if compared else "Gap between groups"
     found: list[tuple[str, str, _Number | None]] = [
-        ("gap", gap, _number(before.gap, points)),
+        *(
+            (
+                key,
+                f"Gap between {event.rate}s" if compared else "Gap between groups",
+                _number(before.rates[event.name].gap, points),
+            )
+            for key, event in _gaps(content)
+        ),
         ("ratio", "Ratio (lowest ÷ highest)", _number(before.ratio, _two)),
         ("overall_rate", "Selected overall", _number(content.overall_rate_before, percent)),
         ("changed", "Decisions that change", None),
@@ -304,6 +333,7 @@ def _figures(content: Content) -> list[tuple[str, str, _Number | None]]:
     if is_ratio(content):
         found[:2] = found[1::-1]  # the ratio first, which the rule limits
     left_out = {
+        "ratio": content.event.parts != (),
         "overall_rate": not compared and content.settings["overall_rate"] is None,
         "accuracy": not content.labeled,
     }
@@ -321,14 +351,13 @@ class _Column(NamedTuple):
 
 def _columns(content: Content) -> list[_Column]:
     """The columns of the table."""
-    ramps = (
-        [_Column("ramp from", "score", ("ramp_from",)), _Column("ramp to", "score", ("ramp_to",))]
-        if content.settings["ramp_width"] > 0
-        else [_Column("probability at threshold", "share", ("tie_chances",))]
-    )
-    if has_constants(content):
-        ramps.append(_Column("constant probability", "share", ("constant_chances",)))
-    event, rate = content.event, content.event.short
+    ramps = {
+        _Column("ramp from", "score", ("ramp_from",)): has_ramps(content),
+        _Column("ramp to", "score", ("ramp_to",)): has_ramps(content),
+        _Column("probability at threshold", "share", ("tie_chances",)): has_steps(content),
+        _Column("constant probability", "share", ("constant_chances",)): has_constants(content),
+    }
+    events = content.event.simple
     selected = [
         _Column("selected before", "share", ("selected_before.rate",), moves=False),
         _Column("selected after", "share", ("selected.rate",)),
@@ -340,29 +369,46 @@ def _columns(content: Content) -> list[_Column]:
     return [
         _Column("rows", "count", ("sizes",), moves=False),
         *(
-            [_Column(f"label {event.label}", "count", ("event_rows",), moves=False)]
+            _Column(f"label {event.label}", "count", (f"before.rates.{event.name}.rows",), moves=False)
+            for event in events
             if event.label is not None
-            else []
         ),
         _Column("threshold", "score", ("thresholds",)),
-        *ramps,
-        _Column(f"{rate} before", "share", ("before.rate",), moves=False),
-        _Column(_ci(content), "range", ("before.lower", "before.upper"), moves=False),
-        _Column(f"{rate} after", "share", ("after.rate",)),
-        _Column(_ci(content), "range", ("after.lower", "after.upper")),
+        *(column for column, holds in ramps.items() if holds),
+        *(column for event in events for column in _rates_columns(content, event)),
         *(selected if content.selected_before is not None else []),
         _Column("newly selected", "share", ("changed_to_yes",)),
         _Column("no longer selected", "share", ("changed_to_no",)),
         *([_Column("accuracy", "share", ("after.accuracy",))] if content.labeled else []),
-        *(column for name, column in errors.items() if content.labeled and name != event.name),
+        *(column for name, column in errors.items() if content.labeled and EVENTS[name] not in events),
     ]
+
+
+def _rates_columns(content: Content, event: Event) -> list[_Column]:
+    """The rates of an event with their intervals, before and after."""
+    found = []
+    for when in ("before", "after"):
+        rate, lower, upper = (f"{when}.rates.{event.name}.{part}" for part in ("rate", "lower", "upper"))
+        moves = when == "after"
+        found += [
+            _Column(f"{event.short} {when}", "share", (rate,), moves),
+            _Column(_ci(content), "range", (lower, upper), moves),
+        ]
+    return found
 
 
 def _values(content: Content, o: Outcome, column: _Column, seats: list[int]) -> list[list[Any]]:
     """The parts of each cell of a column; None for NaN."""
-    parts = [attrgetter(source)(o if column.moves else content) for source in column.sources]
+    parts = [_found(o if column.moves else content, source) for source in column.sources]
     chosen = [[part[k] for k in seats] for part in parts]
     return [[_plain(v) for v in part] for part in chosen]
+
+
+def _found(start: Any, path: str) -> Any:
+    """The value at a path of attributes and keys."""
+    for name in path.split("."):
+        start = start[name] if isinstance(start, dict) else getattr(start, name)
+    return start
 
 
 def _plain(value: float | int) -> float | int | str | None:
@@ -407,11 +453,20 @@ def _origin(content: Content) -> list[tuple[str, str]]:
         ("These rows (fingerprint)", content.data_fingerprint),
         ("Fit rows (fingerprint)", content.fit_fingerprint or "not recorded"),
         *([("Requested gap in the population", _requested(content))] if s["asked"] else []),
-        ("Criterion", f"equal {content.event.rate}s{' within strata' if s['stratified'] else ''}"),
+        (
+            "Criterion",
+            f"equal {' and '.join(event.rate + 's' for event in content.event.simple)}"
+            f"{' within strata' if s['stratified'] else ''}",
+        ),
         ("Lowest allowed ratio on the fit rows", full(s["min_ratio"]))
         if is_ratio(content)
         else ("Largest allowed gap on the fit rows", full(s["max_gap"])),
-        ("Target rate", target if isinstance(target, str) else full(target) or "by stratum")
+        (
+            "Chosen for" if content.event.parts else "Target rate",
+            target
+            if isinstance(target, str)
+            else full(target) or ("not recorded" if content.event.parts else "by stratum"),
+        )
         if s["overall_rate"] is None
         else ("Selection rate of everybody together", full(s["overall_rate"])),
         *(
@@ -419,7 +474,11 @@ def _origin(content: Content) -> list[tuple[str, str]]:
             if s["costs"]
             else []
         ),
-        ("Ramp", f"{s['ramp']}, width {full(s['ramp_width'])}{' percent' if s['scale'] == 'percent' else ''}"),
+        (
+            "Ramp",
+            f"{s['ramp']}, {'least ' if content.event.parts else ''}width {full(s['ramp_width'])}"
+            f"{' percent' if s['scale'] == 'percent' else ''}",
+        ),
         ("Classifier's own cutoff", f"{full(s['cutoff'])}, scale {s['scale']}{lower}"),
         ("Groups not in the fit rows", s["unseen_group"]),
         ("Weighted rows", "yes" if content.weighted else "no"),

@@ -1,6 +1,6 @@
 """The fixed texts of the page, by what the rule makes equal and what it limits."""
 
-from fairramp.core.events import SELECTION
+from fairramp.core.events import SELECTION, Event
 from fairramp.show.report.content import Content
 
 #: What the rule does, by the event whose rates it makes equal; at the end of a sentence.
@@ -10,6 +10,8 @@ AIMS = {
     "are selected",
     "false_positive": "all groups have similar false positive rates, the rates at which people with label 0 "
     "are selected",
+    "odds": "all groups have similar true positive rates and similar false positive rates, the rates at which "
+    "people with label 1 and people with label 0 are selected",
 }
 #: The short names of rates in the table.
 SHORT = {
@@ -33,14 +35,13 @@ def limit_name(content: Content) -> str:
 def chart_texts(content: Content) -> list[tuple[str, str, str]]:
     """Name, heading and caption of each chart."""
     dots = "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals."
-    rates, label = f"{content.event.rate}s", content.event.label
-    only = "" if label is None else f"Among people with label {label}. "
+    rates = f"{content.event.rate}s"
     compressed = (
         " Beyond −0.5 and 0.5, the axis is compressed so that all scores fit."
         if content.settings["scale"] == "real"
         else ""
     )
-    less, apart = "smaller gap", "remaining gap between"
+    less, apart = "smaller gap", f"{'larger' if content.event.parts else 'remaining'} gap between"
     if is_ratio(content):
         less, apart = "higher ratio", "ratio of"
     return [
@@ -48,11 +49,18 @@ def chart_texts(content: Content) -> list[tuple[str, str, str]]:
             "scores",
             "Scores and thresholds",
             "The score distribution of each group, on a square-root scale so that rare scores are visible. "
-            "Scores in the darker part are selected. The line is the probability of being selected, from 0 to 1; "
+            "The darker part is selected. The line is the probability of being selected, from 0 to 1; "
             "the number is the threshold, or the probability if it is the same for everyone. The dashed line is "
             "the classifier’s own cutoff." + compressed,
         ),
-        ("rates", rates.capitalize(), only + dots),
+        *(
+            (
+                rates_key(content, part),
+                f"{part.rate.capitalize()}s",
+                ("" if part.label is None else f"Among people with label {part.label}. ") + dots,
+            )
+            for part in content.event.simple
+        ),
         (
             "selected",
             "Selection rates",
@@ -72,13 +80,60 @@ def chart_texts(content: Content) -> list[tuple[str, str, str]]:
     ]
 
 
+def rates_key(content: Content, event: Event) -> str:
+    """The name of the chart with the rates of a compared event."""
+    return event.name if content.event.parts else "rates"
+
+
+def abbreviations(content: Content) -> str:
+    """The short names of rates in the table, spelled out."""
+    return " ".join(SHORT[part.name] for part in content.event.simple if part.name in SHORT)
+
+
+def reading(content: Content) -> str:
+    """How to read the table."""
+    ramps = has_ramps(content)
+    return " ".join(
+        text
+        for text, holds in {
+            READING[ramps, content.settings["higher_is_better"]]: True,
+            _STEP: ramps and has_steps(content),
+            _CONSTANT: has_constants(content),
+            _WIDE: content.event.parts != (),
+        }.items()
+        if holds
+    )
+
+
+def has_ramps(content: Content) -> bool:
+    """Whether some probability rises over a range of scores."""
+    return any(
+        start == start and start != end
+        for outcome in content.outcomes
+        for start, end in zip(outcome.ramp_from, outcome.ramp_to, strict=True)
+    )
+
+
+def has_steps(content: Content) -> bool:
+    """Whether some group has a threshold without a ramp."""
+    return any(chance == chance for outcome in content.outcomes for chance in outcome.tie_chances)
+
+
 def has_constants(content: Content) -> bool:
     """Whether everyone of some group is selected with the same probability."""
     return any(chance == chance for outcome in content.outcomes for chance in outcome.constant_chances)
 
 
-#: How to read a constant probability in the table.
-CONSTANT = " In a group with a constant probability, everyone is selected with it, whatever the score."
+#: How to read groups without a ramp beside others with one, constant probabilities, and wide ramps.
+_STEP = (
+    "If both are equal, there is no ramp, and people at the threshold are selected with the probability in the "
+    "table."
+)
+_CONSTANT = "In a group with a constant probability, everyone is selected with it, whatever the score."
+_WIDE = (
+    "Groups in which the scores predict the label better usually have wider ramps. If a ramp ends beyond the "
+    "possible scores, even the best score is not selected for certain."
+)
 #: How to read the table: whether there are ramps, and whether higher scores are better.
 READING = {
     (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
