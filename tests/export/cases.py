@@ -21,6 +21,7 @@ from fairramp import Ramp
 from fairramp.core.labels import label_key
 from fairramp.core.ramps import OFFSETS
 from fairramp.core.scales import SCALES
+from samples import quiet_fit
 
 ROWS = 100_000
 KEY = "5eb63bbbe01eeed093cb22bb8f5acdc35eb63bbbe01eeed093cb22bb8f5acdc3"
@@ -60,6 +61,8 @@ OWN_WIDTHS = [
     {"ramp_width": SOME_CONSTANT, "scale": "percent", "unseen_group": "original"},
     {"ramp_width": ALL_CONSTANT, "scale": "logit", "unseen_group": "pooled"},
 ]
+#: A rule with fitted widths, a constant ramp and a step, for every engine.
+ODDS = {"criterion": "equalized_odds", "unseen_group": "pooled"}
 #: Settings of rules for which lower scores are better, for every engine.
 REVERSED = [
     {"higher_is_better": False, **settings}
@@ -124,10 +127,12 @@ def case(
     ramp="centered",
     missing_seen=False,
     higher_is_better=True,
+    criterion="parity",
 ):
     """Fit a rule to the Adult scores and return it with 100,000 rows; `missing_seen` makes None a known group.
 
-    A tuple of widths has one for each group, then one for the ramp for unseen groups.
+    A tuple of widths has one for each group, then one for the ramp for unseen groups. For equalized odds, every
+    group keeps its fitted width, except that the first ramp is constant and the last one is a step.
     """
     adult = fairramp.datasets.load_adult_scores()
     names = dict({"text": TEXTS, "whole": WHOLE}[labels])
@@ -139,9 +144,11 @@ def case(
     chance = np.clip(adult.score[place] + noise, 0.0, 1.0)
     race = adult.race[place]
 
-    rule = fairramp.fit_rule(
+    rule = quiet_fit(
         _on_scale(adult.score, scale),
         {"race": [names[r] for r in adult.race]},
+        adult.label if criterion == "equalized_odds" else None,
+        criterion=criterion,
         ramp_width=0.01 if isinstance(ramp_width, tuple) else ramp_width,
         ramp=ramp,
         max_gap=0.02,
@@ -156,6 +163,9 @@ def case(
             for r, width in zip((*rule.ramps, rule.pooled), ramp_width, strict=True)
         )
         rule = replace(rule, ramps=tuple(ramps), pooled=pooled)
+    if criterion == "equalized_odds":
+        _, *others, last = rule.ramps
+        rule = replace(rule, ramps=(Ramp.constant(0.3), *others, _with_width(last, 0.0)))
     # Make ties matter: probabilities strictly between 0 and 1 at thresholds that are real scores.
     ramps = (r if r.width else replace(r, tie=0.25 + 0.1 * k) for k, r in enumerate(rule.ramps))
     rule = replace(rule, ramps=tuple(ramps))

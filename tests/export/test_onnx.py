@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from cases import KEY, OWN_WIDTHS, REVERSED, case
+from cases import KEY, ODDS, OWN_WIDTHS, REVERSED, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -64,6 +64,7 @@ def texts(values):
         {"ramp_width": 0.0, "unseen_group": "original", "scale": "real"},
         {"missing_seen": True},
         {"missing_seen": True, "labels": "whole", "unseen_group": "pooled"},
+        ODDS,
         *OWN_WIDTHS,
         *REVERSED,
     ],

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases import KEY, OWN_WIDTHS, REVERSED, case
+from cases import KEY, ODDS, OWN_WIDTHS, REVERSED, case
 from databases import ALL, DRAWING, POSTGRES, SPARK, arrow, database
 
 from engines import columns_of, table
@@ -66,7 +66,7 @@ def _selected(db, rule, **names):
 
 
 @on
-@pytest.mark.parametrize("settings", [{}, {"dtype": "float32"}, {"higher_is_better": False}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"dtype": "float32"}, {"higher_is_better": False}, ODDS], ids=str)
 def test_100000_rows_match_numpy(db, settings):
     made = case(**settings)
     assert len(made.score) == 100_000

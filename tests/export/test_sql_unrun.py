@@ -6,7 +6,7 @@ Both checks rely on sqlglot's parser for these dialects; neither runs the engine
 import numpy as np
 import pytest
 import sqlglot
-from cases import KEY, OWN_WIDTHS, REVERSED, case
+from cases import KEY, ODDS, OWN_WIDTHS, REVERSED, case
 from databases import arrow, database
 from sqlglot import exp
 
@@ -24,6 +24,7 @@ SETTINGS = [
     {"labels": "whole", "unseen_group": "pooled"},
     {"missing_seen": True},
     {"missing_seen": True, "labels": "whole"},
+    ODDS,
     *OWN_WIDTHS,
     *REVERSED,
 ]

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from cases import KEY, OWN_WIDTHS, REVERSED, case
+from cases import KEY, ODDS, OWN_WIDTHS, REVERSED, case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_onnx import as_numpy, columns_of, rows_of, run, texts
@@ -46,6 +46,7 @@ def scripted(module):
         {"scale": "signed", "unseen_group": "pooled"},
         {"ramp_width": 0.0, "unseen_group": "original", "scale": "real"},
         {"missing_seen": True},
+        ODDS,
         *OWN_WIDTHS,
         *REVERSED,
     ],
