@@ -159,7 +159,8 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
             accuracy of the last solution in each of these tests:"""),
         table(("Test", "fairramp", "Fairlearn"), _accuracies(failures, rounded)),
         paragraph("""
-            On real data, the difference is small; see [the comparison](fairlearn.md#compared-on-adult)."""),
+            On Adult, it is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
+            [the comparison](fairlearn.md#compared-on-adult)."""),
     ]
     return "\n\n".join(parts), reasons[UNKNOWN]
 

@@ -149,6 +149,21 @@ def test_of_several_best_solutions_the_most_accurate_is_taken():
     assert chances("false_negative_rate_parity", "selection_rate") == [1] * 9
 
 
+def test_all_positives_are_selected_even_at_the_lowest_probability():
+    class Scores(BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    X, groups = np.array([[0.0, 0.25, 0.5, 0.75, 0, 0.25, 0.5]]).T, ["a"] * 4 + ["b"] * 3
+    post = ThresholdOptimizer(
+        estimator=Scores(), constraints="false_positive_rate_parity", objective="true_positive_rate"
+    ).fit(X, [1, 0, 1, 1, 0, 1, 1], sensitive_features=groups)
+    assert chances_of(post, X, groups).tolist() == [1] * 7
+
+
 def test_selecting_everyone_includes_new_rows_below_all_others(small):
     post = fit(small, objective="selection_rate")
     X = pd.DataFrame({"logit": [-50.0, 50.0], "male": [0.0, 1.0]})
