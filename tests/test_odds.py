@@ -1,6 +1,7 @@
 """Equalized odds: exact on the fit rows, and as good as an exhaustive search and a linear program allow."""
 
 import itertools
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -493,3 +494,35 @@ def test_settings_of_one_rate_get_their_sentence(settings, sentence):
 def test_labels_are_required():
     with pytest.raises(InputError, match="`criterion='equalized_odds'` requires `labels`"):
         fairramp.fit_rule(*many(n=500)[:2], criterion="equalized_odds")
+
+
+def told_about(scores, groups, labels, **settings):
+    """A rule, and what its fit warned about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rule = fairramp.fit_rule(scores, groups, labels, criterion="equalized_odds", max_gap=0.1, **settings)
+    return rule, " ".join(str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_constant_probabilities_are_not_reported_as_no_one(higher_is_better):
+    wrong_way = np.tile([0.2, 0.8, 0.8, 0.2], 100)
+    groups, place = np.repeat(["A", "B"], 200), np.arange(400) % 8 < 2
+    labels = np.where(place, groups == "B", wrong_way < 0.5).astype(int)
+    scores = wrong_way if higher_is_better else 1 - wrong_way
+    rule, told = told_about(scores, groups, labels, higher_is_better=higher_is_better)
+    assert all(ramp.is_constant and ramp.tie > 0.5 for ramp in rule.ramps)
+    assert "is selected" not in told
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_ties_at_an_end_of_the_scale_are_not_reported_as_alike(share):
+    # Decisions as scores: one group is at an end, the other near it, both by ties at the same score.
+    groups = np.repeat(["A", "B"], 400)
+    labels = (np.arange(800) % 20 < np.where(groups == "A", 20 * share, 10)).astype(int)
+    scores = np.where(np.arange(800) // 20 % 5 < 3, labels, 1 - labels).astype(float)
+    rule, told = told_about(scores, groups, labels, ramp_width=0)
+    rates = rule.record.rates["selection"].after
+    assert 0 < np.mean(rates) < 1
+    assert {ramp.foot for ramp in rule.ramps} == {float(share < 0.5)}
+    assert "is selected" not in told

@@ -247,7 +247,11 @@ def _kept(roc: Roc, problem: Problem) -> Solution:
 
 def _solution(feet: Floats, widths: Floats, ties: Floats, rates: Floats, problem: Problem) -> Solution:
     """A solution whose level is 0 or 1 if nobody or everybody is selected, and otherwise not a number."""
-    nobody, everybody = (feet >= problem.ends[1]).all(), (feet + widths <= problem.ends[0]).all()
+    # A step at an end of the scale selects those at the end with the probability of ties.
+    nobody, everybody = (
+        (outside & np.isfinite(widths) & ((widths > 0) | (ties == tie))).all()
+        for outside, tie in ((feet >= problem.ends[1], 0), (feet + widths <= problem.ends[0], 1))
+    )
     return Solution(
         levels=np.array([0.0 if nobody else 1.0 if everybody else np.nan]),
         feet=feet,
