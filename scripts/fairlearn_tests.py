@@ -211,12 +211,9 @@ def main() -> int:
         sections.append(about_error_parity(found["error_parity"], version(given.error_parity)))
     head = """
         `fairramp.compat.fairlearn.ThresholdOptimizer` replaces Fairlearn's class, so it should pass Fairlearn's
-        own tests. `python -m scripts.fairlearn_tests` runs them on a clone of Fairlearn, with our class and our
-        plot in place of Fairlearn's, and writes this page."""
-    more = " --error-parity ../error-parity" if len(sections) > 1 else ""
-    how = f"python -m scripts.fairlearn_tests ../fairlearn{more}"
+        own tests. `python -m scripts.fairlearn_tests ../fairlearn --error-parity ../error-parity` runs them on
+        clones of both libraries, with our class and our plot in place of theirs, and writes this page."""
     page = ["# Fairlearn's tests", paragraph(head), *(text for text, _ in sections)]
-    page += ["## Run them yourself", f"```console\n$ {how}\n```"]
     PAGE.write_text("\n\n".join(page) + "\n", encoding="utf-8")
     unknown = sum(n for _, n in sections)
     sys.stdout.write(f"{PAGE.name}: {unknown} failures without a known reason\n")
