@@ -38,7 +38,7 @@ def _choices(name: str, *values: Any) -> list[Choice]:
 
 
 ASPECTS: dict[str, list[Choice]] = {
-    "criterion": _choices("criterion", "parity", "equal_opportunity", "predictive_equality"),
+    "criterion": _choices("criterion", "parity", "equal_opportunity", "predictive_equality", "equalized_odds"),
     "limit": [Choice("max_gap", {"max_gap": 0.2}), Choice("min_ratio", {"min_ratio": 0.8})],
     "level": [
         *_choices("target_rate", "optimal", "accuracy"),
@@ -257,8 +257,8 @@ def page() -> str:
         "",
         "A fit has either `max_gap` or `min_ratio`, and `confidence` needs a `max_gap` above 0.",
         "`target_rate`, `overall_rate` and `costs` are levels: a fit has one of them, and `costs` belong to",
-        '`target_rate="accuracy"`. Error rates (`equal_opportunity`, `predictive_equality`) and the targets',
-        '"accuracy", "balanced_accuracy" and "base_rate" need labels in the fit. Decisions never do.',
+        '`target_rate="accuracy"`. Every criterion but "parity", and the targets "accuracy", "balanced_accuracy"',
+        'and "base_rate", need labels in the fit. Decisions never do.',
         "",
         "## Tables and exports",
         "",
@@ -276,7 +276,7 @@ def page() -> str:
         "",
         "## Not supported yet",
         "",
-        "- Equalized odds: equal true positive rates and equal false positive rates at once.",
+        "- `fairramp.frontier` with equalized odds, which has two gaps.",
         "- Groups that are unknown when deciding, or known only as probabilities.",
         "- Several attributes one by one, without their combinations.",
         "- More than two classes: scores of several classes, and labels other than 0 and 1, raise an error that",
