@@ -326,7 +326,7 @@ def _method(results: Results) -> str:
     lines = [
         f"- **Machine.** {_word(about['cores']).capitalize()} cores ({about['machine']}), Python "
         f"{about['python']}, NumPy {about['numpy']}{', ' if software else ''}{software}; measured on "
-        f"{about['date']}."
+        f"{_dates(about)}."
         f"{_company(about)}",
         "- **Baseline.** `scores.sum(); groups.sum()` reads each array once, on one core. Absolute times depend "
         "on the machine, so compare the columns *÷ baseline* rather than the times.",
@@ -345,8 +345,13 @@ def _method(results: Results) -> str:
     return "\n".join(lines)
 
 
+def _dates(about: dict[str, Any]) -> str:
+    days = about["date"].split(" and ")
+    return about["date"] if len(days) < 3 else f"{days[0]} to {days[-1]}"
+
+
 def _days(about: dict[str, Any]) -> str:
-    return " and on two days" if " and " in about["date"] else ""
+    return " and on different days" if " and " in about["date"] else ""
 
 
 def _company(about: dict[str, Any]) -> str:
@@ -357,7 +362,7 @@ def _company(about: dict[str, Any]) -> str:
     kinds = sorted({case["case"].replace("_", " ") for case in busy_cases})
     return (
         f" **The machine was not idle** in {len(busy_cases)} of {len(about['cases'])} measurements "
-        f"({', '.join(kinds)}): other processes kept {min(others):.1f} to {max(others):.1f} cores busy (median "
+        f"({', '.join(kinds)}): other processes kept {_between(others, 1)} cores busy (median "
         f"{np.median(others):.1f}), which slows down multithreaded code."
     )
 

@@ -204,20 +204,31 @@ def _best_common(groups, gains, losses, _):
 
 def _best_within(groups, gains, losses, gap):
     x = np.unique(np.clip(np.concatenate([np.linspace(0, 1, 61), *(group.places for group in groups)]), 0, 1))
+    corners = np.concatenate([group.reach(x)[:: max(1, len(x) // 40)] for group in groups])
+    lefts, bottoms = (np.concatenate([places, places - gap]) for places in (x, np.append(x[::4], corners)))
+    best, left, bottom = _best_square(groups, gains, losses, gap, x, lefts, bottoms)
+    for near in (0.02, 0.002, 0.0002, 0.00002):
+        around = np.linspace(-near, near, 41)
+        more = np.concatenate([x, left + around, left + gap + around])
+        found = _best_square(groups, gains, losses, gap, more, left + around, bottom + around)
+        best, left, bottom = max(found, (best, left, bottom))
+    return best
+
+
+def _best_square(groups, gains, losses, gap, x, lefts, bottoms):
+    """The best of many squares, with points at some false positive rates: its value, left and lower edge."""
+    x, lefts, bottoms = (np.unique(np.clip(part, 0, 1)) for part in (x, lefts, bottoms))
     heights = [group.reach(x) for group in groups]
-    left = np.unique(np.concatenate([x, x - gap]))
-    left = left[left >= 0]
-    inside = (x >= left[:, None]) & (x <= left[:, None] + gap)
-    corners = np.concatenate([height[:: max(1, len(x) // 40)] for height in heights])
-    bottoms = np.unique(np.clip(np.concatenate([np.linspace(0, 1, 41), corners, corners - gap]), 0, 1))
-    best = -np.inf
+    inside = (x >= lefts[:, None]) & (x <= lefts[:, None] + gap)
+    best = -np.inf, 0.0, 0.0
     for bottom in bottoms:
-        total = np.zeros(len(left))
+        total = np.zeros(len(lefts))
         for gain, loss, height in zip(gains, losses, heights, strict=True):
             allowed = (height >= bottom) & (x <= bottom + gap)
             value = np.where(allowed, gain * np.minimum(height, bottom + gap) - loss * x, -np.inf)
             total += np.where(inside, value, -np.inf).max(axis=1)
-        best = max(best, total.max())
+        i = int(np.argmax(total))
+        best = max(best, (total[i], lefts[i], bottom))
     return best
 
 

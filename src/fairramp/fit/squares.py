@@ -15,7 +15,7 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.fit.roc import Envelope
 
 #: A box is divided into this many, this many times; as many of the best bounds and values are kept.
-_ACROSS, _ROUNDS, _KEPT = 4, 40, 64
+_ACROSS, _ROUNDS, _KEPT = 4, 40, 1024
 #: What may be lost, as a share of all gains.
 _NEAR = 1e-9
 
