@@ -48,6 +48,7 @@ NOTES = {
     "a group selects nobody": "nobody selected in one group",
     "true positive rates": "true positive rates",
     "false positive rates": "false positive rates",
+    "equalized odds": "equalized odds",
 }
 #: Fields of cells that stored results of equal selection rates did not have.
 _LATER = ("criterion", "positives")
@@ -58,7 +59,7 @@ COLUMNS = ("replicates", "estimated", "proven", "audit", "withheld", "gap", "lim
 def fingerprint(every: Sequence[Cell]) -> str:
     """A hash of the cells, which ties stored results to them."""
     known = [
-        {name: value for name, value in asdict(cell).items() if cell.label is not None or name not in _LATER}
+        {name: value for name, value in asdict(cell).items() if cell.by_label or name not in _LATER}
         for cell in every
     ]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
@@ -173,7 +174,9 @@ three standard errors.
 
 def _error_rates(every: Sequence[Cell], results: Sequence[dict[str, Any]]) -> str:
     """How often limits on true and false positive rates hold."""
-    chosen = [(cell, r) for cell, r in zip(every, results, strict=True) if cell.label is not None]
+    known = [(cell, r) for cell, r in zip(every, results, strict=True) if cell.by_label]
+    chosen, odds = ([(c, r) for c, r in known if len(c.events) == n] for n in (1, 2))
+    both = [r["proven"] for _, r in odds]
     estimated, proven = ([r[name] for _, r in chosen] for name in ("estimated", "proven"))
     low = sum(share < BARS["estimated"] for share in estimated)
     failed = sum(bool(failures(cell, r)) for cell, r in chosen)
@@ -190,6 +193,10 @@ of these setups. The proven limit holds in {_percent(sum(proven) / len(proven))}
 {_percent(min(proven))} in the worst. The estimated limit holds in less than {_percent(BARS["estimated"])} of the
 fits in {_setups(low) if low else "none of them"}; given the sampling error of {fits:,} fits, {verdict}. In the
 table of every setup, these setups are marked *true positive rates* or *false positive rates*.
+
+{len(odds)} more setups, marked *equalized odds*, compare both. Their estimated limit is the proven one, and it
+holds if neither gap exceeds the limit: in {_percent(sum(both) / len(both))} of the fits on average, and in
+{_percent(min(both))} in the worst of these setups.
 """
 
 
@@ -204,7 +211,7 @@ A *setup* is a combination of the number and sizes of the groups, the distributi
 the target, the ramp width, the allowed gap and the weights. Of the {n_cells} setups, {DRAWN} are drawn from a
 Latin hypercube with a fixed seed. The other {n_cells - DRAWN} are setups in which an earlier version of fairramp
 failed, setups for which the documentation gives numbers, setups in which weights depend on scores, and setups
-that compare true or false positive rates.
+that compare error rates.
 
 In each fit, scores are drawn from a known distribution (logit-normal, with a different mean in each group),
 labels are drawn so that the scores are calibrated, and weights are drawn independently of both, except in the
@@ -215,7 +222,8 @@ contains the population gap in these decisions.
 
 In setups that compare true or false positive rates, labels are drawn first: 1 for {_shares()} of the rows, fewer
 in the first group and more in the last. Scores are logit-normal given the label, with a mean that is {APART:g}
-standard deviations higher for label 1. `audit` intervals are not part of these setups.
+standard deviations higher for label 1; with equalized odds, {0.8 * APART:g} in the first group and
+{1.2 * APART:g} in the last. `audit` intervals are not part of these setups.
 
 A setup fails if the share of fits in which a limit holds is more than three standard errors below the required
 share (one standard error is about {error} for the estimated limit). A limit that holds in more than 99% of the
@@ -232,7 +240,7 @@ without an estimated limit do not count toward its share.
 
 def _shares() -> str:
     """The shares of label 1 in setups that compare error rates."""
-    return " or ".join(f"{share:.0%}" for share in sorted({c.positives for c in cells() if c.label is not None}))
+    return " or ".join(f"{share:.0%}" for share in sorted({c.positives for c in cells() if c.by_label}))
 
 
 def _setups(count: int) -> str:

@@ -5,7 +5,9 @@ distribution, without drawing new rows. Scores are logit-normal: x = 1 / (1 + ex
 per group. Labels are 1 with probability x. Weights are independent of both, unless `Cell.heavier` is above 1.
 
 For error rates, labels are drawn first, so the number of rows with a label varies. The μ_k are those of the rows
-whose rates are compared; the logits of the rows with the other label have a mean `APART` σ away from it.
+whose rates are compared; the logits of the rows with the other label have a mean `APART` σ away from it. For
+equalized odds, the μ_k are those of label 1, and the distance to label 0 differs between groups: scores rank some
+groups better than others.
 
 A ramp with foot s and width γ has the true rate
 
@@ -25,7 +27,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 import fairramp
-from fairramp.core.events import EVENT_OF
+from fairramp.core.events import EVENT_OF, Event
 from fairramp.rule import limits as rule_limits
 
 CONFIDENCE = 0.95
@@ -97,9 +99,21 @@ class Cell:
     positives: float = 0.3
 
     @property
-    def label(self) -> int | None:
-        """The label of the rows whose rates are compared; None for all rows."""
-        return EVENT_OF[self.criterion].label
+    def events(self) -> tuple[Event, ...]:
+        """Which rates are compared: one, or two for equalized odds."""
+        return EVENT_OF[self.criterion].simple
+
+    @property
+    def by_label(self) -> bool:
+        """Whether error rates are compared."""
+        return self.events[0].label is not None
+
+    def means(self, label: int | None) -> np.ndarray:
+        """Mean logit of the rows of each group, or of those with a label."""
+        if label is None:
+            return self.middles
+        apart = APART * (np.linspace(0.8, 1.2, len(self.sizes)) if len(self.events) > 1 else 1.0)
+        return self.middles + self.sigma * (label - self.events[0].label) * apart
 
     @property
     def bases(self) -> np.ndarray:
@@ -117,7 +131,8 @@ class Cell:
     @property
     def fewest(self) -> float:
         """Expected number of selected or of not selected rows in the smallest group, whichever is smaller."""
-        share = {None: 1.0, 0: 1 - self.bases.max(), 1: self.bases.min()}[self.label]
+        shares = {None: 1.0, 0: 1 - self.bases.max(), 1: self.bases.min()}
+        share = min(shares[event.label] for event in self.events)
         return float(min(self.sizes) * share * min(self.rate, 1 - self.rate))
 
     @property
@@ -229,11 +244,24 @@ def error_rate_cells() -> list[Cell]:
     ]
 
 
+def odds_cells() -> list[Cell]:
+    """Cells with equalized odds."""
+    odds = {"name": "equalized odds", "criterion": "equalized_odds"}
+    return [
+        Cell((200, 200), 0.6, "accuracy", 0.01, **odds),
+        Cell((1000, 200), 0.6, "accuracy", 0.01, **odds),
+        Cell((1000, 1000, 500), 0.6, "accuracy", 0.0, **odds),
+        Cell((1000, 400), 0.6, "balanced_accuracy", 0.01, **odds),
+        Cell((2000, 500), 0.6, "accuracy", 0.01, 0.05, **odds),
+        Cell((1000, 200), 0.6, "accuracy", 0.01, positives=0.1, **odds),
+    ]
+
+
 def cells() -> list[Cell]:
     """Every cell. New ones go last, because the index of a cell is its seed."""
     rows, name = (771, 42), "a group selects nobody"
     nobody = Cell(rows, 0.0121, "optimal", 0.0438, 0.05, sigma=1.82, apart=0.45, name=name)
-    return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody, *error_rate_cells()]
+    return [*named_cells(), *drawn_cells(), *dependent_cells(), nobody, *error_rate_cells(), *odds_cells()]
 
 
 # Replicates -----------------------------------------------------------------------------------
@@ -283,13 +311,12 @@ def limits(rule: fairramp.Rule) -> tuple[float, float | None]:
 
 def _rows(cell: Cell, groups: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Scores and labels of a replicate."""
-    mu, sigma = cell.middles[groups], cell.sigma
-    if cell.label is None:
-        scores = expit(mu + sigma * rng.standard_normal(len(groups)))
+    if not cell.by_label:
+        scores = expit(cell.middles[groups] + cell.sigma * rng.standard_normal(len(groups)))
         return scores, rng.random(len(groups)) < scores
     labels = rng.random(len(groups)) < cell.bases[groups]
-    away = (labels - cell.label) * APART  # higher with label 1, and 0 for the rows that are compared
-    return expit(mu + sigma * (away + rng.standard_normal(len(groups)))), labels
+    mu = np.where(labels, cell.means(1)[groups], cell.means(0)[groups])
+    return expit(mu + cell.sigma * rng.standard_normal(len(groups))), labels
 
 
 def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
@@ -322,7 +349,7 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
             rule = fairramp.fit_rule(
                 scores,
                 groups,
-                labels if cell.label is not None or cell.target in ("accuracy", "base_rate") else None,
+                labels if cell.by_label or cell.target in ("accuracy", "base_rate") else None,
                 criterion=cell.criterion,
                 target_rate=cell.rate if cell.target == "number" else cell.target,
                 ramp_width=cell.ramp_width,
@@ -330,22 +357,25 @@ def run_cell(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
                 sample_weight=weights,
             )
         rates = [
-            weighted_rate(r.foot, r.width, m, sigma, cell.heavier)
-            for r, m in zip(rule.ramps, mu.tolist(), strict=True)
+            [
+                r.tie if r.is_constant else weighted_rate(r.foot, r.width, m, sigma, cell.heavier)
+                for r, m in zip(rule.ramps, cell.means(event.label).tolist(), strict=True)
+            ]
+            for event in cell.events
         ]
         # Without weights, limits depend only on these numbers, which often repeat.
-        seen = rule.record.main
+        rows, after, inside = map(rule.record.column, ("rows", "after", "rows_inside"))
         key = (
             None
             if weights is not None
-            else (seen.rows, tuple(np.round(seen.after, 9)), tuple(np.minimum(seen.rows_inside, 2)))
+            else (tuple(rows), tuple(np.round(after, 9)), tuple(np.minimum(inside, 2)))
         )
         if key is None or key not in known:
             known[key] = limits(rule)
-        gaps.append(max(rates) - min(rates))
+        gaps.append(max(max(each) - min(each) for each in rates))
         estimated.append(known[key][0])
         proven.append(known[key][1])
-        if cell.label is None:
+        if not cell.by_label:
             low, high = fairramp.audit(scores, groups, sample_weight=weights).before.gap_interval
             audited.append(low - 1e-12 <= own_gap <= high + 1e-12)
     true, limit = np.array(gaps), np.array(estimated)

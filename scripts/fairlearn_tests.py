@@ -142,9 +142,9 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
     parts = [
         "## Fairlearn",
         paragraph(f"""
-            Of the {len(ours):,} tests that use the class, {len(ours) - len(failures):,} pass and {len(failures):,}
-            fail, at commit {of}. No failure is about a missing constraint, objective or option, or about the
-            wording of a message."""),
+            Of the {len(ours):,} tests that use the class, {len(ours) - len(failures):,} pass and
+            {len(failures):,} fail, at commit {of}. No failure is about a missing constraint, objective or option,
+            or about the wording of a message."""),
         table(("Reason of a failure", "Tests"), [(why, n) for why, n in reasons.most_common() if n]),
         paragraph(f"""
             Most of them, {reasons[GRID]:,} tests, expect numbers such as 0.572, where the exact rate is 4/7:
@@ -154,12 +154,13 @@ def about_fairlearn(tests: list[Test], fine: list[Test], of: str) -> tuple[str, 
             finds on the finer grid. In the other {reasons[GRID] - same:,}, about equalized odds, one ramp per
             group leads to other rates than Fairlearn's mixtures."""),
         paragraph("""
-            These tests have 20 rows with a few distinct values. On so few rows, a mixture of two thresholds can be
-            more accurate than one threshold or ramp per group. The constraint holds exactly in both. Expected
+            These tests have 20 rows with a few distinct values. On so few rows, a mixture of two thresholds can
+            be more accurate than one threshold or ramp per group. The constraint holds exactly in both. Expected
             accuracy of the last solution in each of these tests:"""),
         table(("Test", "fairramp", "Fairlearn"), _accuracies(failures, rounded)),
         paragraph("""
-            On real data, the difference is small; see [the comparison](fairlearn.md#compared-on-adult)."""),
+            On Adult, it is below 0.1 points by sex, and 0.5 points by race with equalized odds; see
+            [the comparison](fairlearn.md#compared-on-adult)."""),
     ]
     return "\n\n".join(parts), reasons[UNKNOWN]
 

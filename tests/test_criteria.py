@@ -454,6 +454,7 @@ def test_a_numeric_target_is_the_middle_and_the_text_says_what_was_reached():
     ("settings", "told"),
     [
         ({"criterion": "equal_opportunity"}, "a stream does not support `criterion='equal_opportunity'`"),
+        ({"criterion": "equalized_odds"}, "a stream does not support `criterion='equalized_odds'`"),
         ({"min_ratio": 0.8}, "a stream does not support `min_ratio`"),
     ],
 )

@@ -1,6 +1,7 @@
 """Equalized odds: exact on the fit rows, and as good as an exhaustive search and a linear program allow."""
 
 import itertools
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from fairramp import InputError, UnsupportedError
 from samples import quiet_fit
 
 #: Cases of the quick test, and of the slow one.
-QUICK, ALL = 60, 1_000
+QUICK, ALL = 40, 1_000
 
 
 # Cases -------------------------------------------------------------------------------------------
@@ -295,9 +296,9 @@ def _check_pooled(case, rule, h, seed):
     assert fpr - 1e-9 <= tpr <= middle[1] + 1e-9, seed
 
 
-@pytest.mark.parametrize("batch", range(6))
+@pytest.mark.parametrize("batch", range(4))
 def test_rules_are_exact_and_the_best_found(batch):
-    for seed in range(batch, QUICK, 6):
+    for seed in range(batch, QUICK, 4):
         tried(seed)
 
 
@@ -325,7 +326,7 @@ def concave(seed):
     return Case(scores, groups, labels, weights, scores, None, {"max_gap": 0.0, "ramp_width": 0.0})
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_ramps_lose_nothing_on_concave_curves(seed):
     case = concave(seed)
     case.settings |= [{}, {"costs": (4, 1)}, {"target_rate": "balanced_accuracy"}][seed % 3]
@@ -334,7 +335,7 @@ def test_ramps_lose_nothing_on_concave_curves(seed):
     assert case.value(h) == pytest.approx(bound(case), abs=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_larger_gap_is_never_worse(seed):
     case, values = drawn(seed), []
     for gap in (0.0, 0.001, 0.03, 0.1, 0.3, 1.0):
@@ -344,7 +345,7 @@ def test_a_larger_gap_is_never_worse(seed):
 
 
 def test_a_gap_of_one_takes_the_best_ramp_of_each_group():
-    for seed in range(20):
+    for seed in range(12):
         case = drawn(seed)
         case.settings["max_gap"] = 1.0
         value = case.value(case.probabilities(case.fit()))
@@ -366,7 +367,7 @@ def permuted(case, rng):
     ), order
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_order_of_rows_and_groups_does_not_matter(seed):
     case = drawn(seed)
     other, order = permuted(case, np.random.default_rng(seed))
@@ -378,7 +379,7 @@ def test_the_order_of_rows_and_groups_does_not_matter(seed):
         np.testing.assert_allclose(found, h[order], atol=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_a_weight_is_a_number_of_rows(seed):
     case = drawn(seed)
     times = np.random.default_rng(seed).integers(1, 5, len(case.scores))
@@ -493,3 +494,35 @@ def test_settings_of_one_rate_get_their_sentence(settings, sentence):
 def test_labels_are_required():
     with pytest.raises(InputError, match="`criterion='equalized_odds'` requires `labels`"):
         fairramp.fit_rule(*many(n=500)[:2], criterion="equalized_odds")
+
+
+def told_about(scores, groups, labels, **settings):
+    """A rule, and what its fit warned about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rule = fairramp.fit_rule(scores, groups, labels, criterion="equalized_odds", max_gap=0.1, **settings)
+    return rule, " ".join(str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_constant_probabilities_are_not_reported_as_no_one(higher_is_better):
+    wrong_way = np.tile([0.2, 0.8, 0.8, 0.2], 100)
+    groups, place = np.repeat(["A", "B"], 200), np.arange(400) % 8 < 2
+    labels = np.where(place, groups == "B", wrong_way < 0.5).astype(int)
+    scores = wrong_way if higher_is_better else 1 - wrong_way
+    rule, told = told_about(scores, groups, labels, higher_is_better=higher_is_better)
+    assert all(ramp.is_constant and ramp.tie > 0.5 for ramp in rule.ramps)
+    assert "is selected" not in told
+
+
+@pytest.mark.parametrize("share", [0.1, 0.9])
+def test_ties_at_an_end_of_the_scale_are_not_reported_as_alike(share):
+    # Decisions as scores: one group is at an end, the other near it, both by ties at the same score.
+    groups = np.repeat(["A", "B"], 400)
+    labels = (np.arange(800) % 20 < np.where(groups == "A", 20 * share, 10)).astype(int)
+    scores = np.where(np.arange(800) // 20 % 5 < 3, labels, 1 - labels).astype(float)
+    rule, told = told_about(scores, groups, labels, ramp_width=0)
+    rates = rule.record.rates["selection"].after
+    assert 0 < np.mean(rates) < 1
+    assert {ramp.foot for ramp in rule.ramps} == {float(share < 0.5)}
+    assert "is selected" not in told

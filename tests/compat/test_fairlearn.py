@@ -100,6 +100,24 @@ def test_rates_are_equal_and_the_objective_is_as_high_as_with_fairlearn(adult, c
     assert expected(objective, chances, y) >= best - allowed
 
 
+@pytest.mark.parametrize("objective", ["accuracy_score", "balanced_accuracy_score"])
+@pytest.mark.parametrize("tol", [None, 0.05])
+def test_equalized_odds_are_as_good_as_with_fairlearn(adult, objective, tol):
+    X, y, groups = adult[0]
+    sex, y = groups["sex"], y.to_numpy()
+    model = LogisticRegression().fit(*adult[1][:2])
+    options = {"estimator": model, "constraints": "equalized_odds", "objective": objective, "prefit": True}
+    ours = ThresholdOptimizer(**options, tol=tol).fit(X, y, sensitive_features=sex)
+    theirs = peer.ThresholdOptimizer(**options).fit(X, y, sensitive_features=sex)  # which has no tol here
+    chances, others = (chances_of(post, X, sex) for post in (ours, theirs))
+    for label in (0, 1):
+        assert gap(chances[y == label], sex.to_numpy()[y == label]) <= (tol or 0) + 1e-9
+    assert expected(objective, chances, y) >= expected(objective, others, y) - 1e-3
+    # Fewer people are decided at random.
+    share = [((p > 0) & (p < 1)).mean() for p in (chances, others)]
+    assert share[0] < share[1]
+
+
 @pytest.mark.parametrize("tol", [None, 0.05])
 def test_intersections_are_as_good_as_with_fairlearn(adult, tol):
     X, y, groups = adult[0]
@@ -129,6 +147,21 @@ def test_of_several_best_solutions_the_most_accurate_is_taken():
     assert chances("false_positive_rate_parity", "true_negative_rate") == [0, 0, 1, 1, 1, 0, 1, 1, 1]
     assert chances("demographic_parity", "true_negative_rate") == [0, 0, 1, 1, 1, 0, 0.4, 1, 1]
     assert chances("false_negative_rate_parity", "selection_rate") == [1] * 9
+
+
+def test_all_positives_are_selected_even_at_the_lowest_probability():
+    class Scores(BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    X, groups = np.array([[0.0, 0.25, 0.5, 0.75, 0, 0.25, 0.5]]).T, ["a"] * 4 + ["b"] * 3
+    post = ThresholdOptimizer(
+        estimator=Scores(), constraints="false_positive_rate_parity", objective="true_positive_rate"
+    ).fit(X, [1, 0, 1, 1, 0, 1, 1], sensitive_features=groups)
+    assert chances_of(post, X, groups).tolist() == [1] * 7
 
 
 def test_selecting_everyone_includes_new_rows_below_all_others(small):
@@ -445,9 +478,11 @@ def test_a_flipped_group_is_decided_as_if_its_values_were_negated(small, constra
         post.rule_  # noqa: B018
 
 
-def test_flip_changes_nothing_if_no_group_needs_it(small):
+def test_flip_changes_nothing_if_no_group_needs_it(adult, small):
     assert fit(small, flip=True).rule_ == fit(small).rule_
-    assert fit(small, flip=True).flipped_groups_ == []
+    X, y, groups = adult[0]
+    for columns in ("sex", "race", ["sex", "race"]):  # as the page on switching says
+        assert fit((X, y, groups[columns]), flip=True).flipped_groups_ == []
 
 
 # Random draws -------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ from scripts.coverage_study import Cell
 CELLS = study.cells()
 #: Cells of every kind that are quick to simulate.
 SMALL = [i for i, cell in enumerate(CELLS) if sum(cell.sizes) <= 1_500 and len(cell.sizes) <= 6]
-PARITY = [i for i in SMALL if CELLS[i].label is None]
-#: Cells that compare true or false positive rates.
-ERROR_RATES = [i for i in SMALL if CELLS[i].label is not None]
-QUICK = [*PARITY[:: len(PARITY) // 12][:12], *ERROR_RATES[::3]]
+PARITY = [i for i in SMALL if not CELLS[i].by_label]
+#: Cells that compare true or false positive rates, and those that compare both.
+ERROR_RATES, ODDS = ([i for i in SMALL if CELLS[i].by_label and len(CELLS[i].events) == n] for n in (1, 2))
+QUICK = [*PARITY[:: len(PARITY) // 12][:12], *ERROR_RATES[::3], *ODDS]
 
 
 # The study itself ---------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_cells_cover_the_stated_ranges():
 
 
 def test_error_rate_cells_draw_the_rows_they_describe():
-    chosen = [cell for cell in CELLS if cell.label is not None]
+    chosen = [cell for cell in CELLS if cell.by_label and len(cell.events) == 1]
     assert {cell.criterion for cell in chosen} == {"equal_opportunity", "predictive_equality"}
     assert {cell.target for cell in chosen} == {"number", "accuracy", "balanced_accuracy"}
     assert {cell.ramp_width for cell in chosen} == {0.0, 0.01}
@@ -92,6 +92,20 @@ def test_error_rate_cells_draw_the_rows_they_describe():
             for foot, width in ((0.5, 0.0), (0.3, 0.2)):
                 h = (scores > foot) if width == 0 else np.clip((scores - foot) / width, 0, 1)
                 assert h[rows].mean() == pytest.approx(study.true_rate(foot, width, mu, cell.sigma), abs=0.015)
+
+
+def test_odds_cells_rank_some_groups_better_and_have_the_stated_rates():
+    cell = Cell((40_000, 40_000), 0.6, "accuracy", criterion="equalized_odds")
+    groups = np.repeat([0, 1], 40_000)
+    scores, labels = study._rows(cell, groups, np.random.default_rng(0))
+    for label in (0, 1):
+        for k, mu in enumerate(cell.means(label)):
+            rows = (groups == k) & (labels == label)
+            assert (scores[rows] > 0.5).mean() == pytest.approx(
+                study.true_rate(0.5, 0.0, mu, cell.sigma), abs=0.015
+            )
+    apart = (cell.means(1) - cell.means(0)) / cell.sigma
+    assert apart == pytest.approx([0.8 * study.APART, 1.2 * study.APART])
 
 
 def test_limits_that_are_too_short_fail(monkeypatch):

@@ -143,7 +143,7 @@ def chances(
     out : floats of shape (n,), optional
         Output array; may be `feet`.
     """
-    if 0 < np.min(widths, initial=math.inf) and np.max(widths, initial=0.0) < math.inf:
+    if np.min(widths, initial=math.inf) > 0 and np.max(widths, initial=0.0) < math.inf:
         chance = np.subtract(scores, feet, out=out)
         with np.errstate(over="ignore"):  # thresholds far away
             np.divide(chance, widths, out=chance)

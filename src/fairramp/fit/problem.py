@@ -14,6 +14,7 @@ import numpy as np
 
 from fairramp.core.bands import Band
 from fairramp.core.cells import strata_slices
+from fairramp.core.checks import MIN_RAMP_WIDTH
 from fairramp.core.curve import Floats, Integers, RateCurve
 from fairramp.core.events import Event
 from fairramp.core.points import Summary
@@ -95,8 +96,8 @@ class Problem:
         """The foot to take of each range of feet with the same rate, which may be unbounded."""
         if self.flat == "nearest":
             return np.minimum(np.maximum(self.own_foot, lowest), highest)
-        bottom, top = self.ends[0] - self.ramp_width, self.ends[1]
-        # At the bottom everybody is selected, at the top nobody.
+        # At the bottom everybody is selected, even at the lowest position; at the top nobody.
+        bottom, top = self.ends[0] - max(self.ramp_width, MIN_RAMP_WIDTH), self.ends[1]
         return np.minimum(highest, top) if self.flat == "highest" else np.maximum(lowest, bottom)
 
     def clipped(self, rates: Floats, level: float) -> Floats:

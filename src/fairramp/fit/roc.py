@@ -36,6 +36,8 @@ _ALL_SCORES = 48
 _CORNERS, _VERTICES = 12, 512
 #: Number of widths that are considered then.
 _MORE = 8
+#: Vertices of all paths up to which all corners of an envelope are found.
+_MOST = 6_000
 #: False positive rates at which an envelope is then evaluated: even, and closer to each other near the ends.
 _PLACES = np.linspace(-1.0, 1.0, 2049)
 _PLACES = (1 + _PLACES * (3 - _PLACES**2) / 2) / 2
@@ -71,7 +73,8 @@ class Rates:
 
     def _linear(self, i: Integers, j: Integers, feet: Floats, widths: Floats) -> Floats:
         weight, moment = self._above[i] - self._above[j], self._moment[i] - self._moment[j]
-        return np.asarray(np.clip(self._above[j] + (moment - feet * weight) / widths, 0.0, 1.0))
+        rates = self._above[j] + (moment - feet * weight) / widths
+        return np.asarray(np.minimum(np.maximum(rates, 0.0), 1.0))
 
     def coefficients(self, foot: float, width: float) -> tuple[float, float, float]:
         """A, B and C of the rate A + B q + C r at a ramp and at those near it."""
@@ -84,28 +87,25 @@ class Rates:
         above = self._above[np.searchsorted(self.scores, thresholds, side="right")]
         return above, self._above[np.searchsorted(self.scores, thresholds)] - above
 
-    def lowest_feet(self, rates: Floats, widths: Floats) -> Floats:
-        """The lowest foot at which ramps of positive width have these rates."""
+    def lowest_feet(self, rate: float, widths: Floats) -> Floats:
+        """The lowest foot at which ramps of positive width have a rate."""
         z, n = self.scores, len(self.scores)
-        left, right = np.full(len(rates), -np.inf), np.full(len(rates), np.inf)
-        enough = rates + RATE_TOLERANCE
-        for shift in (np.zeros(len(rates)), widths):
-            # The first score at which a foot, or a top, gives at most the rate; rates fall as feet rise.
-            low, high = np.zeros(len(rates), dtype=np.intp), np.full(len(rates), n)
-            while (open_ := low < high).any():
-                middle = (low + high) // 2
-                few = self.at(z[np.minimum(middle, n - 1)] - shift, widths) <= enough
-                high = np.where(open_ & few, middle, high)
-                low = np.where(open_ & ~few, middle + 1, low)
-            right = np.where(low < n, np.minimum(right, z[np.minimum(low, n - 1)] - shift), right)
-            left = np.where(low > 0, np.maximum(left, z[np.maximum(low, 1) - 1] - shift), left)
+        enough = rate + RATE_TOLERANCE
+        # The first score at which a foot, or a top, gives at most the rate; rates fall as feet rise.
+        shift = np.stack([np.zeros(len(widths)), widths])
+        low, high = np.zeros(shift.shape, dtype=np.intp), np.full(shift.shape, n)
+        for _ in range(n.bit_length()):
+            middle = (low + high) // 2
+            few = self.at(z[np.minimum(middle, n - 1)] - shift, widths) <= enough
+            low, high = np.where(few | (low == high), low, middle + 1), np.where(few, middle, high)
+        right = np.where(low < n, z[np.minimum(low, n - 1)] - shift, np.inf).min(axis=0)
         # Feet below all tops select everyone.
-        left = np.maximum(left, z[0] - widths)
+        left = np.where(low > 0, z[np.maximum(low, 1) - 1] - shift, z[0] - widths).max(axis=0)
         above, below = self.at(left, widths), self.at(right, widths)
-        part = np.where(above > below, (above - rates) / np.where(above > below, above - below, 1.0), 1.0)
-        feet = left + np.clip(part, 0.0, 1.0) * (right - left)
-        feet = np.where(np.abs(below - rates) <= RATE_TOLERANCE, right, feet)
-        return np.where(above <= enough, left, feet)
+        part = np.where(above > below, (above - rate) / np.where(above > below, above - below, 1.0), 1.0)
+        feet = left + np.minimum(np.maximum(part, 0.0), 1.0) * (right - left)
+        feet = np.where(np.abs(below - rate) <= RATE_TOLERANCE, right, feet)
+        return np.asarray(np.where(above <= enough, left, feet))
 
 
 @dataclass(frozen=True)
@@ -124,21 +124,14 @@ class Path:
     y: Floats
     steepness: Floats
 
-    def values(self, at: Floats) -> tuple[Floats, Floats]:
-        """The limit of y from the left at each x, and the highest y at it; −∞ beyond the ends of the path."""
-        first, last = np.searchsorted(self.x, at), np.searchsorted(self.x, at, side="right") - 1
-        n = len(self.x) - 1
-        outside = (at < self.x[0]) | (at > self.x[-1])
-        on = first <= last
-        a, b = np.clip(last, 0, n - 1) if n else np.zeros_like(last), np.clip(last + 1, 0, n)
-        run = self.x[b] - self.x[a]
-        part = np.clip((at - self.x[a]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
-        between = self.y[a] + part * (self.y[b] - self.y[a])
-        low, high = (
-            np.where(on, self.y[np.clip(first, 0, n)], between),
-            np.where(on, self.y[np.clip(last, 0, n)], between),
-        )
-        return np.where(outside | (at <= self.x[0]), -np.inf, low), np.where(outside, -np.inf, high)
+    def values(self, at: Floats) -> Floats:
+        """The highest y at each x; −∞ beyond the ends of the path."""
+        return np.interp(at, self.x, self.y, left=-np.inf, right=-np.inf)
+
+    def values_before(self, at: Floats) -> Floats:
+        """The limit of y from the left at each x."""
+        found = np.interp(-at, -self.x[::-1], self.y[::-1], left=-np.inf, right=-np.inf)
+        return np.where(at > self.x[0], found, -np.inf)
 
     def width_at(self, x: float) -> float:
         """The width of its ramp with the highest y at x."""
@@ -212,13 +205,14 @@ class Roc:
 
     def _corners(self) -> Floats:
         """Some of the scores at the corners of the concave hull."""
-        z = self.scores[::-1]
-        x, y = (np.append(0.0, rates.step(z)[0] + rates.step(z)[1]) for rates in (self.negatives, self.positives))
-        hull = concave_hull(x, y)
-        hull = hull[hull > 0] - 1
-        if len(hull) > _CORNERS:
-            hull = hull[np.linspace(0, len(hull) - 1, _CORNERS).astype(np.intp)]
-        return z[hull]
+        from scipy.optimize import isotonic_regression
+
+        no, yes = (rates.step(self.scores)[1] for rates in (self.negatives, self.positives))
+        # Where the share of label 1, made to rise with the score, changes.
+        corners = isotonic_regression(yes / (no + yes), weights=no + yes).blocks[:-1]
+        if len(corners) > _CORNERS:
+            corners = corners[np.linspace(0, len(corners) - 1, _CORNERS).astype(np.intp)]
+        return np.asarray(self.scores[corners])
 
     def envelope(self) -> "Envelope":
         """The reach."""
@@ -226,26 +220,9 @@ class Roc:
 
     def reached(self, x: float) -> tuple[float, float]:
         """The highest true positive rate at a false positive rate, and the width of its ramp."""
-        values = [float(path.values(np.array([x]))[1][0]) for path in self.paths]
+        values = [float(path.values(np.array([x]))[0]) for path in self.paths]
         best = int(np.argmax(values))
         return values[best], self.paths[best].width_at(x)
-
-    def true_positive_rates(self, x: float, widths: Floats) -> Floats:
-        """The true positive rate of the ramps of positive widths with a given false positive rate."""
-        return self.positives.at(self.negatives.lowest_feet(np.full(len(widths), x), widths), widths)
-
-
-def concave_hull(x: Floats, y: Floats) -> Integers:
-    """Indices of the corners of the upper concave hull of points with ascending x and y."""
-    found: list[int] = []
-    for i in range(len(x)):
-        while len(found) >= 2:
-            a, b = found[-2], found[-1]
-            if (x[b] - x[a]) * (y[i] - y[a]) < (y[b] - y[a]) * (x[i] - x[a]):
-                break
-            found.pop()
-        found.append(i)
-    return np.array(found, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -267,12 +244,13 @@ class Envelope:
     @classmethod
     def of(cls, paths: Sequence[Path]) -> "Envelope":
         """The envelope of paths."""
-        x = np.unique(np.concatenate([path.x for path in paths]))
-        if len(x) * len(paths) > 1 << 18:
+        if sum(len(path.x) for path in paths) > _MOST:
             # Many scores: the envelope at given places, so that rounding of the corners does not matter.
-            values = np.max([path.values(_PLACES)[1] for path in paths], axis=0)
+            values = np.max([path.values(_PLACES) for path in paths], axis=0)
             return cls(_PLACES, values, values)
-        left, right = (np.array(part) for part in zip(*(path.values(x) for path in paths), strict=True))
+        x = np.unique(np.concatenate([path.x for path in paths]))
+        left = np.array([path.values_before(x) for path in paths])
+        right = np.array([path.values(x) for path in paths])
         start, stop = right[:, :-1], left[:, 1:]
         # Between two places all paths are straight, so the envelope is convex: cut where another path is highest.
         a, b, which = x[:-1], x[1:], np.arange(len(x) - 1)
@@ -305,28 +283,23 @@ class Envelope:
         high = np.concatenate([right.max(axis=0), *heights])[order]
         return cls(x[order], low, high)
 
+    @cached_property
+    def _line(self) -> tuple[Floats, Floats]:
+        """Its corners, with both ends of a jump."""
+        y = np.stack([self.left, self.right], axis=1).ravel()
+        y[0] = y[1]
+        return np.repeat(self.x, 2), np.maximum.accumulate(y)
+
     def at(self, places: Floats) -> Floats:
         """The values at some places."""
-        i = np.clip(np.searchsorted(self.x, places, side="right") - 1, 0, len(self.x) - 1)
-        j = np.minimum(i + 1, len(self.x) - 1)
-        run = self.x[j] - self.x[i]
-        part = np.clip((places - self.x[i]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
-        return np.where(run > 0, self.right[i] + part * (self.left[j] - self.right[i]), self.right[i])
+        return np.interp(places, *self._line)
 
     def before(self, places: Floats) -> Floats:
         """The limits from the left at some places."""
-        j = np.clip(np.searchsorted(self.x, places), 0, len(self.x) - 1)
-        i = np.maximum(j - 1, 0)
-        run = self.x[j] - self.x[i]
-        part = np.clip((places - self.x[i]) / np.where(run > 0, run, 1.0), 0.0, 1.0)
-        return np.where(run > 0, self.right[i] + part * (self.left[j] - self.right[i]), self.left[j])
+        x, y = self._line
+        return np.interp(-places, -x[::-1], y[::-1])
 
     def first(self, heights: Floats) -> Floats:
         """The lowest x at which the envelope is at least as high."""
-        n = len(self.x)
-        j = np.searchsorted(self.right, heights)
-        high, low = np.minimum(j, n - 1), np.maximum(np.minimum(j, n - 1) - 1, 0)
-        start, rise = self.right[low], self.left[high] - self.right[low]
-        straight = (self.left[high] > heights) & (rise > 0) & (j > 0)
-        part = np.where(straight, (heights - start) / np.where(straight, rise, 1.0), 1.0)
-        return np.where(j < n, self.x[low] + np.clip(part, 0.0, 1.0) * (self.x[high] - self.x[low]), 1.0)
+        x, y = self._line
+        return np.interp(-heights, -y[::-1], x[::-1])

@@ -14,8 +14,8 @@ import numpy as np
 from fairramp.core.curve import Floats, Integers
 from fairramp.fit.roc import Envelope
 
-#: A box is divided into this many, this many times, while at most about this many are kept.
-_ACROSS, _ROUNDS, _KEPT = 4, 40, 256
+#: A box is divided into this many, this many times; as many of the best bounds and values are kept.
+_ACROSS, _ROUNDS, _KEPT = 4, 40, 64
 #: What may be lost, as a share of all gains.
 _NEAR = 1e-9
 
@@ -88,19 +88,20 @@ def best_square(
     for _ in range(_ROUNDS):
         corners, sizes = _divided(corners, sizes, worth)
         bound = worth(corners, sizes)
-        # The lower right corner of a box is the one at which most groups have a point.
-        tried = np.stack([corners, corners + sizes * [[1], [0]]])
-        values = np.array([worth(some) for some in tried])
-        i, j = np.unravel_index(np.argmax(values), values.shape)
-        if values[i, j] > found:
-            best, found = tried[i, :, j], float(values[i, j])
-        keep = np.flatnonzero(bound > found + near)
-        if len(keep) > 2 * _KEPT:
-            by_bound, by_value = (np.argsort(-part[keep], kind="stable") for part in (bound, values.max(axis=0)))
-            keep = keep[np.union1d(by_bound[:_KEPT], by_value[:_KEPT])]
-        if not len(keep):
+        keep = bound > found + near
+        if not keep.any():
             break
-        corners, sizes = corners[:, keep], sizes[:, keep]
+        corners, sizes, bound = corners[:, keep], sizes[:, keep], bound[keep]
+        # The lower right corner of a box is the one at which most groups have a point.
+        tried = np.concatenate([corners, corners + sizes * [[1], [0]]], axis=1)
+        values = worth(tried)
+        i = int(np.argmax(values))
+        if values[i] > found:
+            best, found = tried[:, i], float(values[i])
+        if len(bound) > 2 * _KEPT:
+            ranked = bound, values.reshape(2, -1).max(axis=0)
+            which = np.union1d(*(np.argsort(-part, kind="stable")[:_KEPT] for part in ranked))
+            corners, sizes = corners[:, which], sizes[:, which]
     # The search comes close to a corner, but only by chance to the corner itself.
     places = [e.x for e in envelopes], [part for e in envelopes for part in (e.left, e.right)]
     snapped = [_nearest(np.concatenate(part), side, at) for part, at in zip(places, best.tolist(), strict=True)]
@@ -119,9 +120,10 @@ def _nearest(places: Floats, side: float, at: float) -> float:
 
 
 def _divided(corners: Floats, sizes: Floats, worth: Callable[..., Floats]) -> tuple[Floats, Floats]:
-    """Boxes divided along the edge whose length matters more for their bounds."""
+    """Boxes divided along the edge whose length matters more for their bounds, or along the longer one."""
     flat, narrow = (worth(corners, sizes * one) for one in ([[1], [0]], [[0], [1]]))
-    upright = np.where(flat == narrow, sizes[1] > sizes[0], narrow > flat)
+    told = (flat != narrow) & np.isfinite(flat) & np.isfinite(narrow)
+    upright = np.where(told, narrow > flat, sizes[1] > sizes[0])
     parts = np.stack([~upright, upright])
     smaller = np.where(parts, sizes / _ACROSS, sizes)
     places = np.repeat(np.arange(sizes.shape[1]), _ACROSS)

@@ -130,10 +130,10 @@ class StreamingFit:
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         unlike = {
-            "strata": rule.target_rate is None,
+            "strata": rule.stratified,
             "{min_ratio}": rule.min_ratio is not None,
-            "constant ramps": any(ramp.is_constant for ramp in [*rule.ramps, rule.pooled or rule.ramps[0]]),
             "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
+            "constant ramps": any(ramp.is_constant for ramp in [*rule.ramps, rule.pooled or rule.ramps[0]]),
         }
         for what in [what for what, holds in unlike.items() if holds]:
             raise UnsupportedError(

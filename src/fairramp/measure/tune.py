@@ -177,7 +177,7 @@ def tune(
 def _default_rates(
     scores: Any, groups: Any, labels: Any, weights: Floats | None, options: dict[str, Any]
 ) -> Sequence[float | str]:
-    """The target rates to try: around one, except for equalized odds, where a number would be one of two rates."""
+    """The target rates to try: around one rate; for equalized odds, which has two, those that labels choose."""
     names = ("criterion", "cutoff", "scale", "higher_is_better")
     asked = Settings(**{name: options[name] for name in names if name in options})
     if asked.event.parts:

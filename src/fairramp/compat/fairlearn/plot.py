@@ -23,6 +23,17 @@ def plot_threshold_optimizer(threshold_optimizer: Any, ax: Any = None, show_plot
         Where to draw; by default, new axes.
     show_plot : bool, default True
         Whether to call ``matplotlib.pyplot.show()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fairramp.compat.fairlearn import ThresholdOptimizer, plot_threshold_optimizer
+    >>> rng = np.random.default_rng(0)
+    >>> sex, X = rng.choice(["f", "m"], 200), rng.normal(size=(200, 1))
+    >>> y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    >>> model = ThresholdOptimizer(estimator=LogisticRegression()).fit(X, y, sensitive_features=sex)
+    >>> plot_threshold_optimizer(model)  # doctest: +SKIP
     """
     fitted = threshold_optimizer
     if not isinstance(fitted, ThresholdOptimizer):
@@ -48,7 +59,7 @@ def plot_threshold_optimizer(threshold_optimizer: Any, ax: Any = None, show_plot
         everyone = fitted._overall_tradeoff_curve
         name = "overall tradeoff curve"
         axes.plot(everyone.x, everyone.y, color="black", linestyle="--", linewidth=2, label=name)
-        axes.axvline(x=fitted._x_best, label="solution", linestyle="--")
+        axes.axvline(x=fitted._x_best, label="solution", linestyle=":", color="black")
     axes.legend()
     axes.set_xlabel(labels[0])
     axes.set_ylabel(labels[1])

@@ -12,6 +12,7 @@ returns probabilities. The description is exact: it gives every value the probab
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from sklearn.utils import Bunch, check_random_state
 
 from fairramp.compat.fairlearn.inputs import Groups, check_same_rows, n_rows, values_of
 from fairramp.core.curve import Floats
-from fairramp.core.labels import Label
+from fairramp.core.labels import Label, label_key
 from fairramp.core.ramps import Ramp
 from fairramp.core.scales import Scale
+from fairramp.data.groups import Codes
 from fairramp.errors import InputError
 from fairramp.rule.rule import Rule
+from fairramp.rule.unseen import unseen_groups
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,16 @@ class InterpolatedThresholder:
         if self.flipped:
             falls = np.array([label in self.flipped for label in codes.labels])
             values = np.where(falls[codes.block(0, n)], 0.0 - values, values)
+        self._check_seen(codes)
         chances = self.rule.probabilities(values, codes)
         return np.column_stack([1.0 - chances, chances])
+
+    def _check_seen(self, codes: Codes) -> None:
+        """Raise if a group was not in the rows of the fit; the rule's own message names options of its fit."""
+        fitted, there = set(map(label_key, self.rule.groups)), codes.occurring()
+        unseen = [label for label in compress(codes.labels, there) if label_key(label) not in fitted]
+        if unseen:
+            raise unseen_groups(unseen, self.rule.groups, all_unseen=len(unseen) == np.count_nonzero(there))
 
     def predict(self, X: Any, *, sensitive_features: Any, random_state: Any = None) -> npt.NDArray[np.int64]:
         """Draw decisions, 0 or 1, with the random numbers that Fairlearn would use."""

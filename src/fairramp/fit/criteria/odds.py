@@ -193,18 +193,22 @@ def _step(roc: Roc, x: float) -> tuple[float, float]:
 
 def _wider(roc: Roc, x: float, y: float, best: float) -> tuple[float, float, float] | None:
     """Foot, width and true positive rate of the first ramp, from a width on, that is not above y."""
-    places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
-    for _ in range(_ROUNDS):
-        values = roc.true_positive_rates(x, 1 / places)
+    places = np.array([1 / best])
+    for tried in range(_ROUNDS):
+        widths = 1 / places
+        feet = roc.negatives.lowest_feet(x, widths)
+        values = roc.positives.at(feet, widths)
         low = np.flatnonzero(values <= y + RATE_TOLERANCE / 10)
+        if tried == 0 and not len(low):
+            places = np.geomspace(1 / best, 1 / MAX_RAMP_WIDTH, _WIDTHS)
+            continue
         if not len(low):
             return None
         i = int(low[0])
-        width = 1 / float(places[i])
-        foot = float(roc.negatives.lowest_feet(np.array([x]), np.array([width]))[0])
+        foot, width = float(feet[i]), float(widths[i])
         if i == 0:
             return foot, width, float(values[0])
-        found = _polished(roc, x, y, foot, width, 1 / float(places[i - 1]))
+        found = _polished(roc, x, y, foot, width, float(widths[i - 1]))
         if found is not None:
             return found
         places = np.linspace(places[i - 1], places[i], _TRIED)
@@ -243,7 +247,11 @@ def _kept(roc: Roc, problem: Problem) -> Solution:
 
 def _solution(feet: Floats, widths: Floats, ties: Floats, rates: Floats, problem: Problem) -> Solution:
     """A solution whose level is 0 or 1 if nobody or everybody is selected, and otherwise not a number."""
-    nobody, everybody = (feet >= problem.ends[1]).all(), (feet + widths <= problem.ends[0]).all()
+    # A step at an end of the scale selects those at the end with the probability of ties.
+    nobody, everybody = (
+        (outside & np.isfinite(widths) & ((widths > 0) | (ties == tie))).all()
+        for outside, tie in ((feet >= problem.ends[1], 0), (feet + widths <= problem.ends[0], 1))
+    )
     return Solution(
         levels=np.array([0.0 if nobody else 1.0 if everybody else np.nan]),
         feet=feet,
