@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import fairramp
+from fairramp.core.events import SELECTION
 
 pytestmark = pytest.mark.browser
 
@@ -209,36 +210,45 @@ def test_keyboard_and_mouse_move_the_slider(opened, adult_report):
     [
         {"criterion": "equal_opportunity", "max_gap": 0.02},
         {"criterion": "predictive_equality", "min_ratio": 0.8, "overall_rate": 0.3},
+        {"criterion": "equalized_odds", "max_gap": 0.02},
         {"min_ratio": 0.8},
     ],
 )
 def test_slider_shows_the_rates_of_the_criterion(opened, adult, settings):
     own = fairramp.fit_rule(adult.score, adult.sex, adult.label, **settings)
     report, event = own.report(adult.score, adult.sex, adult.label), own.event
-    page, outcomes = opened(report, width=375), report.content.outcomes
-    rows = slice(None) if event.label is None else adult.label == event.label
+    page, outcomes, names = opened(report, width=375), report.content.outcomes, ("Female", "Male")
     for at in (0, len(outcomes) - 1, report.content.own):
         page.move_to(at)
         limit = {"max_gap": outcomes[at].max_gap, "min_ratio": outcomes[at].min_ratio}
         rule = fairramp.fit_rule(adult.score, adult.sex, adult.label, **(settings | limit))
-        chances, sex = rule.probabilities(adult.score, adult.sex), adult.sex[rows]
-        rates = [float(chances[rows][sex == name].mean()) for name in ("Female", "Male")]
+        chances = rule.probabilities(adult.score, adult.sex)
         headings = page.page.locator("#rule thead th").all_inner_texts()
-        titles = page.cells("title")
-        for i, rate in enumerate(rates):
-            row = dict(zip(headings, titles[i], strict=False))
-            assert exact(row[f"{event.short} after"]) == pytest.approx([rate], rel=1e-9)
-            if event.label is not None:
-                selected = float(chances[adult.sex == ("Female", "Male")[i]].mean())
+        table = [dict(zip(headings, titles, strict=False)) for titles in page.cells("title")]
+        for row, name, ramp in zip(table, names, rule.ramps, strict=True):
+            assert exact(row["ramp to"]) == pytest.approx([ramp.foot + ramp.width], rel=1e-9)
+            if event is not SELECTION:
+                selected = float(chances[adult.sex == name].mean())
                 assert exact(row["selected after"]) == pytest.approx([selected], rel=1e-9)
-        ratio = page.page.locator(".figures [data-say=ratio]").get_attribute("title")
-        assert float(ratio) == pytest.approx(min(rates) / max(rates), rel=1e-9)
+        for part in event.simple:
+            rows = slice(None) if part.label is None else adult.label == part.label
+            rates = [float(chances[rows][adult.sex[rows] == name].mean()) for name in names]
+            for row, rate in zip(table, rates, strict=True):
+                assert exact(row[f"{part.short} after"]) == pytest.approx([rate], rel=1e-9)
+            drawn = page.page.locator(f"#chart-{part.name if event.parts else 'rates'}").text_content()
+            assert all(f"{100 * rate:.1f}%" in drawn for rate in rates)
+            key = f"gap_{part.name}" if event.parts else "gap"
+            gap = page.page.locator(f".figures [data-say={key}]").get_attribute("title")
+            assert float(gap) == pytest.approx(max(rates) - min(rates), abs=1e-9)
+        if not event.parts:
+            ratio = page.page.locator(".figures [data-say=ratio]").get_attribute("title")
+            assert float(ratio) == pytest.approx(min(rates) / max(rates), rel=1e-9)
         shown = float(page.page.locator(".dial output").get_attribute("title"))
         assert shown in limit.values()
         assert page.page.locator("#limit").get_attribute("aria-valuetext") == page.text(".dial output")
-        said = "Nothing changes" if outcomes[at].stands else event.rate.capitalize()
-        assert page.text("[data-say=verdict]").startswith(said)
-    assert page.page.locator(".chart svg").count() == (4 if event.label is None else 5)
+        said = ["Nothing changes"] if outcomes[at].stands else [e.rate.capitalize() for e in event.simple]
+        assert all(words in page.text("[data-say=verdict]") for words in said)
+    assert page.page.locator(".chart svg").count() == (4 if event is SELECTION else 4 + len(event.simple))
     assert page.complaints == []
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 375
 
