@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from fairramp import RandomizedThresholdOptimizer
+from fairramp import FairrampWarning, RandomizedThresholdOptimizer
 from fairramp.compat.fairlearn import ThresholdOptimizer
 from samples import gap, rates
 
@@ -554,3 +554,53 @@ def test_copies_decide_alike_and_clones_are_unfitted(small, again):
     assert not hasattr(fresh, "rule_")
     assert fresh.get_params(deep=False).keys() == post.get_params(deep=False).keys()
     assert fresh.tol == 0.03
+
+
+class Line:
+    """A model that does not follow scikit-learn's conventions."""
+
+    def __init__(self, slope=1.0, start=0.0):
+        self.slope, self.start = slope, start
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return self.slope * np.asarray(X)[:, 0] + self.start
+
+
+def test_a_prefit_model_may_be_of_any_class(small):
+    X, y, sex = small
+    post = ThresholdOptimizer(estimator=Line(), prefit=True).fit(X, y, sensitive_features=sex)
+    chances = chances_of(post, X, sex)
+    assert gap(chances, sex) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("slope", "start", "crowded"),
+    [(1, 0, False), (1e3, 0, False), (1e-4, 0, False), (1e6, 0, True), (1, 1e4, True), (1e-8, 0, True)],
+)
+def test_values_that_ramps_cannot_tell_apart_are_told(slope, start, crowded):
+    rng = np.random.default_rng(0)
+    y, groups = rng.integers(0, 2, 600), rng.choice(["a", "b"], 600)
+    X = rng.normal(y * np.where(groups == "a", 1, 2))[:, None]
+
+    def accuracy(model):
+        options = {"estimator": model, "constraints": "equalized_odds", "prefit": True}
+        chances = chances_of(ThresholdOptimizer(**options).fit(X, y, sensitive_features=groups), X, groups)
+        return np.mean(np.where(y == 1, chances, 1 - chances))
+
+    if crowded:
+        with pytest.warns(FairrampWarning, match="hardly distinguish them"):
+            accuracy(Line(slope, start))
+    else:
+        assert accuracy(Line(slope, start)) > accuracy(Line()) - 0.001
+
+
+def test_few_different_values_are_not_crowded(small):
+    X, y, sex = small
+    model = Line()
+    model.predict = lambda X: (np.asarray(X)[:, 0] > 0).astype(float)
+    post = ThresholdOptimizer(estimator=model, constraints="equalized_odds", prefit=True)
+    post.fit(X, y, sensitive_features=sex)
+    assert 0 < chances_of(post, X, sex).mean() < 1

@@ -24,7 +24,7 @@ from fairramp.compat.fairlearn.inputs import (
     zero_one,
 )
 from fairramp.compat.fairlearn.thresholder import InterpolatedThresholder, described
-from fairramp.core.checks import check_number, check_option, checked_whole
+from fairramp.core.checks import MIN_RAMP_WIDTH, check_number, check_option, checked_whole
 from fairramp.core.curve import Floats
 from fairramp.core.labels import Label
 from fairramp.core.ramps import Ramp
@@ -278,6 +278,8 @@ class ThresholdOptimizer(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             **_OBJECTIVES[self.objective],
         }
         settings = Settings(**asked)
+        if self._odds:
+            _warn_crowded(settings.meaning.position(values))
         sample = Sample.of_arrays(values, groups.codes, labels, scale=settings.meaning, sample_weight=weights)
         with warnings.catch_warnings():  # their remedies are settings that this class does not have
             warnings.simplefilter("ignore", FairrampWarning)
@@ -353,7 +355,7 @@ def _warn_unfitted(model: Any) -> None:
     """Warn, as Fairlearn does, about a model that does not look trained."""
     try:
         check_is_fitted(model)
-    except TypeError:  # not an estimator: it needs no training
+    except (AttributeError, TypeError):  # not an estimator of scikit-learn, so nothing tells
         return
     except NotFittedError:
         warn(
@@ -361,6 +363,17 @@ def _warn_unfitted(model: Any) -> None:
             "estimator. If it is trained, its class does not follow scikit-learn's conventions, and nothing is "
             "wrong. If this object was cloned, for instance by `sklearn.model_selection.cross_validate`, use "
             "`prefit=False`"
+        )
+
+
+def _warn_crowded(positions: Floats) -> None:
+    """Warn if the narrowest ramp covers a tenth of the different values, so it cannot tell them apart."""
+    tenths = np.diff(np.quantile(np.unique(positions), np.linspace(0.0, 1.0, 11)))
+    if 0 < np.median(tenths) < MIN_RAMP_WIDTH:
+        warn(
+            "The estimator's values are so far from 0, or so close to each other, that the ramps of "
+            "equalized odds hardly distinguish them, which costs accuracy. Use an estimator whose values are "
+            "around 0 and differ by about 1, for instance by standardizing its target"
         )
 
 
