@@ -487,7 +487,6 @@ def test_a_group_with_one_label_is_named(label, lazy):
     [
         ({"min_ratio": 0.8}, "`criterion='equalized_odds'` does not support `min_ratio`"),
         ({"overall_rate": 0.3}, "`criterion='equalized_odds'` does not support `overall_rate`"),
-        ({"max_gap": 0.1, "confidence": 0.95}, "`criterion='equalized_odds'` does not support `confidence`"),
         ({"target_rate": 0.3}, "`target_rate` must be 'accuracy' or 'balanced_accuracy'"),
         ({"target_rate": "optimal"}, "`target_rate` must be 'accuracy' or 'balanced_accuracy'"),
         ({"target_rate": "base_rate"}, "`target_rate` must be 'accuracy' or 'balanced_accuracy'"),
@@ -537,3 +536,16 @@ def test_ties_at_an_end_of_the_scale_are_not_reported_as_alike(share):
     assert 0 < np.mean(rates) < 1
     assert {ramp.foot for ramp in rule.ramps} == {float(share < 0.5)}
     assert "is selected" not in told
+
+
+@pytest.mark.parametrize(
+    ("max_gap", "remedy"), [(0, "allow a larger `max_gap` or change `costs`"), (1, "change `costs`")]
+)
+def test_no_one_is_selected_and_the_remedy_can_help(max_gap, remedy):
+    groups, labels = np.repeat(["A", "B"], 400), np.tile([0, 0, 0, 1], 200)
+    scores = np.tile([0.2, 0.5, 0.8, 0.5], 200)  # no score has more label 1 than label 0
+    fit = {"criterion": "equalized_odds", "max_gap": max_gap}
+    with pytest.warns(fairramp.FairrampWarning, match=f"no one is selected. To avoid this, {remedy}"):
+        fairramp.fit_rule(scores, groups, labels, **fit)
+    rule = quiet_fit(scores, groups, labels, costs=(1, 9), **fit)
+    assert max(rule.record.rates["selection"].after) > 0

@@ -444,7 +444,12 @@ def _warn(
             all=len(solution.levels),
         )
     elif extreme:
-        remedy += "allow a larger {max_gap}" if cells.event.parts else "set {target_rate} to a number"
+        if cells.event.parts:
+            wider = settings.max_gap is not None and settings.max_gap < 1
+            ways = {"allow a larger {max_gap}": wider, "change {costs}": settings.target_rate == "accuracy"}
+            remedy += " or ".join(way for way, helps in ways.items() if helps)
+        else:
+            remedy += "set {target_rate} to a number"
         warn(
             "The best equal rate is {rate:.0f}: {who} is selected. To avoid this, " + remedy,
             rate=solution.level,

@@ -158,7 +158,7 @@ def place_points(rocs: Sequence[Roc], points: Points, problem: Problem) -> Solut
         if reached.max() <= reached.min() + gap + RATE_TOLERANCE or np.array_equal(y, lowered):
             break
         y = lowered
-    return _solution(feet, widths, ties, reached, problem)
+    return _solution(feet, widths, ties, points.x, reached, problem)
 
 
 def _ramp(roc: Roc, x: float, y: float, best: float, problem: Problem) -> tuple[float, float, float, float]:
@@ -240,18 +240,18 @@ def _polished(
 
 def _kept(roc: Roc, problem: Problem) -> Solution:
     """The classifier's own cutoff."""
-    foot, width = np.array([problem.own_foot]), problem.ramp_width
-    rate = roc.positives.at(foot, np.array([width])) if width > 0 else np.add(*roc.positives.step(foot))
-    return _solution(foot, np.array([width]), np.array([1.0 if width == 0 else problem.offset]), rate, problem)
-
-
-def _solution(feet: Floats, widths: Floats, ties: Floats, rates: Floats, problem: Problem) -> Solution:
-    """A solution whose level is 0 or 1 if nobody or everybody is selected, and otherwise not a number."""
-    # A step at an end of the scale selects those at the end with the probability of ties.
-    nobody, everybody = (
-        (outside & np.isfinite(widths) & ((widths > 0) | (ties == tie))).all()
-        for outside, tie in ((feet >= problem.ends[1], 0), (feet + widths <= problem.ends[0], 1))
+    foot, width = np.array([problem.own_foot]), np.array([problem.ramp_width])
+    x, y = (
+        rates.at(foot, width) if width > 0 else np.add(*rates.step(foot))
+        for rates in (roc.negatives, roc.positives)
     )
+    return _solution(foot, width, np.where(width > 0, problem.offset, 1.0), x, y, problem)
+
+
+def _solution(feet: Floats, widths: Floats, ties: Floats, x: Floats, rates: Floats, problem: Problem) -> Solution:
+    """A solution whose level is 0 or 1 if nobody or everybody is selected, and otherwise not a number."""
+    both = np.concatenate([x, rates])
+    nobody, everybody = both.max() <= RATE_TOLERANCE, both.min() >= 1 - RATE_TOLERANCE
     return Solution(
         levels=np.array([0.0 if nobody else 1.0 if everybody else np.nan]),
         feet=feet,
