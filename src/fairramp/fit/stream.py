@@ -130,7 +130,7 @@ class StreamingFit:
         if not isinstance(rule, Rule):
             raise InputError("must be a fairramp.Rule", argument="rule", got=rule)
         unlike = {
-            "strata": rule.target_rate is None,
+            "strata": rule.stratified,
             "{min_ratio}": rule.min_ratio is not None,
             "{criterion:" + rule.criterion + "}": rule.event is not SELECTION,
         }
