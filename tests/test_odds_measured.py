@@ -15,6 +15,7 @@ from fairramp import (
     InputError,
     Monitor,
     MonitorFormatError,
+    StreamingFit,
     UnsupportedError,
     audit,
     fit_rule,
@@ -322,3 +323,8 @@ def test_the_record_has_the_smaller_ratio():
     for when in ("before", "after"):
         ratios = [min(rates) / max(rates) for rates in (getattr(r, when) for _, r in record.compared)]
         assert getattr(record, f"ratio_{when}") == min(ratios)
+
+
+def test_a_stream_cannot_continue_such_a_rule():
+    with pytest.raises(UnsupportedError, match="a stream does not support `criterion='equalized_odds'`"):
+        StreamingFit.from_rule(RULE)

@@ -116,6 +116,10 @@ def test_limits_that_are_too_short_fail(monkeypatch):
         assert study.failures(one, study.run_cell(one, 150, 0)) == []
         monkeypatch.setattr(study, "limits", lambda rule: (0.6 * real(rule)[0], 0.6 * real(rule)[1]))
         assert study.failures(one, study.run_cell(one, 150, 0)) == ["estimated", "proven"]
+    # The limits of equalized odds hold for every ramp, so they are about twice the gap.
+    odds = Cell((400, 300), 0.6, "accuracy", 0.01, criterion="equalized_odds")
+    monkeypatch.setattr(study, "limits", lambda rule: (0.2 * real(rule)[0], 0.2 * real(rule)[1]))
+    assert study.failures(odds, study.run_cell(odds, 60, 0)) == ["estimated", "proven"]
     monkeypatch.setattr(study, "limits", lambda rule: (1.0, real(rule)[1]))
     assert study.failures(cell, study.run_cell(cell, 20, 0)) == ["withheld"]
     assert study.failures(replace(cell, rate=0.01), study.run_cell(cell, 20, 0)) == []

@@ -201,7 +201,16 @@ class FitRecord:
         return self.compared[0][1]
 
     def column(self, name: str) -> Floats:
-        """A field of the rates that were made equal: one value per group; for equalized odds, event by event."""
+        """A field of the rates that were made equal: one value per group; for equalized odds, event by event.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> record = fairramp.fit_rule(data.score, data.sex, data.label, criterion="equalized_odds").record
+        >>> record.column("before").round(3)
+        array([0.538, 0.601, 0.021, 0.093])
+        """
         return np.concatenate([getattr(rates, name) for _, rates in self.compared]).astype(np.float64)
 
     @property

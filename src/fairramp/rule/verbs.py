@@ -192,7 +192,7 @@ class Verbs(Drawn):
         """Check once, on new rows, whether the gap exceeds the estimated limit; see `fairramp.Check`.
 
         To check repeatedly as rows arrive, use `monitor`. `labels`, the true outcomes of the new rows, are
-        required if the rule makes true or false positive rates equal, and otherwise not used.
+        required if the rule makes error rates equal, and otherwise not used.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Verbs(Drawn):
     def monitor(self: Any, confidence: float = 0.95) -> "Monitor":
         """Monitor rows that arrive in batches or one by one; you may look at any time. See `fairramp.Monitor`.
 
-        If the rule makes true or false positive rates equal, updates need the labels of the rows.
+        If the rule makes error rates equal, updates need the labels of the rows.
 
         Examples
         --------
