@@ -41,7 +41,7 @@ _WIDTHS = 192
 
 
 class EqualizedOdds:
-    """The criterion; `fit.solver` calls `solve_odds`, because two kinds of rows are needed."""
+    """The criterion; `fit.solver` calls `choose_points` and `place_odds`, which need both kinds of rows."""
 
     event = ODDS
 
