@@ -112,7 +112,7 @@ def _best_common(envelopes: Sequence[Envelope], gain: float, loss: float) -> flo
     # Between corners all envelopes are straight, and their minimum is concave.
     start, stop = (np.array([e.at(x[:-1]) for e in envelopes]), np.array([e.before(x[1:]) for e in envelopes]))
     bound = gain * stop.min(axis=0) - loss * x[:-1]
-    for i in np.argsort(-bound)[:256].tolist():
+    for i in np.argsort(-bound).tolist():
         if bound[i] <= found:
             break
         at, height_at = _highest(start[:, i], stop[:, i], loss * (x[i + 1] - x[i]) / gain if gain > 0 else np.inf)
