@@ -355,8 +355,6 @@ def _warn_unfitted(model: Any) -> None:
     """Warn, as Fairlearn does, about a model that does not look trained."""
     try:
         check_is_fitted(model)
-    except (AttributeError, TypeError):  # not an estimator of scikit-learn, so nothing tells
-        return
     except NotFittedError:
         warn(
             "The value of `prefit` is `True`, but `check_is_fitted` raised `NotFittedError` on the base "
@@ -364,6 +362,8 @@ def _warn_unfitted(model: Any) -> None:
             "wrong. If this object was cloned, for instance by `sklearn.model_selection.cross_validate`, use "
             "`prefit=False`"
         )
+    except (AttributeError, TypeError):  # not an estimator of scikit-learn, so nothing tells
+        return
 
 
 def _warn_crowded(positions: Floats) -> None:
