@@ -204,8 +204,8 @@ def test_settings_that_conflict_with_strata_raise(settings, message):
     [
         (
             {"criterion": "covariance"},
-            "`criterion` must be one of 'parity', 'equal_opportunity', 'predictive_equality', 'equalized_odds', got "
-            "'covariance'",
+            "`criterion` must be one of 'parity', 'equal_opportunity', 'predictive_equality', 'equalized_odds', "
+            "got 'covariance'",
         ),
         ({"criterion": "demographic_parity"}, "did you mean 'parity'?"),
         ({"strata": "department"}, "`strata` must be a column with one label per row"),
