@@ -46,6 +46,7 @@ autodoc_default_options = {
     "exclude-members": ", ".join(
         f"set_{method}_request"
         for method in (
+            "decision_function",
             "fit",
             "partial_fit",
             "predict",
