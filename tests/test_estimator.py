@@ -1086,6 +1086,8 @@ EXPECTED_FAILURES = {
 
 @pytest.mark.filterwarnings("ignore::fairramp.FairrampWarning")
 @pytest.mark.filterwarnings("ignore:Can't check dok sparse matrix")
+# The oldest scikit-learn checks `partial_fit` with ten rows.
+@pytest.mark.filterwarnings("ignore:The least populated class in y has only")
 @parametrize_with_checks(
     [optimizer(**CHECKED), optimizer(**CHECKED, ramp_width=0.0)],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES if estimator.ramp_width else {},
