@@ -7,7 +7,8 @@
 A criterion turns a problem and a summary of the event's rows into a solution, one ramp per cell.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 import numpy as np
@@ -136,6 +137,13 @@ class Solution:
     ties: Floats
     rates: Floats
     multiplier_feet: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence["Solution"]) -> "Solution":
+        """The solutions of several strata, in order."""
+        names = [field.name for field in fields(cls) if isinstance(getattr(parts[0], field.name), np.ndarray)]
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts], axis=-1) for name in names}
+        return replace(parts[0], **arrays)
 
     @property
     def level(self) -> float:

@@ -281,8 +281,4 @@ def place_odds(
         else place_points(rocs[part], at, problem)
         for part, at in zip(strata_slices(strata, len(rocs)), points, strict=True)
     ]
-    joined = {
-        name: np.concatenate([getattr(solution, name) for solution in solutions], axis=-1)
-        for name in ("levels", "feet", "thresholds", "width", "ties", "rates", "multiplier_feet")
-    }
-    return Solution(**joined)
+    return Solution.joined(solutions)

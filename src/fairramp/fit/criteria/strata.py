@@ -57,8 +57,4 @@ class WithinStrata:
             solutions.append(
                 self.inner.solve(inside, problem, None if near is None else near[stratum : stratum + 1])
             )
-        joined = {
-            name: np.concatenate([getattr(solution, name) for solution in solutions], axis=-1)
-            for name in ("levels", "feet", "thresholds", "ties", "rates", "multiplier_feet")
-        }
-        return Solution(width=problem.ramp_width, **joined)
+        return Solution.joined(solutions)
