@@ -17,7 +17,7 @@ from fairramp.core.ramps import Ramp
 from fairramp.data.rows import Rows, refined
 from fairramp.fit.budget import solve_by_labels, solve_by_scores
 from fairramp.fit.cells import Cells
-from fairramp.fit.criteria.odds import choose_points, middle_point, place_odds, rocs_of
+from fairramp.fit.criteria.odds import Points, choose_points, middle_point, place_odds, rocs_of
 from fairramp.fit.criteria.parity import place_ramps
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.gains import Costs
@@ -44,6 +44,8 @@ class Solver:
         Rates that the labels chose, with NaN for a group that keeps its cutoff; then only ramps are determined.
     labeled, costs : LabeledScores and Costs, or None
         The labels, if they choose the rates within a budget.
+    points : list of Points, or None
+        For equalized odds, the points that the labels chose, by stratum.
     """
 
     criterion: Criterion
@@ -53,11 +55,18 @@ class Solver:
     rates: Floats | None = None
     labeled: LabeledScores | None = None
     costs: Costs | None = None
+    points: list[Points] | None = None
 
     def by_labels(self, labeled: LabeledScores, costs: Costs) -> "Solver":
         """The same, with rates that labels choose."""
-        if isinstance(self.problem.level, Budget) or self.cells.event is ODDS:
+        if isinstance(self.problem.level, Budget):
             return replace(self, labeled=labeled, costs=costs)
+        if self.cells.event is ODDS:
+            # Like other rates, points are chosen from bins that every engine makes alike.
+            no, yes = by_label = labeled.by_label()
+            gains, losses = costs.false_negative * yes.weights, costs.false_positive * no.weights
+            curves, gap = rocs_of(by_label, self.problem.ramp_width), self.problem.band.max_gap  # type: ignore[union-attr]
+            return replace(self, labeled=labeled, points=choose_points(curves, gains, losses, gap, self.strata))
         rates = labeled.best_rates(self.problem, costs, self.cells.event, self.strata)
         if isinstance(self.criterion, WithinStrata):
             rates = np.where(self.criterion.alone, np.nan, rates)  # nothing to equalize: keep the cutoff
@@ -65,6 +74,10 @@ class Solver:
 
     def solve(self, summary: Summary, near: Floats | None) -> Solution:
         """Ramps for a summary of the cells; `near` are guesses of the levels."""
+        if self.points is not None:
+            return place_odds(
+                rocs_of(self._by_label(summary), self.problem.ramp_width), self.points, self.problem, self.strata
+            )
         seen = self.cells.of_event(summary)
         if self.rates is not None:
             placed = place_ramps(seen.distribution(), self.rates, self.problem)
@@ -80,65 +93,45 @@ class Solver:
 
     def refining(self, rows: Rows, summary: Summary, *, pool: bool) -> tuple[Summary, Solution, Ramp | None]:
         """Solve, refine, and solve again until the solution depends on exact points only."""
-        if self.cells.event is ODDS:
-            return self._refining_odds(rows, summary, pool=pool)
         problem, cells = self.problem, self.cells
         summary, near = (
             (summary, None)
-            if self.strata is not None or isinstance(problem.level, Budget)
+            if self.strata is not None or isinstance(problem.level, Budget) or self.points is not None
             else look_ahead(rows, summary, cells, problem, self.rates)
         )
         while True:
             solution = self.solve(summary, near)
             near = solution.levels
             relied_on = solution.multiplier_feet if isinstance(problem.level, Optimal | Budget) else ()
-            feet, pooled = [solution.feet, *relied_on], None
+            ramps, pooled = [(solution.feet, solution.width), *((f, solution.width) for f in relied_on)], None
             if pool:
-                # The ramp at which all rows together reach the band.
-                together = self.criterion.solve(
-                    cells.of_event(summary).pooled(), replace(problem, level=Fixed(solution.level))
-                )
-                feet.append(np.full(len(feet[0]), together.feet[0]))
+                together = self._together(summary, solution)
+                ramps.append((together.feet, together.width))
                 [pooled] = together.ramps(problem.offset)
-            edges = np.full((1, len(cells.group)), problem.cutoff)
-            finer = refined(rows, summary, np.stack(feet)[:, cells.group], problem.ramp_width, edges)
-            if finer is summary:
-                return summary, solution, pooled
-            summary = finer
-
-    def _refining_odds(
-        self, rows: Rows, summary: Summary, *, pool: bool
-    ) -> tuple[Summary, Solution, Ramp | None]:
-        """The same for equalized odds."""
-        problem, cells = self.problem, self.cells
-        assert self.labeled is not None
-        assert self.costs is not None
-        # Like other rates, points are chosen from bins that every engine makes alike.
-        by_label = self.labeled.by_label()
-        curves = rocs_of(by_label, problem.ramp_width)
-        no, yes = (cells.of_event(summary, event).weights for event in (FALSE_POSITIVE, TRUE_POSITIVE))
-        gains, losses = self.costs.false_negative * yes, self.costs.false_positive * no
-        points = choose_points(curves, gains, losses, problem.band.max_gap, self.strata)  # type: ignore[union-attr]
-        curve = rocs_of([part.pooled() for part in by_label], problem.ramp_width)[0] if pool else None
-        pooled = None
-        edges = np.full((1, len(cells.group)), problem.cutoff)
-        while True:
-            parts = [cells.of_event(summary, event) for event in (FALSE_POSITIVE, TRUE_POSITIVE)]
-            solution = place_odds(rocs_of(parts, problem.ramp_width), points, problem, self.strata)
-            feet, widths = solution.feet[None], np.broadcast_to(solution.width, (1, len(solution.feet)))
-            if curve is not None:
-                # The ramp at which all rows together are in the middle of the groups' points.
-                together = rocs_of([part.pooled() for part in parts], problem.ramp_width)
-                one = place_odds(together, [middle_point(curve, points[0].x, solution.rates)], problem, None)
-                [pooled] = one.ramps(problem.offset)
-                feet, widths = (
-                    np.concatenate([some, np.broadcast_to(other, some.shape)])
-                    for some, other in ((feet, one.feet), (widths, one.width))
-                )
+            feet, widths = (
+                np.stack([np.broadcast_to(p, len(cells.groups)) for p in part])
+                for part in zip(*ramps, strict=True)
+            )
             # A constant probability needs no points.
             constant = np.isinf(widths)
             feet, widths = np.where(constant, problem.ends[1], feet), np.where(constant, 0.0, widths)
+            edges = np.full((1, len(cells.group)), problem.cutoff)
             finer = refined(rows, summary, feet[:, cells.group], widths[:, cells.group], edges)
             if finer is summary:
                 return summary, solution, pooled
             summary = finer
+
+    def _by_label(self, summary: Summary) -> list[Summary]:
+        return [self.cells.of_event(summary, event) for event in (FALSE_POSITIVE, TRUE_POSITIVE)]
+
+    def _together(self, summary: Summary, solution: Solution) -> Solution:
+        """The ramp at which all rows together reach the band, or the middle of the groups' points."""
+        problem = self.problem
+        if self.points is None or self.labeled is None:
+            fixed = replace(problem, level=Fixed(solution.level))
+            return self.criterion.solve(self.cells.of_event(summary).pooled(), fixed)
+        bins, rows = (
+            rocs_of([part.pooled() for part in parts], problem.ramp_width)
+            for parts in (self.labeled.by_label(), self._by_label(summary))
+        )
+        return place_odds(rows, [middle_point(bins[0], self.points[0].x, solution.rates)], problem, None)
