@@ -143,8 +143,14 @@ def write_live_report(app, exception):
     import fairramp
 
     data = fairramp.datasets.load_adult_scores()
-    rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
-    report = rule.report(data.score, data.sex, data.label, title="Income above $50,000: who is selected?")
+    rule = fairramp.fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)
+    report = rule.report(
+        data.score,
+        {"sex": data.sex},
+        data.label,
+        decision="income above $50,000",
+        source="scores.csv",
+    )
     report.save(Path(app.outdir) / "_static" / "live-report.html")
 
 

@@ -1,4 +1,4 @@
-"""Take the README's two screenshots of a report; needs chromium and the dev dependencies."""
+"""Take screenshots of the first screen of a report, light and dark; needs chromium and the dev dependencies."""
 
 import shutil
 import tempfile
@@ -17,7 +17,7 @@ def main() -> None:
     data = fairramp.datasets.load_adult_scores()
     rule = fairramp.fit_rule(data.score, {"sex": data.sex}, max_gap=0.02)
     report = rule.report(
-        data.score, {"sex": data.sex}, data.label, title="Income above $50,000: who is selected?"
+        data.score, {"sex": data.sex}, data.label, decision="income above $50,000", source="scores.csv"
     )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         path = Path(folder) / "report.html"
@@ -29,8 +29,8 @@ def main() -> None:
             )
             page.goto(path.as_uri())
             page.wait_for_selector("html[data-ready=yes]")
-            end = page.locator("#h-rule").bounding_box()["y"]
-            clip = {"x": 0, "y": 0, "width": 1180, "height": end - 40}
+            end = page.locator("#controls").bounding_box()["y"]
+            clip = {"x": 0, "y": 0, "width": 1180, "height": end - 20}
             page.screenshot(path=FOLDER / f"report-{scheme}.png", full_page=True, clip=clip)
         browser.close()
 

@@ -19,8 +19,9 @@ settings.load_profile("default")
 # Tests that need a missing optional package are skipped, naming the package; no other test is.
 
 OPTIONAL = (
-    *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "onnx"),
+    *("altair", "cvxpy", "cyclopts", "dask", "duckdb", "fairlearn", "jinja2", "jsonschema", "markdown_it"),
     *(
+        "onnx",
         "onnxruntime",
         "pandas",
         "playwright",

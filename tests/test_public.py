@@ -22,6 +22,7 @@ ERRORS = {
 }
 MODULES = {"baselines", "bounds", "datasets"}
 NAMES = ERRORS | {
+    "Answer",
     "Asked",
     "Audit",
     "Bound",

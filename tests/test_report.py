@@ -14,9 +14,9 @@ import pytest
 
 import fairramp
 from fairramp.core.words import fixed, percent, points, upward_points
-from fairramp.show.pieces import PRINTED, STYLED
-from fairramp.show.report.content import make_content
-from fairramp.show.report.page import content_charts
+from fairramp.show.charts.pieces import PRINTED, STYLED
+from fairramp.show.report.charts import content_charts
+from fairramp.show.report.make import make_content
 from samples import quiet_fit
 from shell import Inside
 from shell import rows as csv_rows
@@ -147,10 +147,14 @@ def test_report_says_whether_its_rows_exceed_the_limit():
         f"{points(found.gap)} [{low}, {high}] on the new rows."
     )
     page = rule.report(others, new_group).html
-    first, second, *more = (place.start() for place in re.finditer(re.escape(content.drift), page))
-    assert not more
-    assert page.index('class="figures"') < first < page.index('class="guarantee"')
-    assert page.index('class="sign"') < second < page.index("Signature")
+    (first,) = (place.start() for place in re.finditer(re.escape(content.drift), page))
+    assert page.index('class="bar"') < first < page.index('class="guarantee')
+    judgment = content.chosen.judgment
+    assert "These rows show that the rule exceeds its estimated limit." in judgment.on_people
+    assert judgment.people != "within"
+    approval = page[page.index('id="approval"') : page.index("Signature")]
+    assert html.escape(judgment.headline) in approval
+    assert html.escape(judgment.on_people.removeprefix("For new people: ")) in approval
     assert make_content(replace(rule, record=None), others, new_group).is_kept is None
 
 
@@ -339,50 +343,78 @@ def test_charts_are_saved_as_files(adult, tmp_path):
     assert all(f"{100 * rate:.1f}%" in svg for rate in found.after.rate)
 
 
+#: What each color of a chart means, by its name in the theme: yes, no, what-if, or neither.
+NEUTRAL = ("ink", "muted", "line", "paper", "background")
+COLORED = ("color", "fill", "stroke", "background")
+
+
 def colors_of(spec):
-    """Color of each group's dots after the rule."""
-    parts = spec.get("vconcat", [spec])
-    return next(
-        layer["encoding"]["color"]["scale"]["range"]
-        for part in parts
-        for layer in part["layer"]
-        if "color" in layer.get("encoding", {})
-    )
-
-
-@pytest.mark.parametrize("n", [6, 7, 15])
-def test_many_groups_are_gray_except_the_extremes(n):
-    scores, groups, *_ = rows(n * 100, n)
-    rule = quiet_fit(scores, groups, max_gap=0.02)
-    made = rule.report(scores, groups)
-    for chart, theme in (
-        (content_charts(made.content)["rates"], STYLED),
-        (rule.plot().to_dict(), PRINTED),
-        (fairramp.audit(scores, groups, rule=rule).plot().to_dict(), PRINTED),
-    ):
-        found = colors_of(chart)
-        assert len(found) == min(n, 12)
-        if n <= 6:
-            assert len(set(found)) == n
+    """Every color of a chart with its mark, and the condition under which it holds."""
+    if isinstance(spec, list):
+        return [found for part in spec for found in colors_of(part)]
+    if not isinstance(spec, dict):
+        return []
+    found = []
+    for name, value in spec.items():
+        if name == "params":  # numbers and names
             continue
-        drawn = sorted(sorted(range(n), key=lambda k: -rule.record.rows[k])[:12])
-        rates = [rule.record.rates["selection"].before[k] for k in drawn]
-        assert found[rates.index(min(rates))] == theme.accent
-        assert found[rates.index(max(rates))] == theme.other
-        assert found.count(theme.muted) == len(found) - 2
-    said = "the lowest (blue) and highest (orange) selection rate before the rule."
-    assert (said in made.html) == (n > 6)
-    assert (said in json.dumps(rule.plot().to_dict())) == (n > 6)
+        if (name in COLORED or name.endswith("Color")) and isinstance(value, str):
+            found.append((value, spec.get("type"), None))
+        elif name in COLORED and isinstance(value, dict) and "condition" in value:
+            condition = value["condition"]
+            found.append((condition["value"], None, condition["test"]))
+            found.append((value["value"], None, f"not {condition['test']}"))
+        elif name in COLORED and isinstance(value, dict):
+            raise AssertionError(f"a color that depends on data: {value}")
+        else:
+            found += colors_of(value)
+    return found
 
 
-def test_groups_in_several_strata_are_not_distinguished_by_color():
-    scores, groups, *_ = rows(4000, 2)
-    unit = np.arange(4000) % 4
-    rule = quiet_fit(scores, groups, strata=unit)
-    made = rule.report(scores, groups, strata=unit)
-    assert set(colors_of(content_charts(made.content)["rates"])) == {"var(--muted)"}
-    assert set(colors_of(rule.plot().to_dict())) == {PRINTED.muted}
-    assert "In color" not in made.html
+@pytest.mark.parametrize("n", [2, 7, 15])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_one_color_has_one_meaning(n, stratified):
+    scores, groups, labels, _ = rows(n * 100, n)
+    more = {"strata": np.arange(n * 100) // n % 2} if stratified else {}
+    rule = quiet_fit(scores, groups, max_gap=0.02, **more)
+    content = make_content(rule, scores, groups, labels, **more)
+    audited = fairramp.audit(scores, groups, labels, rule=rule, **more)
+    curve = fairramp.frontier(scores, groups, labels, max_gaps=[0, 0.1])
+    charts = {
+        **{name: (chart, STYLED) for name, chart in content_charts(content).items()},
+        "rule": (rule.plot().to_dict(), PRINTED),
+        "audit": (audited.plot().to_dict(), PRINTED),
+        "plot of a frontier": (curve.plot().to_dict(), PRINTED),
+    }
+    assert {"selection", "true_positive", "false_positive", "scores", "frontier"} < charts.keys()
+    for name, (chart, theme) in charts.items():
+        found = colors_of(chart)
+        neutral = {getattr(theme, color) for color in NEUTRAL}
+        assert {color for color, *_ in found} <= neutral | {theme.yes, theme.no, theme.what_if}
+        colored = [one for one in found if one[0] not in neutral]
+        for color, mark, condition in colored:
+            if color == theme.what_if:
+                assert (name, mark) == ("frontier", "point")
+            elif condition is not None:  # a line from before to after
+                assert condition == {theme.yes: "datum.rises", theme.no: "not datum.rises"}[color]
+            else:  # what is selected, and the answers that change
+                assert mark == "text" or (mark == "rect" and color == theme.yes and name in ("scores", "rule"))
+        for layer in (layer for part in chart.get("vconcat", [chart]) for layer in part["layer"]):
+            said = json.dumps(layer.get("transform", []))
+            if "now yes" in said:
+                assert layer["mark"]["color"] == theme.yes
+            if "now no'" in said:
+                assert layer["mark"]["color"] == theme.no
+
+
+def test_dots_are_hollow_before_and_filled_after(report):
+    for name in ("selection", "true_positive", "false_positive"):
+        spec = content_charts(report.content)[name]
+        looks = [layer["mark"] for layer in spec["layer"] if layer["mark"]["type"] == "point"]
+        assert [(look["fill"], look["stroke"]) for look in looks] == [
+            (STYLED.paper, STYLED.muted),
+            (STYLED.ink, STYLED.ink),
+        ]
 
 
 def test_notebooks_show_text_and_tables(adult):
@@ -552,8 +584,12 @@ def test_command_accepts_labels_in_words(inside):
     arguments = ("--label", "y", "-o", "r.html", "--json")
     plain = json.loads(inside("report", "rule.json", "scores.csv", *arguments).stdout)
     named = json.loads(inside("report", "rule.json", "words.csv", *arguments, "--positive", "hire").stdout)
-    assert named["report"] == plain["report"]
-    assert plain["report"]["labeled"]
+    named, plain = named["report"], plain["report"]
+    assert (named["about"].pop("source"), plain["about"].pop("source")) == ("words.csv", "scores.csv")
+    for one, other in zip(named["outcomes"], plain["outcomes"], strict=True):
+        assert one.pop("command").replace("words.csv", "scores.csv") == other.pop("command")
+    assert named == plain
+    assert plain["labeled"]
     missing = inside("report", "rule.json", "words.csv", "-o", "r.html", "--positive", "hire", code=2)
     assert "--positive needs --label" in missing.stderr
 

@@ -13,8 +13,10 @@ from fairramp import Ramp, Rule
 from fairramp.core.events import EVENT_OF, SELECTION
 from fairramp.core.intervals import gap_interval, ratio_interval, wilson_interval
 from fairramp.core.words import percent
-from fairramp.show.report.content import make_content
-from fairramp.show.report.page import content_charts
+from fairramp.show.charts.pieces import PRINTED
+from fairramp.show.report.charts import content_charts
+from fairramp.show.report.make import make_content
+from fairramp.show.report.say import say
 from samples import quiet_fit
 from shell import Inside
 from shell import rows as csv_rows
@@ -131,43 +133,64 @@ def test_page_shows_these_rates_and_their_limit(case):
     rule = quiet_fit(scores, group, labels, **CASES[case])
     made = rule.report(scores, group, labels)
     content, page, event = made.content, shown_of(made), rule.event
-    rates, charts = f"{event.rate}s", content_charts(content)
+    rates, charts, chosen = f"{event.rate}s", content_charts(content), content.chosen
+    said = say(content, chosen)
     for one in event.simple:
-        key = one.name if event.parts else "rates"
-        was, now = content.before.rates[one.name], content.chosen.after.rates[one.name]
-        for said in (content.sentence, content.chosen.sentence):
-            assert f"{one.rate.capitalize()}: " in said
-            assert html.escape(said) in html.escape(page)
-        assert f'<h2 id="h-{key}">{one.rate.capitalize()}s</h2>' in page
-        params = {param["name"]: param.get("value") for param in charts[key]["params"]}
-        shown = params[f"after_{one.name}_rate"][0][content.own]
-        np.testing.assert_allclose(shown, now.rate, atol=1e-8)
-        for rate in (*was.rate, *now.rate):
-            assert f">{percent(rate)}</td>" in page
+        was, now = content.before.rates[one.name], chosen.after.rates[one.name]
+        for sentence in (content.sentence, chosen.sentence):
+            assert f"{one.rate.capitalize()}: " in sentence
+        lead, k = said[f"lead_{one.name}"][0], int(np.argmin(was.rate))
+        assert f'<h2 id="h-{one.name}" data-say="lead_{one.name}">{lead}</h2>' in page
+        assert f"{percent(was.rate[k])} → {percent(now.rate[k])}" in lead
+        assert event is SELECTION or lead.startswith(f"{one.rate.capitalize()}s: ")
+        assert list(charts).index(one.name) < len(event.simple)  # these come first
+        params = {param["name"]: param.get("value") for param in charts[one.name]["params"]}
+        stem = one.rate.replace(" ", "_")
+        np.testing.assert_allclose(params[f"{stem}_before"], [was.rate], atol=1e-8)
+        for outcome, shown, band in zip(
+            content.outcomes, params[f"{stem}_after"], params[f"{stem}_band"], strict=True
+        ):
+            rate = outcome.after.rates[one.name].rate
+            np.testing.assert_allclose(shown, rate, atol=1e-8)
+            np.testing.assert_allclose(band, [min(rate), max(rate)], atol=1e-8)
+        assert params[f"{stem}_people"] == [f"{n:,}" for n in was.rows]
+        for rate, low, high in (one for w in (was, now) for one in zip(w.rate, w.lower, w.upper, strict=True)):
+            assert f">{percent(rate)} [{percent(low)}, {percent(high)}]</td>" in page
         assert all(f">{n:,}</td>" in page for n in was.rows)
-        assert (f'<th scope="col" class="number">{one.short} after</th>') in page
+        name = "selected" if one is SELECTION else one.short
+        assert f'<th scope="col">{name} after</th>' in page
+        assert f'<th scope="row">Gap between {one.rate}s</th>' in page
+        assert f'<th scope="row">Ratio of {one.rate}s, lowest to highest</th>' in page
         if event is not SELECTION:
-            assert f"Gap between {one.rate}s</dt>" in page
             assert f">label {one.label}</th>" in page
-            assert f"{one.short} is the {one.rate}" in page
+            assert f"{one.short}, the {one.rate}, is" in page
     narrow = "true and false positive rates" if event.parts else rates
     assert f"Equal {narrow} are one narrow notion of fairness" in page
     assert f"equal {' and '.join(f'{one.rate}s' for one in event.simple)}" in page
+    # Rates that are known but not compared have a chart without a band.
+    others = {"selection", "true_positive", "false_positive"} - {one.name for one in event.simple}
+    assert {*charts} == {*others, *(one.name for one in event.simple), "scores", "frontier"}
+    for name in others:
+        params = {param["name"]: param.get("value") for param in charts[name]["params"]}
+        (after,) = (value for key, value in params.items() if key.endswith("_after"))
+        np.testing.assert_allclose(after[content.own], chosen.after.rates[name].rate, atol=1e-8)
+        assert not any(key.endswith("_band") for key in params)
+        assert f'id="chart-{name}"' in page
     if event is not SELECTION:
-        assert content.selected_sentence in page
-        assert content.chosen.selected_sentence in page
-        assert all(f">{percent(rate)}</td>" in page for rate in content.chosen.selected.rate)
-        assert charts["selected"]
+        found = chosen.selected
+        for rate, low, high in zip(found.rate, found.lower, found.upper, strict=True):
+            assert f">{percent(rate)} [{percent(low)}, {percent(high)}]</td>" in page
     if rule.min_ratio is not None:
         assert "allowed gap" not in page
-        assert f"Lowest allowed ratio of {rates}" in page
-        assert f"For the rule whose lowest {event.rate} must be at least" in page
+        assert f">Lowest allowed ratio of {rates}</label>" in page
+        assert "the minimum ratio of " in said["headline"][0]
         assert "What a higher ratio costs" in page
     else:
         assert "allowed ratio" not in page
         between = "" if event is SELECTION else f" between {rates}"
         assert f">Largest allowed gap{between}</label>" in page
-        assert f"For the rule with a largest allowed gap{between} of" in page
+        assert "the limit of " in said["headline"][0]
+        assert "What a smaller gap costs" in page
     assert ("Selection rate of everybody together" in page) == ("overall_rate" in CASES[case])
 
 
@@ -265,7 +288,10 @@ def test_plot_shows_the_rates_made_equal(criterion):
     params = {param["name"]: param["value"] for param in spec["params"] if "value" in param}
     for (event, rates), chart in zip(rule.record.compared, charts, strict=True):
         text = json.dumps(chart)
-        assert chart["title"] == f"{event.rate.capitalize()}s before and after"
+        assert chart["title"]["text"] == f"{event.rate.capitalize()}s on the fit rows"
+        counted = "people" if event.label is None else f"people with label {event.label}"
+        assert chart["title"]["subtitle"] == f"Hollow: classifier alone. Filled: with the rule. Gray: {counted}."
+        assert all(f'"{n:,}"' in json.dumps(params) + text for n in rates.rows)
         assert f'"title": "{event.rate}"' in text
         found = json.dumps(params) + text
         assert all(f"{rate:.9g}" in found for rate in (*rates.before, *rates.after))
@@ -295,7 +321,7 @@ def test_drawn_lines_are_the_probabilities_even_if_ramps_leave_the_axis():
     for g, (line, ramp) in enumerate(zip(lines, ramps, strict=True)):
         at, down = np.array([[float(v) for v in pair.split(",")] for pair in line[1:].split("L")]).T
         height = (56 * (g + 0.96) - down) / (56 * 0.62)
-        np.testing.assert_allclose(np.interp(x, at / 560, height), ramp.chance(x), atol=1e-3)
+        np.testing.assert_allclose(np.interp(x, at / PRINTED.width, height), ramp.chance(x), atol=1e-3)
 
 
 def test_rule_with_strata_and_one_label_uses_the_most_accurate_rates():

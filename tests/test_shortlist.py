@@ -225,7 +225,7 @@ def test_text_table_and_dictionary():
     )
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "<table>" in found._repr_html_()
-    assert found._repr_html_().startswith("<p>2 places for 5 people.")
+    assert "<p><strong>2 places for 5 people.</strong><br>" in found._repr_html_()
     table = found.table()
     assert table["places"].tolist() == [1, 1, 0]
     assert table["places_by_score"].tolist() == [2, 0, 0]

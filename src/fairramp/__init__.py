@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from fairramp.rule.limits import Bound
     from fairramp.rule.record import Asked, FitRecord, Rates
     from fairramp.rule.rule import Rule
+    from fairramp.show.answers import Answer
     from fairramp.show.report import Report
     from fairramp.sklearn.estimator import RandomizedThresholdOptimizer
 
 __all__ = [
     "SGD",
+    "Answer",
     "Asked",
     "Audit",
     "Bound",
@@ -137,6 +139,7 @@ _HOMES = {
         "rule.limits": ("Bound",),
         "rule.record": ("Asked", "FitRecord", "Rates"),
         "rule.rule": ("Rule",),
+        "show.answers": ("Answer",),
         "show.report": ("Report",),
         "sklearn.estimator": ("RandomizedThresholdOptimizer",),
     }.items()

@@ -20,6 +20,7 @@ from shell import KEY, Inside, rows
 
 DECIDE = ("--id", "id", "--key-file", "key.txt")
 COMMANDS = ("audit", "fit", "apply", "select", "frontier", "keygen", "demo", "report", "show")
+DEMO_FILES = ("about-this-folder.txt", "decisions.csv", "frontier.csv", "key.txt", "rule.json", "scores.csv")
 
 
 def table(text, delimiter=","):
@@ -89,7 +90,42 @@ def test_fit_without_labels_says_that_none_were_needed(shell):
     text = shell("fit", "s.csv", "--score", "p", "--group", "g", "-o", "rule.json").stdout
     assert "fitting needs no labels" in text
     assert "Gap in the population: estimated limit" in text
+    assert "  fairramp report rule.json s.csv -o report.html\n" in text
     assert "fairramp apply rule.json s.csv -o decisions.csv" in text
+    assert text.index("fairramp report") < text.index("fairramp keygen") < text.index("fairramp apply")
+
+
+def suggested(text):
+    """Commands that a text suggests, one per indented line; a backslash continues a line."""
+    return [
+        shlex.split(line) for line in re.findall(r"^  fairramp (.+)$", text.replace(" \\\n", ""), re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("header", "options"),
+    [
+        ("id,p,g,y", ()),
+        ("id,p,g,y", ("--label", "y", "--criterion", "equal_opportunity")),
+        ("id,p,g,the label", ("--label", "the label", "--positive", "1")),
+        ("id,p,g,w", ("--weight", "w")),
+        ("id|p|g|y", ("--delimiter", "|", "--label", "y")),
+        ("id,p,g,s", ("--strata", "s", "--scale", "signed")),
+    ],
+)
+def test_commands_that_a_fit_suggests_run(tmp_path, header, options):
+    shell = Inside(tmp_path)
+    shell.write("my scores.csv", rows(header=header, line=header[2].join(("{id}", "{p}", "{g}", "{y}"))))
+    text = shell("fit", "my scores.csv", "--score", "p", "--group", "g", *options, "-o", "rule.json").stdout
+    assert max(map(len, text.split("\n"))) <= 80
+    commands = suggested(text)
+    assert [command[0] for command in commands] == ["report", "keygen", "apply"]
+    assert [name for name in ("--label", "--positive", "--weight") if name in commands[0]] == [
+        name for name in ("--label", "--positive", "--weight") if name in options
+    ]
+    for command in commands:
+        shell(*(word.replace("ID", "id") for word in command))
+    assert {"report.html", "key.txt", "decisions.csv"} <= {*shell.files()}
 
 
 def test_apply_keeps_columns_and_order_and_adds_two(fitted):
@@ -154,13 +190,44 @@ def test_report_matches_the_library(fitted):
     assert "Before. " in done.stdout
     data = table(fitted.read("scores.csv"))
     columns = [float(r["p"]) for r in data], [r["g"] for r in data], [int(r["y"]) for r in data]
-    made = fairramp.Rule.load(fitted.folder / "rule.json").report(*columns, title="A title")
+    made = fairramp.Rule.load(fitted.folder / "rule.json").report(*columns, title="A title", source="scores.csv")
     assert made.html == fitted.read("report.html")
     printed = fitted("report", "rule.json", "scores.csv", "--label", "y", "-o", "-", "--title", "A title")
     assert printed.stdout == made.html
     arguments = ("report", "rule.json", "scores.csv", "--label", "y", "-o", "r.html", "--title", "A title")
     content = json.loads(fitted(*arguments, "--json").stdout)
     assert content["report"] == json.loads(made.to_json())
+
+
+def test_report_compares_two_rule_files(fitted):
+    (fitted.folder / "old").mkdir()
+    columns = ("--score", "p", "--group", "g")
+    fitted("fit", "scores.csv", *columns, "--max-gap", "0.15", "--ramp-width", "0.2", "-o", "old/rule-2025.json")
+    arguments = ("report", "rule.json", "scores.csv", "--compare", "old/rule-2025.json", "-o", "r.html")
+    rule, other = (fairramp.Rule.load(fitted.folder / name) for name in ("rule.json", "old/rule-2025.json"))
+    data = table(fitted.read("scores.csv"))
+    scores, groups = [float(r["p"]) for r in data], [r["g"] for r in data]
+    made = rule.report(scores, groups, compare=other, compare_name="rule-2025.json", source="scores.csv")
+    content = json.loads(fitted(*arguments, "--json").stdout)
+    assert content["report"] == json.loads(made.to_json())
+    apart = np.abs(rule.probabilities(scores, groups) - other.probabilities(scores, groups)).sum()
+    said = f"{round(apart)} of {len(data)} people ("
+    printed = fitted(*arguments).stdout
+    assert said in printed
+    assert "get a different decision than under rule-2025.json: " in " ".join(printed.split())
+
+
+def test_report_rejects_rules_that_cannot_be_compared(fitted):
+    report = ("report", "rule.json", "scores.csv", "-o", "report.html", "--compare")
+    assert "The rule nothing.json does not exist" in fitted.error(*report, "nothing.json")
+    assert "scores.csv is not a rule" in fitted.error(*report, "scores.csv")
+    fitted.write("s.csv", rows(groups=("a", "c")))
+    fitted("fit", "s.csv", "--score", "p", "--group", "g", "-o", "other.json")
+    assert "--compare does not know the group b" in fitted.error(*report, "other.json")
+    overwriting = ("report", "rule.json", "scores.csv", "--compare", "other.html", "-o", "other.html")
+    fitted.write("other.html", fitted.read("rule.json"))
+    assert "would overwrite --compare" in fitted.error(*overwriting)
+    assert not (fitted.folder / "report.html").exists()
 
 
 def test_report_errors_take_one_line(fitted):
@@ -202,9 +269,10 @@ def test_weights_match_the_library(shell):
 def test_demo_runs_and_protects_files(demo):
     shell, text = demo
     assert max(len(line) for line in text.split("\n")) <= 80
-    assert [w for w in COMMANDS if f"$ fairramp {w}" in text] == ["audit", "fit", "apply", "frontier", "keygen"]
-    made = {"about-this-folder.txt", "decisions.csv", "frontier.csv", "key.txt", "rule.json", "scores.csv"}
-    assert {p.name for p in (shell.folder / "fairramp-demo").iterdir()} == made
+    commands = ["audit", "fit", "keygen", "apply", "frontier", "report"]
+    assert re.findall(r"^\$ fairramp (\w+)", text, re.MULTILINE) == commands
+    assert {p.name for p in (shell.folder / "fairramp-demo").iterdir()} == {*DEMO_FILES, "report.html"}
+    assert "<!doctype html>" in shell.read("fairramp-demo/report.html")[:100].lower()
     key = shell.read("fairramp-demo/key.txt")
     shell("demo")
     assert shell.read("fairramp-demo/key.txt") == key
@@ -212,6 +280,16 @@ def test_demo_runs_and_protects_files(demo):
     shell.write("mine/scores.csv", "precious")
     assert "contains other files" in shell.error("demo", "mine")
     assert shell.read("mine/scores.csv") == "precious"
+
+
+def test_demo_without_the_report_extra_says_how_to_install_it(tmp_path):
+    code = "import sys\nsys.modules['jinja2'] = None\nfrom fairramp.cli.run import run\nsys.exit(run(['demo']))\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line for line in done.stdout.split("\n") if "pip install 'fairramp[report]'" in line]
+    assert len(lines) == 1
+    assert "jinja2 is not installed" in lines[0]
+    assert {p.name for p in (tmp_path / "fairramp-demo").iterdir()} == {*DEMO_FILES}
 
 
 def test_keygen_writes_private_files_and_never_overwrites(shell):

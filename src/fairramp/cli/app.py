@@ -12,6 +12,7 @@ from fairramp.cli.commands import (
     audit,
     check,
     demo,
+    explain,
     export,
     fit,
     frontier,
@@ -44,6 +45,7 @@ _COMMANDS: list[Callable[..., Any]] = [
     frontier.frontier,
     demo.demo,
     show.show,
+    explain.explain,
     report.report,
     export.export,
 ]

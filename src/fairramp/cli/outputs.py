@@ -231,7 +231,7 @@ def _format(path: str) -> str:
 
 def write_picture(chart: Any, path: str) -> None:
     """Write a chart to a file."""
-    from fairramp.show.pieces import missing_extra
+    from fairramp.show.charts.pieces import missing_extra
 
     kind = path.lower().rpartition(".")[2]
     if find_spec("vl_convert") is None:

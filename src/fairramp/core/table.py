@@ -1,7 +1,7 @@
 """A small table that needs no dataframe library.
 
-Columns are NumPy arrays. A table prints as text or HTML, and converts with `to_pandas`, `to_polars` and
-`to_arrow`.
+Columns are NumPy arrays. A table prints as text or HTML, and converts with `to_pandas`, `to_polars`, `to_arrow`,
+`to_csv` and `to_markdown`.
 """
 
 import html
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fairramp.core.checks import library
 from fairramp.core.labels import show_label
+from fairramp.core.notebook import framed
 from fairramp.core.words import (
     MISSING,
     PAGE,
@@ -25,7 +26,9 @@ from fairramp.core.words import (
     points,
     upward_points,
     with_interval,
+    wrapped,
 )
+from fairramp.core.written import csv_text, markdown
 
 if TYPE_CHECKING:
     import pandas
@@ -175,6 +178,58 @@ class Table:
         """
         return cast("pyarrow.Table", library("pyarrow").table(self._exported()))
 
+    def to_csv(self) -> str:
+        """Convert to CSV, with all columns and all digits.
+
+        Numbers read back exactly, and NaN is an empty field. Group names are written as they are printed, with
+        "(missing)" and "(blank)" for names that have no text, but keep their line breaks.
+
+        Spreadsheets run a cell that starts with =, +, - or @ as a formula. A name that starts like this, with or
+        without blanks before it, or with a tab or a line break, therefore gets a leading apostrophe. Numbers
+        never do, even if they are negative.
+
+        Returns
+        -------
+        str
+            Text for a file in UTF-8, with a line of column names and then one line for each row.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "=B"], "rate": [0.1, 1 / 3]}, shares=["rate"])
+        >>> print(table.to_csv())
+        group,rate
+        A,0.1
+        '=B,0.3333333333333333
+        <BLANKLINE>
+        """
+        return csv_text(self.to_dict())
+
+    def to_markdown(self) -> str:
+        r"""Convert to a Markdown table as GitHub and many other programs show it, with the printed columns.
+
+        Every row is included. Names appear as they are printed, whatever markup they contain. In names that
+        GitHub would turn into a mention or a link, such as @team, #1 or www.example.com, an invisible character
+        prevents that.
+
+        Returns
+        -------
+        str
+            The lines of the table.
+
+        Examples
+        --------
+        >>> from fairramp import Table
+        >>> table = Table({"group": ["A", "<b>"], "rate": [0.1, 1 / 3]}, shares=["rate"])
+        >>> print(table.to_markdown())
+        | group | rate |
+        | --- | ---: |
+        | A | 10.0% |
+        | \<b\> | 33.3% |
+        """
+        rows, numeric = self._cells(every=True)
+        return markdown([heading for heading, _ in self._shown()], rows, numeric)
+
     def _exported(self) -> dict[str, Any]:
         """Columns that every library accepts: mixed, very large and compound labels become text."""
 
@@ -203,7 +258,7 @@ class Table:
 
         def shown(name: str) -> tuple[str, list[str]]:
             stem = starts.get(name, name)
-            heading = self._headings.get(stem, stem.replace("_", " "))
+            heading = self._headings.get(stem, one_line(stem.replace("_", " ")))
             if name in values:
                 return f"{heading} ({self._level} CI)", [name, *values[name]]
             return heading, [name, f"{stem}_to"] if name in starts else [name]
@@ -283,13 +338,16 @@ class Table:
         return self.text()
 
     def _repr_html_(self) -> str:
+        return framed(self._html())
+
+    def _html(self) -> str:
         rows, numeric = self._cells()
-        align = ["right" if right else "left" for right in numeric]
+        styles = ["text-align:right;white-space:nowrap" if right else "text-align:left" for right in numeric]
 
         def cells(tag: str, texts: list[str]) -> str:
             return "".join(
-                f'<{tag} style="text-align:{a}">{html.escape(t)}</{tag}>'
-                for t, a in zip(texts, align, strict=True)
+                f'<{tag} style="{style}">{html.escape(text)}</{tag}>'
+                for text, style in zip(texts, styles, strict=True)
             )
 
         header = cells("th", [heading for heading, _ in self._shown()])
@@ -297,11 +355,27 @@ class Table:
         return f"<table><thead><tr>{header}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def notebook_html(*parts: "Table | str") -> str:
-    """HTML of tables and sentences for a notebook, one below the other."""
-    return "".join(
-        part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in parts
-    )
+def printed(*parts: "Table | str") -> str:
+    """Tables and texts as text, separated by blank lines. The lines of a text are wrapped one by one."""
+    return "\n\n".join(wrapped(part) if isinstance(part, str) else part.text() for part in parts)
+
+
+def notebook_html(*parts: "Table | str", chart: str = "") -> str:
+    """HTML of tables and texts for a notebook, one below the other; the first line stands out.
+
+    The chart, if there is one, is HTML. It stands above the first table.
+    """
+    found, above = [], chart
+    for i, part in enumerate(parts):
+        if isinstance(part, Table):
+            found.append(above + part._html())
+            above = ""
+            continue
+        lines = [html.escape(line) for line in part.split("\n")]
+        if i == 0:
+            lines[0] = f"<strong>{lines[0]}</strong>"
+        found.append(f"<p>{'<br>'.join(lines)}</p>")
+    return framed("".join(found) + above)
 
 
 def name_column(names: Sequence[Any]) -> npt.NDArray[Any]:

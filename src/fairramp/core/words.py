@@ -25,12 +25,12 @@ MISSING = "–"
 def fixed(value: float, decimals: int) -> str:
     """Format a number with this many decimals.
 
-    >>> fixed(0.125, 2), fixed(-0.001, 2)
-    ('0.13', '0.00')
+    >>> fixed(0.125, 2), fixed(-0.001, 2), fixed(5e-7, 8)
+    ('0.13', '0.00', '0.00000050')
     """
     if abs(value) > _LARGE:
         return f"{value:,.0f}"
-    text = f"{Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):,}"
+    text = f"{Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):,f}"
     return text.removeprefix("-") if not any(c in "123456789" for c in text) else text
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.checks import check_length
-from fairramp.core.curve import Array, Booleans, Floats
+from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.scales import Scale
 from fairramp.data.arrays import as_scores, as_weights, checked_labels, no_weight
 from fairramp.data.columns import Columns
@@ -106,8 +106,8 @@ class Sample:
         shift = scaling(float(weights.max()), float(weights.min()))
         return replace(sample, weights=np.ldexp(weights, shift) if shift else weights, shift=shift)
 
-    def take(self, which: Booleans) -> "Sample":
-        """Selected rows."""
+    def take(self, which: Booleans | Integers) -> "Sample":
+        """Selected rows, in the given order."""
         groups = replace(self.groups, values=self.groups.values[which])
         return replace(
             self,

@@ -20,7 +20,7 @@ from fairramp.core.checks import checked_band, checked_whole
 from fairramp.core.curve import Array, Integers
 from fairramp.core.labels import Label, show_label
 from fairramp.core.scales import scale_of
-from fairramp.core.table import Table, name_column, notebook_html, one_line
+from fairramp.core.table import Table, name_column, one_line, printed
 from fairramp.core.words import (
     NOTHING,
     decimals_apart,
@@ -30,16 +30,16 @@ from fairramp.core.words import (
     percent,
     plain,
     points,
-    wrapped,
 )
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, shown
 from fairramp.fit.counts import TOLERANCE, Band, Ranking, best_counts
 from fairramp.rule.draws import decide, draws
+from fairramp.rule.verbs import Drawn
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Shortlist:
+class Shortlist(Drawn):
     """Result of `select`.
 
     Attributes
@@ -199,10 +199,11 @@ class Shortlist:
         return plain(known | {"rates": self.rates, "gap": self.gap, "ratio": self.ratio})
 
     def __repr__(self) -> str:
-        return "\n".join(map(wrapped, self.sentences())) + f"\n\n{self.table()}"
+        return printed(*self._parts())
 
-    def _repr_html_(self) -> str:
-        return notebook_html(" ".join(self.sentences()), self.table())
+    def _parts(self) -> list[Table | str]:
+        """The parts of its text."""
+        return ["\n".join(self.sentences()), self.table()]
 
 
 def select(

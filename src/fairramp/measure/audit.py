@@ -25,8 +25,8 @@ from fairramp.core.checks import check_number, check_option
 from fairramp.core.curve import Floats
 from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
 from fairramp.core.labels import Label, show_label
-from fairramp.core.table import Table, notebook_html, one_line
-from fairramp.core.words import percent, plain, wrapped
+from fairramp.core.table import Table, one_line, printed
+from fairramp.core.words import percent, plain
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError
 from fairramp.fit.direction import warn_direction
@@ -285,14 +285,11 @@ class Audit(Drawn):
         return Table(known, decimals=2, shares=["accuracy"], gaps=["gap"], confidence=self.confidence)
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(str, self._parts()))
-
-    def _repr_html_(self) -> str:
-        return notebook_html(*self._parts())
+        return printed(*self._parts())
 
     def _parts(self) -> list[Table | str]:
         """The parts of its text."""
-        parts: list[Table | str] = ["\n".join(map(wrapped, self.sentences())), self.table()]
+        parts: list[Table | str] = ["\n".join(self.sentences()), self.table()]
         if self.selection.accuracy is not None:
             parts += [*(["Errors of the rule:"] if self.after else []), self.errors()]
         return [*parts, self.gaps()]

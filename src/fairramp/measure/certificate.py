@@ -27,12 +27,13 @@ from fairramp.core.checks import check_number, check_option, checked_whole
 from fairramp.core.curve import Integers
 from fairramp.core.events import EVENT_OF, SELECTION, SYNONYMS, Event
 from fairramp.core.labels import Label
-from fairramp.core.table import Table, notebook_html, with_rows
+from fairramp.core.table import Table, with_rows
 from fairramp.core.words import percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError
 from fairramp.measure.bounds import theorem_1_bound
 from fairramp.rule.limits import Bound, FitSample, certifiable, dkw, limit_of_each, limits_of, listed
 from fairramp.rule.rule import Rule
+from fairramp.rule.verbs import Drawn
 
 #: A limit that exceeds the requested gap by more than this is explained.
 WIDE = 0.05
@@ -86,7 +87,7 @@ def counted(groups: Sequence[tuple[Label, int]]) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(Drawn):
     """Limits on a rule's gap in the population.
 
     Attributes
@@ -125,6 +126,11 @@ class Certificate:
     counted : Event
         Whose fit rows `widest_for` and `left_out` count: those of `event` or, for equalized odds, those with the
         label of which the group in `widest_for` has the fewest.
+    fit_gaps : dict of str to float
+        The gap on the fit rows between the rates of each event.
+    max_gap : float or None
+        The limit that was requested: on the gap in the population if the rule was fitted with `confidence`,
+        otherwise on the gap on the fit rows. None with `min_ratio`.
 
     Examples
     --------
@@ -148,6 +154,8 @@ class Certificate:
     has_ratio: bool = False
     by_event: dict[str, float] = field(default_factory=dict)
     counted: Event = SELECTION
+    fit_gaps: dict[str, float] = field(default_factory=dict)
+    max_gap: float | None = None
 
     @property
     def rate(self) -> str:
@@ -267,14 +275,19 @@ class Certificate:
     def __repr__(self) -> str:
         return "\n".join(map(wrapped, (*self.sentences(), self.assumptions)))
 
-    def _repr_html_(self) -> str:
-        return notebook_html(*self.sentences(), self.assumptions, self.table())
+    def _parts(self) -> list[Table | str]:
+        """What a notebook shows."""
+        return [*self.sentences(), self.table(), self.assumptions]
 
 
 def certify(rule: Rule, confidence: float = 0.95) -> Certificate:
     """Bound a fitted rule's gap in the population its fit rows were drawn from."""
     record, sample = certifiable(rule), FitSample.of(rule)
-    found = _bounded(sample, confidence, rule)
+    found = replace(
+        _bounded(sample, confidence, rule),
+        fit_gaps=record.gaps_after,
+        max_gap=record.asked.max_gap if record.asked else rule.max_gap,
+    )
     if len(rule.groups) == 1 or found.estimated <= record.gap_after + WIDE:
         return found
     scarce, k = divmod(int(sample.rows.argmin()), len(rule.groups))

@@ -25,7 +25,7 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import gap_interval, wilson_interval
 from fairramp.core.labels import Label, label_key, show_label
-from fairramp.core.table import Table, notebook_html, one_line
+from fairramp.core.table import Table, one_line
 from fairramp.core.words import number, percent, percentage, plain, upward_points, wrapped
 from fairramp.errors import InputError, warn
 from fairramp.measure.certificate import PLAIN, Spelling, counted
@@ -35,10 +35,11 @@ from fairramp.measure.power import Compared, detectable_gap, detectable_rates
 from fairramp.measure.verdict import Verdict, is_sound, worst
 from fairramp.rule.limits import certifiable
 from fairramp.rule.rule import Rule
+from fairramp.rule.verbs import Drawn
 
 
 @dataclass(frozen=True, repr=False)
-class Check:
+class Check(Drawn):
     """Result of `Rule.check`: the gap on new rows compared with the estimated limit.
 
     Attributes
@@ -245,8 +246,9 @@ class Check:
             }
         )
 
-    def _repr_html_(self) -> str:
-        return notebook_html(*self.sentences(), self.table())
+    def _parts(self) -> list[Table | str]:
+        """What a notebook shows."""
+        return ["\n".join([self.sentence(), *self._details()]), self.sentences()[1], self.table()]
 
     def __repr__(self) -> str:
         return "\n".join(map(wrapped, self.sentences()))
@@ -262,21 +264,7 @@ class Check:
         >>> len(rule.check(data.score[12000:], data.sex[12000:]).sentences())
         2
         """
-        first = self.sentence()
-        if self.within_strata:
-            first += f" Stratum: {one_line(show_label(self.stratum))}."
-        if self.pair is not None:
-            every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
-            now = {label_key(label): (rate, n) for label, event, rate, n in every if event is self.gap_event}
-            far, rows = ((label, *now[label_key(label)]) for label in self.pair), self.gap_event.rows
-            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
-            first += f" Furthest apart: {', '.join(shown)}."
-        for event in self.event.simple:
-            lacking = zip(self.missing, self.missing_events, strict=True)
-            none = [one_line(show_label(label)) for label, missed in lacking if missed is event]
-            if none:
-                named = f"{', '.join(none[:5])}{', …' if len(none) > 5 else ''}"
-                first += f" Groups without {event.rows} were not checked: {named}."
+        first = " ".join([self.sentence(), *self._details()])
         second = f"False alarm rate: at most {percentage(round(self.false_alarm_rate, 12))}."
         if self._compared.parts or len(self.groups) > len(self.event.simple):
             gap = self.detectable_gap
@@ -294,6 +282,23 @@ class Check:
                 f" and was limited to at least {self.min_ratio:.10g} on the fit rows. An audit tests the ratio."
             )
         return [first, second]
+
+    def _details(self) -> list[str]:
+        """The stratum, the groups furthest apart and the groups that were not checked."""
+        found = [f"Stratum: {one_line(show_label(self.stratum))}."] if self.within_strata else []
+        if self.pair is not None:
+            every = zip(self.groups, self.events, self.rates, self.rows, strict=True)
+            now = {label_key(label): (rate, n) for label, event, rate, n in every if event is self.gap_event}
+            far, rows = ((label, *now[label_key(label)]) for label in self.pair), self.gap_event.rows
+            shown = (f"{one_line(show_label(label))} {percent(rate)} of {n:,} {rows}" for label, rate, n in far)
+            found.append(f"Furthest apart: {', '.join(shown)}.")
+        for event in self.event.simple:
+            lacking = zip(self.missing, self.missing_events, strict=True)
+            none = [one_line(show_label(label)) for label, missed in lacking if missed is event]
+            if none:
+                named = f"{', '.join(none[:5])}{', …' if len(none) > 5 else ''}"
+                found.append(f"Groups without {event.rows} were not checked: {named}.")
+        return found
 
 
 def drift_headings(event: Event) -> dict[str, str]:

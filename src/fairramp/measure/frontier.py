@@ -21,8 +21,8 @@ from fairramp.core.curve import Floats, Integers
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import Label, label_key
-from fairramp.core.table import Table
-from fairramp.core.words import number, percent, points, wrapped
+from fairramp.core.table import Table, printed
+from fairramp.core.words import number, percent, points
 from fairramp.data.arrays import split_validation
 from fairramp.data.columns import Columns
 from fairramp.data.sample import Sample
@@ -143,7 +143,11 @@ class Frontier(Drawn):
         return f"The classifier's own decisions: {self.event.gap} {points(self.own_gap)}, {shown}."
 
     def __repr__(self) -> str:
-        return f"{wrapped(self.heading)}\n{wrapped(self.own)}\n\n{self.table()}"
+        return printed(*self._parts())
+
+    def _parts(self) -> list[Table | str]:
+        """The parts of its text."""
+        return [f"{self.heading}\n{self.own}", self.table()]
 
 
 def frontier(

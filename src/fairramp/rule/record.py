@@ -277,7 +277,12 @@ class FitRecord:
 
         For a rule fitted to bins, the largest value that it can have, given the error of its rates.
         """
-        return max(self._gap_after(rates) for _, rates in self.compared)
+        return max(self.gaps_after.values())
+
+    @property
+    def gaps_after(self) -> dict[str, float]:
+        """Gap under the rule between the rates of each event that were made equal, as in `gap_after`."""
+        return {event.name: self._gap_after(rates) for event, rates in self.compared}
 
     @property
     def ratio_before(self) -> float:

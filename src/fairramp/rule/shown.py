@@ -9,8 +9,8 @@ from fairramp.core.bands import holds
 from fairramp.core.cells import cell_columns, stratum_index
 from fairramp.core.events import SELECTION
 from fairramp.core.ramps import OFFSETS, Ramp
-from fairramp.core.table import Table, notebook_html
-from fairramp.core.words import NOTHING, fixed, number, percent, wrapped
+from fairramp.core.table import Table, printed
+from fairramp.core.words import NOTHING, fixed, number, percent
 
 
 def placed(rule: Any, ramp: Ramp) -> str:
@@ -75,15 +75,19 @@ class Shown:
             "selection_rate_after": others and others.after,
             "borrowed": record and record.borrowed,
         }
-        narrowest = min(widths[~(hard | constant)], default=1.0)
-        decimals = max(4, 2 - math.floor(math.log10(narrowest)))
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
             cell_columns(self.groups, stratified=self.stratified) | known,
-            decimals,
+            self.decimals,
             headings,
             shares=[name for name in known if "rate" in name or "probability" in name or name == "borrowed"],
         )
+
+    @property
+    def decimals(self: Any) -> int:
+        """Decimals of thresholds and ramps: at least 4, and enough for both ends of any ramp to differ."""
+        narrowest = min((ramp.width for ramp in self.ramps if 0 < ramp.width < math.inf), default=1.0)
+        return max(4, 2 - math.floor(math.log10(narrowest)))
 
     @property
     def heading(self: Any) -> str:
@@ -166,11 +170,7 @@ class Shown:
 
     def _parts(self: Any) -> list[Table | str]:
         """The parts of its text: heading, table and notes."""
-        first = "\n".join(map(wrapped, [self.heading, *self.reached]))
-        return [first, self.table(), *map(wrapped, self.notes)]
+        return ["\n".join([self.heading, *self.reached]), self.table(), *self.notes]
 
     def __repr__(self) -> str:
-        return "\n\n".join(map(str, self._parts()))
-
-    def _repr_html_(self) -> str:
-        return notebook_html(*self._parts())
+        return printed(*self._parts())

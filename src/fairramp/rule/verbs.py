@@ -1,4 +1,4 @@
-"""Convenience methods of rules, audits and frontiers: the only module of this layer that imports upper layers.
+"""Methods of rules and results that use the layers above: the only module of its layer that imports them.
 
 Imports happen when a method is called, so a rule can be read and applied without the upper layers.
 """
@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fairramp.core.table import notebook_html
 from fairramp.errors import FairrampError
 
 if TYPE_CHECKING:
@@ -17,18 +18,37 @@ if TYPE_CHECKING:
     from fairramp.measure.certificate import Certificate
     from fairramp.measure.drift import Check
     from fairramp.measure.monitor import Monitor
+    from fairramp.rule.rule import Rule
+    from fairramp.show.answers import Answer
     from fairramp.show.report import Report
 
 
+def _name_of(column: Any) -> str | None:
+    """The name of a column, if it has one."""
+    name = getattr(column, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
 class Drawn:
-    """Adds the method `plot`."""
+    """Adds the method `plot`, and the view in a notebook: sentences, the chart, and tables.
+
+    A subclass has `_parts()`, its sentences and tables.
+    """
 
     def plot(self) -> "altair.LayerChart | altair.VConcatChart":
         """Draw a chart; requires the extra `report`. Save it with ``.save("chart.svg")``, or as .png or .html.
 
-        For a rule: the ramps and, if it has a record, the rates it makes equal, before and after. For an audit:
-        rates before and after, with confidence limits. For a frontier: accuracy against the gap. Only the 12
-        largest groups are drawn.
+        Every chart has a key below its title, and titled axes.
+
+        - Rule: the ramps and, if it has a record, the rates it makes equal, before and after
+        - Audit: rates before and after, with confidence limits
+        - Certificate: the gap on the fit rows, the limits for new people and the limit that was requested
+        - Check: rates on the fit rows and on the new rows, and the gap with its limit
+        - Frontier: accuracy, or what else was measured, against the gap
+        - Shortlist: selection rates by score alone and as admitted, and the places that each group gains or loses
+
+        Only the 40 largest groups are drawn, and only 12 of the ramps. Notebooks show the same chart, with at
+        most 12 groups, above the table of the result.
 
         Examples
         --------
@@ -40,9 +60,16 @@ class Drawn:
         >>> curve = fairramp.frontier(data.score, data.sex, data.label)
         >>> curve.plot().save("frontier.svg")  # doctest: +SKIP
         """
-        from fairramp.show.charts import drawn
+        from fairramp.show.charts.plots import drawn
 
         return drawn(self)
+
+    def _repr_html_(self: Any) -> str:
+        try:
+            from fairramp.show.charts.notebook import chart_html
+        except FairrampError:  # without the extra, there is no chart
+            return notebook_html(*self._parts())
+        return notebook_html(*self._parts(), chart=chart_html(self))
 
 
 class Verbs(Drawn):
@@ -225,6 +252,36 @@ class Verbs(Drawn):
 
         return Monitor(self, confidence)
 
+    def explain(self: Any, score: float, group: Any, *, stratum: Any = None) -> "Answer":
+        """Answer one person, and give the reason in sentences; see `fairramp.Answer`.
+
+        Parameters
+        ----------
+        score : float
+            On the scale that the rule was fitted with.
+        group : label
+            A tuple if several columns make a group; a list works as well.
+        stratum : label, optional
+            Required if the rule equalizes within strata.
+
+        Raises
+        ------
+        UnseenGroupError, InputError
+            As in `probabilities`.
+
+        Examples
+        --------
+        >>> import fairramp
+        >>> data = fairramp.datasets.load_adult_scores()
+        >>> rule = fairramp.fit_rule(data.score, data.sex, max_gap=0.02)
+        >>> rule.explain(0.41, "Female")
+        Yes. In group Female, a score of 0.41 is at or above 0.2385, where everyone is
+        selected. The classifier alone would say no: its cutoff is 0.5.
+        """
+        from fairramp.show.answers import explain
+
+        return explain(self, score, group, stratum)
+
     def report(
         self: Any,
         scores: Any,
@@ -234,15 +291,23 @@ class Verbs(Drawn):
         strata: Any = None,
         sample_weight: Any = None,
         title: str | None = None,
+        decision: str | None = None,
+        owner: str | None = None,
+        source: str | None = None,
+        date: str | None = None,
+        review_date: str | None = None,
         confidence: float = 0.95,
+        compare: "Rule | None" = None,
+        compare_name: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> "Report":
-        """Make a page that shows the effect of the rule on given rows, for non-programmers to explore and sign.
+        """Make a page that shows the effect of the rule on given rows, for those who must approve the rule.
 
-        The page is one HTML file that needs no network. It compares the rates that the rule makes equal and, if
-        these are true or false positive rates, shows selection rates beside them. Its slider shows rules fitted
-        to the same rows with other values of `max_gap`, or of `min_ratio` if the rule has one, and otherwise the
-        same settings.
+        The page is one HTML file that needs no network. It starts with the verdict: whether the rule meets its
+        limit on these rows, and whether it does for new people. It compares the rates that the rule makes equal
+        and, if these are true or false positive rates, shows selection rates beside them. Its slider shows rules
+        fitted to the same rows with other values of `max_gap`, or of `min_ratio` if the rule has one, and
+        otherwise the same settings.
 
         Parameters
         ----------
@@ -255,8 +320,23 @@ class Verbs(Drawn):
             Row weights.
         title : str, optional
             Title of the page.
+        decision : str, optional
+            What yes means, such as "loan granted".
+        owner : str, optional
+            Who is responsible for the rule.
+        source : str, optional
+            Name of the file with the rows.
+        date, review_date : str, optional
+            Date of the report, and the date by which the rule is to be reviewed, as text. There is no default, so
+            the same input gives the same page.
         confidence : float, default 0.95
             Confidence level of all intervals and of the certificate.
+        compare : Rule, optional
+            Another rule for the same scores and groups, such as the one in force. The report then says which of
+            its settings differ, and for how many people in each group the two rules decide differently. Its
+            criterion, limit, cutoff and ramps may be others.
+        compare_name : str, optional
+            What the page calls the other rule, for example the name of its file.
         path : str or path, optional
             Where to save the page.
 
@@ -274,6 +354,10 @@ class Verbs(Drawn):
         >>> report.save("report.html")  # doctest: +SKIP
         >>> round(report.content.before.gap, 3), round(report.content.chosen.after.gap, 3)
         (0.168, 0.02)
+        >>> earlier = fairramp.fit_rule(data.score, data.sex, max_gap=0.05)
+        >>> report = rule.report(data.score, data.sex, compare=earlier, compare_name="rule-2025.json")
+        >>> round(report.content.compared.differing, 3)
+        0.013
         """
         from fairramp.show.report import Report, make_content
 
@@ -286,7 +370,16 @@ class Verbs(Drawn):
                 strata=strata,
                 sample_weight=sample_weight,
                 title=title,
+                decision=decision,
+                owner=owner,
+                source=source,
+                date=date,
+                review_date=review_date,
                 confidence=confidence,
+                label_column=_name_of(labels),
+                weight_column=_name_of(sample_weight),
+                compare=compare,
+                compare_name=compare_name,
             )
         )
         if path is not None:

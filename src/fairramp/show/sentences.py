@@ -10,7 +10,7 @@ from fairramp.core.labels import Label, show_label
 from fairramp.core.table import with_rows
 from fairramp.errors import FairrampError
 from fairramp.fit.fit import SMALL_GROUP
-from fairramp.measure.certificate import Spelling, certify
+from fairramp.measure.certificate import Certificate, Spelling
 from fairramp.measure.comparison import comparison as compare
 from fairramp.measure.drift import Check
 from fairramp.measure.rates import Selection
@@ -123,10 +123,8 @@ def elsewhere(refused: str | None, n_groups: int) -> str | None:
     return next((text for text, holds in reasons.items() if holds), None)
 
 
-def guarantee(rule: Rule, confidence: float) -> Guarantee:
-    """The limits of a rule's gap, in words and numbers."""
-    found = certify(rule, confidence)
-    several = len(rule.groups) > 1
+def guarantee(found: Certificate, several: bool) -> Guarantee:
+    """The limits of a certificate, in words and numbers; `several` says whether there are groups to compare."""
     said = found.sentences(_PAGE) if several else ["There is one group, so there is no gap to limit."]
     return Guarantee(" ".join(said), found.assumptions, found.estimated, found.proven)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fairramp.core.words import is_word
+from fairramp.core.words import NOTHING, fixed, is_word
 
 #: Longer names are shortened in sentences.
 LONGEST = 40
@@ -44,3 +44,14 @@ def marked(name: str) -> str:
 def unmarked(text: str) -> str:
     """Remove the marks that isolate the writing direction of names."""
     return "".join(c for c in text if c not in "\u2068\u2069")
+
+
+def people(n: float) -> str:
+    """An expected number of people, rounded; empty for 0, and never 0 for a positive number.
+
+    >>> people(1182.4), people(0.3), people(0.0)
+    ('1,182', '<1', '')
+    """
+    if not n > NOTHING:
+        return ""
+    return fixed(n, 0) if n >= 0.5 else "<1"

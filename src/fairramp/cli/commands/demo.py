@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fairramp.cli.render import typed
-from fairramp.errors import refuse
+from fairramp.errors import FairrampError, refuse
 
 #: File that marks a folder as created by the demo.
 _MARK = "about-this-folder.txt"
@@ -22,6 +23,7 @@ rule.json       the rule: one threshold per group
 key.txt         the secret key for random draws; in this demo it protects nothing
 decisions.csv   scores.csv with two more columns: probability and decision
 frontier.csv    accuracy for each allowed gap
+report.html     the report for the people who must approve the rule; open it in a browser
 """
 
 
@@ -29,7 +31,7 @@ def demo(
     folder: Annotated[str, Parameter(help="Folder for the files of the demo.")] = "fairramp-demo",
     /,
 ) -> Callable[..., int]:
-    """Run the whole workflow on real scores: audit, fit, keygen, apply and frontier.
+    """Run the whole workflow on real scores: audit, fit, keygen, apply, frontier and report.
 
     For example:
 
@@ -80,13 +82,27 @@ def _demonstrate(folder: str, run: Callable[[Sequence[str]], int]) -> int:
             *("frontier", scores, *columns, "--label", "label", "-o", str(place / "frontier.csv")),
             *(part for gap in ("0", "0.02", "0.05", "0.1", "0.15") for part in ("--max-gap", gap)),
         ],
+        "Write the report for the people who must approve the rule.": (
+            ["report", rule, scores, "--label", "label", "-o", str(place / "report.html")]
+        ),
     }
     for title, arguments in chapters.items():
         print(f"{title}\n\n{typed(arguments, '$ ')}\n", flush=True)
         if arguments[0] == "keygen" and Path(key).exists():
             print("(The key from the last run is kept.)")
+        elif arguments[0] == "report" and (missing := _missing_extra()):
+            print(f"(Skipped: {missing})")
         elif code := run(arguments):
             return code
         print()
     print(f"All files are in {folder}. Next, your own data: fairramp audit --help")
     return 0
+
+
+def _missing_extra() -> str:
+    """Why a report cannot be written, and how to install what it needs; empty if nothing is missing."""
+    try:
+        import_module("fairramp.show.report.page")
+    except FairrampError as error:
+        return str(error)
+    return ""

@@ -144,11 +144,15 @@ def fit(
     direction = "Higher scores mean yes; if a high score is bad (a risk), fit again with --lower-is-better."
     screen.say(*(f"\n{note}" for note in (*found.notes, *([] if lower_is_better else [direction]))), "")
     texts.show_certificate(screen, found, certificate)
-    screen.say(f"\nSaved to {spoken(output)}. Next (replace ID with the name of your id column):")
-    decide = ["apply", saved, "DATA" if data == STDIN else data]
+    screen.say(f"\nSaved to {spoken(output)}. Next, a report for the people who must approve the rule:")
+    rows = [saved, "DATA" if data == STDIN else data]
+    read = _given(delimiter=delimiter, decimal=decimal)
+    named = _given(label=label, positive=positive, weight=weight)
+    screen.text(typed(["report", *rows, *named, *read, "-o", "report.html"]))
+    screen.say("Then the decisions (replace ID with the name of your id column):")
     screen.text(
         typed(["keygen", "key.txt"]),
-        typed([*decide, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
+        typed(["apply", *rows, *read, "-o", "decisions.csv", "--id", "ID", "--key-file", "key.txt"]),
     )
     screen.result(
         "fit",
@@ -176,3 +180,8 @@ def fit(
         rule_fingerprint=found.fingerprint,
         data_fingerprint=record.fingerprint,
     )
+
+
+def _given(**options: str | None) -> list[str]:
+    """Options that were given, as typed."""
+    return [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]

@@ -1,5 +1,7 @@
 """`fairramp report`: an HTML report on a rule and its effect on rows."""
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -21,7 +23,7 @@ from fairramp.cli.options import (
     Strata,
     Weight,
 )
-from fairramp.cli.render import STDOUT, Screen, spoken
+from fairramp.cli.render import STDIN, STDOUT, Screen, spoken
 from fairramp.errors import refuse_if
 
 
@@ -32,6 +34,18 @@ def report(
     *,
     output: Annotated[str, Parameter(name=OUTPUT, help="File for the report (.html), or - for stdout.")],
     title: Annotated[str | None, Parameter(help="Title of the report.")] = None,
+    decision: Annotated[str | None, Parameter(help='What yes means, such as "loan granted".')] = None,
+    owner: Annotated[str | None, Parameter(help="Who is responsible for the rule.")] = None,
+    date: Annotated[str | None, Parameter(help="Date of the report, printed unchanged.")] = None,
+    review_date: Annotated[
+        str | None, Parameter(help="Date by which the rule is to be reviewed, printed unchanged.")
+    ] = None,
+    tables: Annotated[
+        str | None, Parameter(help="Folder for the tables of the report as CSV files; created if needed.")
+    ] = None,
+    compare: Annotated[
+        str | None, Parameter(help="Another rule file, such as the rule in force, to compare with.")
+    ] = None,
     score: Score = None,
     group: Group = None,
     label: Label = None,
@@ -45,25 +59,31 @@ def report(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write an HTML report on the effect of a rule on these rows, to explore, print and sign.
+    """Write an HTML report on the effect of a rule on these rows, for those who must approve it.
 
-    The report is one file that works offline. --json prints every number in it.
+    The report starts with the verdict. It is one file that works offline. --json prints every number in it.
 
     For example:
 
     fairramp report rule.json scores.csv --label label -o report.html
     """
     from fairramp.cli import library, outputs, texts
+    from fairramp.show.report import Report, make_content
     from fairramp.show.words import unmarked
 
     screen = Screen(json=json, quiet=quiet, to_stderr=output == STDOUT)
-    known = library.load_rule(rule, "report")
+    known, other = library.load_rule(rule, "report"), library.load_rule(compare) if compare else None
     refuse_if(
         not outputs.is_stream(output) and not output.lower().endswith((".html", ".htm")),
         "A report is a web page, so its name must end in .html, got {output}",
         output=output,
     )
-    outputs.check_output(output, data, {"the rule": rule})
+    outputs.check_output(output, data, {"the rule": rule, "--compare": compare})
+    refuse_if(
+        tables is not None and Path(tables).exists() and not Path(tables).is_dir(),
+        "Cannot write tables to {tables}: it is not a folder",
+        tables=tables,
+    )
     columns = library.columns_of(known, score, group, strata)
     _, arrays = library.read(
         screen,
@@ -79,12 +99,34 @@ def report(
         positive=positive,
         weight=weight,
     )
-    made = known.report(**arrays, title=title, confidence=confidence)
+    made = Report(
+        make_content(
+            known,
+            **arrays,
+            title=title,
+            decision=decision,
+            owner=owner,
+            source=None if data == STDIN else os.path.basename(data.rstrip("/")),
+            date=date,
+            review_date=review_date,
+            confidence=confidence,
+            compare=other,
+            compare_name=os.path.basename(compare) if compare else None,
+            label_column=label,
+            weight_column=weight,
+            positive_label=positive,
+        )
+    )
     outputs.write_text(output, made.html, "the report")
+    if tables is not None:
+        made.save_tables(tables)
     content, names = made.content, library.named(columns)
+    judgment = content.chosen.judgment
+    verdict = f"{judgment.headline}. {judgment.on_rows} {judgment.on_people} {judgment.small}".rstrip()
     before = f"Before. {content.sentence} {content.selected_sentence}".rstrip()
     after = f"After. {content.chosen.sentence} {content.chosen.selected_sentence}".rstrip()
-    notes = [before, f"{after}\n", content.drift, *content.notes]
+    compared = content.compared and content.compared.sentence
+    notes = [verdict, f"{judgment.advice}\n", before, f"{after}\n", compared, content.drift, *content.notes]
     screen.say(*(unmarked(note) for note in notes if note))
     screen.warn(unmarked(content.drift or ""), when=quiet and content.is_kept is False)
     screen.say(f"\nSaved to {spoken(output)}. Open it in a browser; it works offline.")

@@ -17,7 +17,7 @@ from fairramp.core.curve import Booleans, Floats, Integers
 from fairramp.core.events import SELECTION, Event
 from fairramp.core.intervals import normal_quantile
 from fairramp.core.labels import show_label
-from fairramp.core.ramps import Ramp
+from fairramp.core.ramps import Ramp, Ramps
 from fairramp.core.scales import Scale
 from fairramp.core.table import with_rows
 from fairramp.data.groups import Codes
@@ -203,6 +203,11 @@ class Measured:
             confidence=confidence,
             costs=Costs(*known.settings.costs) if known.settings.costs and sample.labels is not None else None,
         )
+
+    def chances(self, ramps: list[Ramp]) -> Floats:
+        """The probability of each point under a rule with these ramps."""
+        found: Floats = Ramps.of(ramps).at(self.place, self.sums.group)
+        return found
 
     def select(self, chances: Floats) -> tuple[Selection, GroupRates | None]:
         """Rates, gaps and errors of decisions with the given probabilities.

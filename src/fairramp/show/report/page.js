@@ -1,10 +1,14 @@
-// Computes nothing: shows the numbers that Python computed for the slider's position.
+// Computes no result: shows the numbers that Python computed for the slider's position.
 const content = JSON.parse(document.getElementById("content").textContent);
 const slider = document.getElementById("limit");
 const back = document.getElementById("back");
+const bar = document.querySelector(".bar");
+const approval = document.getElementById("approval");
 const said = [...document.querySelectorAll("[data-say]")];
 const labeled = [...document.querySelectorAll("[data-label]")];
-const rows = [...document.querySelectorAll("#rule tbody tr")];
+const whatIf = [...document.querySelectorAll("[data-what-if]")];
+const rows = {};
+for (const key of Object.keys(content.tables)) rows[key] = [...document.querySelectorAll(`#table-${key} tbody tr`)];
 const views = [];
 
 // Formats like `percent` in core/words.py: a share above 0, but for rounding, never reads as 0.
@@ -13,25 +17,37 @@ function percent(x) {
   return x > 0 && x * 100 < 0.05 ? "<0.1%" : `${(x * 100).toFixed(1)}%`;
 }
 
+// Formats like `people` in show/words.py.
+function people(n) {
+  if (!(n > 1e-9)) return "";
+  return n < 0.5 ? "<1" : n.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+const score = (x) => (typeof x === "string" ? x : x.toFixed(content.decimals));
+const share = (x) => (x === null ? "–" : percent(x));
 const forms = {
-  share: (x) => percent(x),
-  range: (low, high) => `${(100 * low).toFixed(1)}–${percent(high)}`,
-  score: (x) => (typeof x === "string" ? x : x.toFixed(content.decimals)),
+  share: percent,
+  score,
+  rate: (rate, low, high) => `${share(rate)} [${share(low)}, ${share(high)}]`,
+  ends: (start, end) => `${score(start)} to ${score(end)}`,
+  people: (n, part) => (people(n) ? `${people(n)} (${percent(part)})` : "0"),
 };
 
 function cell(td, column, values, i) {
-  if (values[0][i] === null) {
-    td.textContent = "–";
-    td.title = "";
-    return;
-  }
   const parts = values.map((v) => v[i]);
-  td.textContent = forms[column.form](...parts);
-  td.title = parts.map(String).join(" – ");
+  const empty = parts[0] === null;
+  td.textContent = empty ? "–" : forms[column.form](...parts);
+  td.title = empty ? "" : parts.filter((part) => part !== null).map(String).join(" – ");
 }
 
 function show(at) {
   const outcome = content.outcomes[at];
+  const isWhatIf = at !== content.own;
+  document.documentElement.toggleAttribute("data-what-if", isWhatIf);
+  document.getElementById("what-if-print").media = isWhatIf ? "print" : "not all";
+  bar.dataset.verdict = isWhatIf ? "what-if" : content.verdict;
+  approval.hidden = isWhatIf;
+  for (const element of whatIf) element.hidden = !isWhatIf;
   for (const element of said) {
     const [text, digits] = outcome.say[element.dataset.say];
     if (element.textContent !== text) element.textContent = text;
@@ -39,11 +55,12 @@ function show(at) {
   }
   for (const element of labeled) element.setAttribute("aria-label", outcome.say[element.dataset.label][0]);
   slider.setAttribute("aria-valuetext", outcome.say.limit[0]);
-  back.disabled = at === content.own;
-  content.columns.forEach((column, j) => {
-    if (!column.moves) return;
-    rows.forEach((row, i) => cell(row.cells[j + 1], column, outcome.columns[j], i));
-  });
+  back.disabled = !isWhatIf;
+  for (const [key, columns] of Object.entries(content.tables)) {
+    columns.forEach((column, j) => {
+      if (column.moves) rows[key].forEach((row, i) => cell(row.cells[j + 1], column, outcome.tables[key][j], i));
+    });
+  }
   for (const view of views) view.signal("at", at).runAsync();
 }
 
@@ -57,6 +74,20 @@ back.addEventListener("click", () => {
 slider.value = String(content.own);
 show(content.own);
 
+wireAnswers(content.answers);
+
+const copy = document.getElementById("copy");
+copy.addEventListener("click", async () => {
+  const command = document.getElementById("command");
+  try {
+    await navigator.clipboard.writeText(command.textContent);
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = "Copy"; }, 2000);
+  } catch {
+    window.getSelection().selectAllChildren(command);
+  }
+});
+
 const options = {
   ast: true,
   actions: false,
@@ -64,10 +95,46 @@ const options = {
   defaultStyle: false,
   tooltip: { disableDefaultStyle: true },
 };
-Promise.all(Object.entries(content.charts).map(async ([name, spec]) => {
-  const { view } = await vegaEmbed(`#chart-${name}`, spec, options);
-  views.push(view);
-})).then(() => {
+
+// Rows of groups are taller on a narrow page, where names stand above the rates.
+function height(spec, width) {
+  const { wide, heights } = spec.usermeta ?? {};
+  return heights ? heights[width >= wide ? 0 : 1] : spec.height;
+}
+
+async function draw(name, spec) {
+  const frame = document.getElementById(`chart-${name}`);
+  spec.height = height(spec, frame.clientWidth);
+  const { view } = await vegaEmbed(frame, spec, options);
+  return view;
+}
+
+// Paper has another width than the screen: without this, charts would be printed too small to read.
+const PAPER = 680;
+function resize(widthOf) {
+  Object.entries(content.charts).forEach(([name, spec], i) => {
+    const width = widthOf(document.getElementById(`chart-${name}`));
+    views[i]?.width(width).height(height(spec, width)).run();
+  });
+}
+window.addEventListener("beforeprint", () => resize(() => PAPER));
+window.addEventListener("afterprint", () => resize((frame) => frame.clientWidth));
+
+async function drawAll() {
+  const drawn = Object.entries(content.charts).map(([name, spec]) => draw(name, spec));
+  const made = await Promise.all(drawn);
+  for (const view of views.splice(0, views.length, ...made)) view.finalize();
   show(position());
-  document.documentElement.dataset.ready = "yes";
+}
+
+let width = window.innerWidth;
+let timer;
+window.addEventListener("resize", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    if (window.innerWidth === width) return;
+    width = window.innerWidth;
+    drawAll();
+  }, 150);
 });
+drawAll().then(() => { document.documentElement.dataset.ready = "yes"; });

@@ -1,6 +1,6 @@
 """The fixed texts of the page, by what the rule makes equal and what it limits."""
 
-from fairramp.core.events import SELECTION, Event
+from fairramp.core.events import EVENTS, SELECTION, Event
 from fairramp.show.report.content import Content
 
 #: What the rule does, by the event whose rates it makes equal; at the end of a sentence.
@@ -13,11 +13,19 @@ AIMS = {
     "odds": "all groups have similar true positive rates and similar false positive rates, the rates at which "
     "people with label 1 and people with label 0 are selected",
 }
-#: The short names of rates in the table.
-SHORT = {
-    "true_positive": "TPR is the true positive rate: the share of people with label 1 who are selected.",
-    "false_positive": "FPR is the false positive rate: the share of people with label 0 who are selected.",
-}
+_SHORT = (
+    "TPR, the true positive rate, is the share of people with label 1 who are selected. FPR, the false positive "
+    "rate, is the same for label 0."
+)
+
+
+def other_events(content: Content) -> list[Event]:
+    """The other events whose rates are known here."""
+    return [
+        event
+        for name, event in EVENTS.items()
+        if name in content.before.rates and event not in content.event.simple
+    ]
 
 
 def is_ratio(content: Content) -> bool:
@@ -28,66 +36,48 @@ def is_ratio(content: Content) -> bool:
 def limit_name(content: Content) -> str:
     """What the slider sets."""
     if is_ratio(content):
-        return f"Lowest allowed ratio of {content.event.rate}s"
-    return f"Largest allowed gap{'' if content.event is SELECTION else f' between {content.event.rate}s'}"
+        return f"lowest allowed ratio of {content.event.rate}s"
+    return f"largest allowed gap{'' if content.event is SELECTION else f' between {content.event.rate}s'}"
 
 
-def chart_texts(content: Content) -> list[tuple[str, str, str]]:
-    """Name, heading and caption of each chart."""
-    dots = "Open dots: the classifier’s own decisions. Filled dots: the rule. Lines: confidence intervals."
-    rates = f"{content.event.rate}s"
+def about_label(event: Event) -> str:
+    """The people that a rate of this event counts."""
+    return "people" if event.label is None else f"people with label {event.label}"
+
+
+def scores_caption(content: Content) -> str:
+    """How to read the chart of scores."""
     compressed = (
         " Beyond −0.5 and 0.5, the axis is compressed so that all scores fit."
         if content.settings["scale"] == "real"
         else ""
     )
-    less, apart = "smaller gap", f"{'larger' if content.event.parts else 'remaining'} gap between"
-    if is_ratio(content):
-        less, apart = "higher ratio", "ratio of"
-    return [
-        (
-            "scores",
-            "Scores and thresholds",
-            "The score distribution of each group, on a square-root scale so that rare scores are visible. "
-            "The darker part is selected. The line is the probability of being selected, from 0 to 1; "
-            "the number is the threshold, or the probability if it is the same for everyone. The dashed line is "
-            "the classifier’s own cutoff." + compressed,
-        ),
-        *(
-            (
-                rates_key(content, part),
-                f"{part.rate.capitalize()}s",
-                ("" if part.label is None else f"Among people with label {part.label}. ") + dots,
-            )
-            for part in content.event.simple
-        ),
-        (
-            "selected",
-            "Selection rates",
-            f"Among all people. {dots} The rule does not make these rates equal.",
-        ),
-        (
-            "changes",
-            "Decisions that change",
-            "The share of each group whose decision the rule changes, on average over its random draws.",
-        ),
-        (
-            "frontier",
-            f"What a {less} costs",
-            f"Accuracy against the {apart} {rates}, with a confidence band, for rules with the same settings "
-            "fitted to these rows and measured on them. The orange dot follows the slider.",
-        ),
-    ]
+    return (
+        "The score distribution of each group, on a square-root scale so that rare scores are visible. The blue "
+        "part is selected. The line is the probability of being selected, from 0 to 1; the number is the "
+        "threshold, or the probability if it is the same for everyone. The dashed line is the classifier’s own "
+        "cutoff."
+        f"{compressed}"
+    )
 
 
-def rates_key(content: Content, event: Event) -> str:
-    """The name of the chart with the rates of a compared event."""
-    return event.name if content.event.parts else "rates"
+def frontier_heading(content: Content) -> str:
+    """The heading of the frontier."""
+    return f"What a {'higher ratio' if is_ratio(content) else 'smaller gap'} costs"
 
 
-def abbreviations(content: Content) -> str:
-    """The short names of rates in the table, spelled out."""
-    return " ".join(SHORT[part.name] for part in content.event.simple if part.name in SHORT)
+def frontier_caption(content: Content) -> str:
+    """How to read the frontier."""
+    apart = "ratio of" if is_ratio(content) else f"{'larger' if content.event.parts else 'remaining'} gap between"
+    return (
+        f"Accuracy against the {apart} {content.event.rate}s, with a confidence band, for rules with the same "
+        "settings fitted to these rows and measured on them. Hollow: the classifier alone. Filled: this rule."
+    )
+
+
+def abbreviations() -> str:
+    """The short names of rates in the tables, spelled out."""
+    return _SHORT
 
 
 def reading(content: Content) -> str:
@@ -100,6 +90,7 @@ def reading(content: Content) -> str:
             _STEP: ramps and has_steps(content),
             _CONSTANT: has_constants(content),
             _WIDE: content.event.parts != (),
+            UNITS.get(content.settings["scale"], ""): content.settings["scale"] in UNITS,
         }.items()
         if holds
     )
@@ -115,8 +106,9 @@ def has_ramps(content: Content) -> bool:
 
 
 def has_steps(content: Content) -> bool:
-    """Whether some group has a threshold without a ramp."""
-    return any(chance == chance for outcome in content.outcomes for chance in outcome.tie_chances)
+    """Whether some group has a threshold without a ramp; a what-if that changes nothing need not say so."""
+    shown = [outcome for outcome in content.outcomes if outcome.is_own or not outcome.stands]
+    return any(chance == chance for outcome in shown for chance in outcome.tie_chances)
 
 
 def has_constants(content: Content) -> bool:
@@ -126,8 +118,8 @@ def has_constants(content: Content) -> bool:
 
 #: How to read groups without a ramp beside others with one, constant probabilities, and wide ramps.
 _STEP = (
-    "If both are equal, there is no ramp, and people at the threshold are selected with the probability in the "
-    "table."
+    "If it starts where it ends, there is no ramp, and people at the threshold are selected with the probability "
+    "in the table."
 )
 _CONSTANT = "In a group with a constant probability, everyone is selected with it, whatever the score."
 _WIDE = (
@@ -136,11 +128,14 @@ _WIDE = (
 )
 #: How to read the table: whether there are ramps, and whether higher scores are better.
 READING = {
-    (True, True): "People with a score below “ramp from” are not selected; people with a score of at least “ramp "
-    "to” are. In between, the probability of being selected rises evenly from 0 to 1.",
-    (True, False): "Lower scores are better. People with a score above “ramp from” are not selected; people with "
-    "a score of at most “ramp to” are. In between, the probability of being selected rises evenly from 0 to 1 as "
-    "the score falls.",
+    (
+        True,
+        True,
+    ): "People whose score is below the ramp are not selected; people whose score is above it are. On the "
+    "ramp, the probability of being selected rises evenly from 0 to 1.",
+    (True, False): "Lower scores are better. People whose score is above the ramp are not selected; people whose "
+    "score is below it are. On the ramp, the probability of being selected rises evenly from 0 to 1 as the score "
+    "falls.",
     (False, True): "People with a score above the threshold are selected; people with a score below it are not. "
     "At the threshold, people are selected with the probability in the table.",
     (False, False): "Lower scores are better. People with a score below the threshold are selected; people with "

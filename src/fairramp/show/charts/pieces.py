@@ -4,14 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fairramp.core.notebook import LIGHT, variable
 from fairramp.errors import FairrampError, installing
 from fairramp.show.words import plain_name, shortened
 
 __all__ = [
+    "FRAMED",
+    "MOST_DRAWN",
     "PRINTED",
     "STYLED",
     "Groups",
     "Look",
+    "Rows",
     "Theme",
     "alt",
     "digits",
@@ -19,6 +23,7 @@ __all__ = [
     "inline",
     "layered",
     "missing_extra",
+    "percent_text",
     "rows_of_groups",
     "table",
     "x_axis",
@@ -43,11 +48,13 @@ except ImportError as error:
 
 #: Properties of a mark.
 Look = dict[str, Any]
+#: One row of numbers per position of the slider, one number per group.
+Rows = Sequence[Sequence[float | None]]
 
+#: Most groups in a chart with tall rows; the largest are shown.
+MOST_DRAWN = 12
 #: Longest name in a chart.
 _LONGEST = 80
-#: Okabe and Ito's colors, without yellow and black.
-_OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', Arial, sans-serif"
 
 
@@ -59,14 +66,17 @@ class Theme:
     muted: str
     line: str
     paper: str
-    accent: str
-    other: str
-    groups: tuple[str, ...]
+    yes: str
+    no: str
+    what_if: str
     background: str
     width: Any
 
 
-PRINTED = Theme("#1b1f24", "#5b6470", "#d9dde2", "#ffffff", "#0072B2", "#D55E00", _OKABE_ITO, "#ffffff", 560)
+PRINTED = Theme(**LIGHT, background=LIGHT["paper"], width=660)
+
+#: Colors of the frame around the chart in a notebook.
+FRAMED = Theme(**{name: variable(name) for name in LIGHT}, background=variable("paper"), width=660)
 
 #: Colors defined by the page's style sheet, for light, dark and print.
 STYLED = Theme(
@@ -74,9 +84,9 @@ STYLED = Theme(
     "var(--muted)",
     "var(--line)",
     "var(--paper)",
-    "var(--accent)",
-    "var(--other)",
-    tuple(f"var(--group-{i})" for i in range(len(_OKABE_ITO))),
+    "var(--yes)",
+    "var(--no)",
+    "var(--what-if)",
     "transparent",
     "container",
 )
@@ -84,63 +94,36 @@ STYLED = Theme(
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a chart.
-
-    If there are more groups than distinguishable colors, no group has its own color, because two groups of one
-    color would seem to belong together. Then only the lowest and the highest of the `rates` are colored, provided
-    that all groups are `compared`.
-    """
+    """The groups of a chart."""
 
     names: Sequence[str]
-    rates: Sequence[float] = ()
-    compared: bool = True
     theme: Theme = PRINTED
     at: int = 0  # the slider's position
-    rate: str = "selection rate"  # what the rates are called
 
     def __len__(self) -> int:
         return len(self.names)
 
     @property
-    def special(self) -> dict[int, str]:
-        """The colors of the lowest and the highest rate, if only these are colored."""
-        rates = self.rates
-        if len(rates) <= len(self.theme.groups) or not self.compared or min(rates) == max(rates):
-            return {}
-        return {rates.index(min(rates)): self.theme.accent, rates.index(max(rates)): self.theme.other}
-
-    @property
-    def meaning(self) -> str:
-        """What the colors mean, if they mean anything."""
-        return (
-            f"In color: of these groups, the lowest (blue) and highest (orange) {self.rate} before the rule."
-            if self.special
-            else ""
-        )
-
-    @property
-    def color(self) -> alt.Color:
-        """The color of each group's marks."""
-        n, special, own = len(self.rates), self.special, self.theme.groups
-        colors = own[:n] if n <= len(own) else [special.get(i, self.theme.muted) for i in range(n)]
-        return alt.Color("g:N", legend=None, scale=alt.Scale(domain=list(range(n)), range=list(colors)))
+    def shown(self) -> list[str]:
+        """Their names as text of the chart."""
+        return [shortened(plain_name(name), _LONGEST) for name in self.names]
 
 
-def y_axis(n_rows: int, field: str = "y") -> alt.Y:
-    """The vertical axis: one unit per group, from the top."""
+def y_axis(n_rows: int, field: str = "y", top: float = 0.0) -> alt.Y:
+    """The vertical axis: one unit per group, from the top, and `top` units above the first."""
     return alt.Y(
-        f"{field}:Q", axis=None, scale=alt.Scale(domain=[0, n_rows], reverse=True, nice=False, zero=False)
+        f"{field}:Q", axis=None, scale=alt.Scale(domain=[-top, n_rows], reverse=True, nice=False, zero=False)
     )
 
 
 def x_axis(field: str, title: str, domain: Sequence[float], form: str, **more: Any) -> alt.X:
-    """A horizontal axis."""
+    """A horizontal axis. A `form` of type f or % never writes an exponent, unlike type g."""
+    scale, few = more.pop("scale", {}), alt.ExprRef("width < 420 ? 4 : 8")
+    options: dict[str, Any] = {"labelFlush": True, "tickCount": few} | more
     return alt.X(
         f"{field}:Q",
-        axis=alt.Axis(
-            title=title, format=form, tickCount=alt.ExprRef("width < 420 ? 4 : 8"), labelFlush=True, **more
-        ),
-        scale=alt.Scale(domain=list(domain), nice=False, zero=False),
+        axis=alt.Axis(title=title, format=form, **options),
+        scale=alt.Scale(domain=list(domain), nice=False, zero=False, **scale),
     )
 
 
@@ -154,7 +137,7 @@ def layered(
     data: Iterable[Mapping[str, Any]],
     tables: Mapping[str, Any],
     theme: Theme,
-    height: int,
+    height: float,
     title: Any = "",
 ) -> alt.LayerChart:
     """Layers over the same data; `tables` are parameters that all of their expressions can use."""
@@ -164,13 +147,18 @@ def layered(
 
 
 def rows_of_groups(
-    groups: Groups, row: int, tables: Mapping[str, Any], layers: Sequence[alt.Chart], title: Any = ""
+    groups: Groups,
+    row: int,
+    tables: Mapping[str, Any],
+    layers: Sequence[alt.Chart],
+    title: Any = "",
+    name_at: int = 13,
 ) -> alt.LayerChart:
-    """A chart with one row per group and the groups' names."""
+    """A chart with one row per group and the groups' names above, `name_at` pixels below the top of the row."""
     n = len(groups)
     names = (
         alt.Chart()
-        .transform_calculate(name="names[datum.g]", y=f"datum.g + {13 / row}")
+        .transform_calculate(name="names[datum.g]", y=f"datum.g + {name_at / row}")
         .mark_text(
             align="left",
             baseline="middle",
@@ -181,7 +169,7 @@ def rows_of_groups(
         )
         .encode(y=y_axis(n), text="name:N")
     )
-    params = {"at": groups.at, "names": [shortened(plain_name(name), _LONGEST) for name in groups.names]}
+    params = {"at": groups.at, "names": groups.shown}
     return layered(
         [*layers, names], [{"g": i} for i in range(n)], params | dict(tables), groups.theme, row * n, title
     )
@@ -190,7 +178,12 @@ def rows_of_groups(
 def finished(chart: Any, theme: Theme = PRINTED) -> Any:
     """A chart configured with fonts, colors and lines."""
     if theme.width == "container":
-        chart = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+        chart = chart.properties(
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+            padding={"left": 0, "right": 0, "top": 5, "bottom": 5},
+        )
+    elif theme is FRAMED:
+        chart = chart.properties(padding={"left": 0, "right": 0, "top": 0, "bottom": 5})
     return chart.configure(
         font=_FONT,
         background=theme.background,
@@ -207,16 +200,30 @@ def finished(chart: Any, theme: Theme = PRINTED) -> Any:
             labelPadding=6,
             titlePadding=10,
         ),
-        title=alt.TitleConfig(color=theme.ink, anchor="start", fontSize=14, subtitleColor=theme.muted),
+        title=alt.TitleConfig(
+            color=theme.ink,
+            anchor="start",
+            frame="group",
+            fontSize=14,
+            subtitleColor=theme.muted,
+            subtitleFontSize=12,
+            offset=12,
+        ),
         text=alt.MarkConfig(color=theme.ink, fontSize=12.5, font=_FONT),
         mark=alt.MarkConfig(aria=False),
         aria=False,
     )
 
 
-def table(rows: Sequence[Sequence[float | None]], seats: Sequence[int]) -> list[list[float | None]]:
+def table(rows: Rows, seats: Sequence[int]) -> list[list[float | None]]:
     """The chosen columns of a table, rounded."""
     return [[digits(row[i]) for i in seats] for row in rows]
+
+
+def percent_text(share: str) -> str:
+    """An expression that formats a share like `core.words.percent`: a tiny one is not 0.0%."""
+    rounded = f"format(100 * {share}, '.1f')"
+    return f"({share} > 0 && {rounded} == '0.0' ? '<0.1' : {rounded}) + '%'"
 
 
 def digits(value: float | None) -> float | None:

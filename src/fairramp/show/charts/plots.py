@@ -1,0 +1,276 @@
+"""What `.plot()` draws: each result as one chart or several below each other, each with a key and titled axes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+from fairramp.core.events import Event
+from fairramp.core.labels import show_label
+from fairramp.core.words import exact_points, percentage, points, upward_points, with_interval
+from fairramp.fit.shortlist import Shortlist
+from fairramp.measure.audit import Audit
+from fairramp.measure.certificate import Certificate
+from fairramp.measure.drift import Check
+from fairramp.measure.frontier import Frontier
+from fairramp.measure.parts import Comparison
+from fairramp.measure.rates import GroupRates
+from fairramp.rule.limits import limit_kind
+from fairramp.rule.rule import Rule
+from fairramp.show.charts.dumbbell import MOST_ROWS, Changes, Dots, dumbbell_chart
+from fairramp.show.charts.frontier import frontier_chart
+from fairramp.show.charts.gaps import Gap, gaps_chart
+from fairramp.show.charts.pieces import MOST_DRAWN, PRINTED, Groups, Theme, alt, finished
+from fairramp.show.charts.ramps import ramp_tables, ramps_chart
+from fairramp.show.words import largest, people
+
+#: Chart of a result.
+Chart = alt.LayerChart | alt.VConcatChart
+_KEY = "Hollow: classifier alone. Filled: with the rule."
+#: Longer keys take two lines.
+_WIDEST = 100
+
+
+def drawn(result: Any, theme: Theme = PRINTED, most: int = MOST_ROWS) -> Chart:
+    """The chart of a result, with at most `most` groups."""
+    parts = next(parts for kind, parts in _PARTS.items() if isinstance(result, kind))(result, theme, most)
+    chart: Chart = finished(alt.vconcat(*parts) if len(parts) > 1 else parts[0], theme)
+    return chart
+
+
+def titled(title: str, *key: str) -> alt.Title:
+    """A title with the key below it, in sentences."""
+    known = [sentence for sentence in key if sentence]
+    lines = [" ".join(known)]
+    if len(lines[0]) > _WIDEST:
+        half = next(i for i in range(len(known), 0, -1) if i == 1 or len(" ".join(known[:i])) <= _WIDEST)
+        lines = [" ".join(known[:half]), " ".join(known[half:])]
+    return alt.Title(title, subtitle=lines[0] if len(lines) == 1 else lines)
+
+
+def _of_rule(rule: Rule, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """The ramps and, if the rule has a record of its fit, the rates it makes equal, before and after."""
+    record, scale = rule.record, rule.meaning
+    sizes = record.rows if record else [0] * len(rule.groups)
+    seats = largest(sizes, MOST_DRAWN)
+    starts, ends = zip(*map(rule.ends_of, rule.ramps), strict=True)
+    constants = [ramp.tie if ramp.is_constant else nan for ramp in rule.ramps]
+    ramps = ramps_chart(
+        Groups([show_label(rule.groups[i]) for i in seats], theme),
+        scale,
+        ramp_tables(scale, seats, [(starts, ends, rule.thresholds, constants)]),
+        rule.cutoff,
+        title=titled(
+            "Probability of selection, by score",
+            "Line: from 0 to 1; the number is the threshold.",
+            "Dashed: the classifier's own cutoff.",
+            _few(seats, sizes),
+        ),
+    )
+    rows = largest(sizes, most)
+    groups = Groups([show_label(rule.groups[i]) for i in rows], theme)
+    return [
+        ramps,
+        *(
+            dumbbell_chart(
+                groups,
+                Dots([[found.before[i] for i in rows]]),
+                Dots([[found.after[i] for i in rows]]),
+                rate=part.rate,
+                people=[f"{found.rows[i]:,}" for i in rows],
+                title=titled(f"{part.rate.capitalize()}s on the fit rows", _KEY, _gray(part), _few(rows, sizes)),
+            )
+            for part, found in (record.compared if record else ())
+        ),
+    ]
+
+
+def _of_audit(audit: Audit, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """The compared rates with their intervals and, with a rule, the answers that change."""
+    seats = largest(audit.rows, most)
+    groups = Groups([show_label(audit.groups[i]) for i in seats], theme)
+    changes = None
+    if audit.changed_to_yes is not None and audit.changed_to_no is not None:
+        both = (audit.changed_to_yes, audit.changed_to_no)
+        changes = Changes(*([[people(shares[i] * audit.rows[i]) for i in seats]] for shares in both))
+    charts = []
+    for part in audit.event.simple:
+        now = None if audit.after is None else _dots(audit.after.rates[part.name], seats)
+        rows = audit.before.rates[part.name].rows
+        charts.append(
+            dumbbell_chart(
+                groups,
+                _dots(audit.before.rates[part.name], seats),
+                now,
+                rate=part.rate,
+                people=[f"{rows[i]:,}" for i in seats],
+                changes=changes,
+                title=titled(
+                    f"{part.rate.capitalize()}s",
+                    _KEY if now else "",
+                    _line(audit.confidence),
+                    _gray(part),
+                    _few(seats, audit.rows),
+                ),
+            )
+        )
+    return charts
+
+
+def _of_certificate(found: Certificate, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """Gaps on the fit rows, and the limits on the gap in the population."""
+    kind, several = limit_kind(found.estimated, found.proven), bool(found.event.parts)
+    gaps = []
+    for event in found.event.simple:
+        what, gap = f"{event.short}: " if several else "", found.fit_gaps[event.name]
+        gaps += [
+            Gap(f"{what}gap on the fit rows", gap, points(gap)),
+            _limit(f"{what}{kind} limit", found.by_event[event.name]),
+        ]
+    if kind != "proven" and found.proven is not None:
+        gaps.append(_limit("proven limit", found.proven))
+    if (rest := found.rest) is not None:
+        n = len(found.left_out)
+        without = f"without {'1 group' if n == 1 else f'{n:,} small groups'}"
+        gaps.append(_limit(f"{kind} limit, {without}", rest.estimated))
+    return [
+        gaps_chart(
+            [replace(gap, most=found.max_gap) for gap in gaps],
+            theme,
+            titled(
+                f"{found.event.gap.capitalize()}: on the fit rows, and limits in the population",
+                f"Dot: measured. Bar: limit, with {percentage(found.confidence)} confidence.",
+                "" if found.max_gap is None else f"Dashed: the {exact_points(found.max_gap)} requested.",
+            ),
+        )
+    ]
+
+
+def _limit(name: str, limit: float) -> Gap:
+    return Gap(name, limit, upward_points(limit) if limit < 1 else "none", is_limit=True)
+
+
+def _of_check(check: Check, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """Rates on the fit rows and on the new rows, and the gaps with their limits."""
+    charts = []
+    for event in check.event.simple:
+        own = [i for i, one in enumerate(check.events) if one is event]
+        seats = [own[i] for i in largest([check.rows[i] for i in own], most)]
+        if not seats:
+            continue
+        then, now, low, high = (
+            [[values[i] for i in seats]] for values in (check.rates_then, check.rates, check.lower, check.upper)
+        )
+        charts.append(
+            dumbbell_chart(
+                Groups([show_label(check.groups[i]) for i in seats], theme),
+                Dots(then),
+                Dots(now, low, high),
+                rate=event.rate,
+                people=[f"{check.rows[i]:,}" for i in seats],
+                words=("on the fit rows", "on the new rows"),
+                decided=False,
+                title=titled(
+                    f"{event.rate.capitalize()}s with the rule",
+                    "Hollow: on the fit rows. Filled: on the new rows.",
+                    _line(check.confidence),
+                    f"Gray: new {_people(event)}.",
+                    _few(seats, own),
+                ),
+            )
+        )
+    if len(set(check.events)) < len(check.events):  # otherwise there is nothing to compare
+        title = titled(
+            "Gap on the new rows", _line(check.confidence), f"Dashed: {check.comparisons[0].kind} limit."
+        )
+        charts.append(gaps_chart([_compared(check, one) for one in check.comparisons], theme, title))
+    return charts
+
+
+def _compared(check: Check, one: Comparison) -> Gap:
+    name = "all groups"
+    if one.left_out:
+        n = len(one.left_out)
+        name = f"without {'1 group' if n == 1 else f'{n:,} small groups'}"
+    if check.within_strata:
+        name = f"stratum {show_label(check.stratum)}"
+    if check.event.parts:
+        name = f"{one.event.short}: {name}"
+    text = with_interval(*map(points, (one.gap, *one.interval)))
+    return Gap(name, one.gap, text, one.interval, one.limit)
+
+
+def _of_shortlist(found: Shortlist, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """Selection rates by score alone and as admitted, with the places gained and lost."""
+    seats = largest(found.rows, most)
+    gained = [found.places[i] - found.places_by_score[i] for i in seats]
+    return [
+        dumbbell_chart(
+            Groups([show_label(found.groups[i]) for i in seats], theme),
+            Dots([[found.places_by_score[i] / found.rows[i] for i in seats]]),
+            Dots([[found.rates[i] for i in seats]]),
+            people=[f"{found.rows[i]:,}" for i in seats],
+            changes=Changes(*([[people(sign * n) for n in gained]] for sign in (1, -1))),
+            words=("by score alone", "admitted"),
+            title=titled(
+                f"Selection rates: {sum(found.places):,} places",
+                "Hollow: by score alone. Filled: as admitted.",
+                "Gray: people.",
+                _few(seats, found.rows),
+            ),
+        )
+    ]
+
+
+def _of_frontier(frontier: Frontier, theme: Theme, most: int) -> list[alt.LayerChart]:
+    """Accuracy against gap."""
+    where = "on the fit rows" if frontier.is_in_sample else "on validation rows"
+    return [
+        frontier_chart(
+            frontier.gaps,
+            frontier.values,
+            list(zip(frontier.lower, frontier.upper, strict=True)),
+            (frontier.own_gap, frontier.own_value),
+            theme=theme,
+            title=titled(
+                f"{frontier.measure.replace('_', ' ').capitalize()} against gap, {where}",
+                "Line: rules, one for each limit.",
+                f"Shaded: {percentage(frontier.confidence)} confidence band.",
+                "Hollow: classifier alone.",
+            ),
+            measure=frontier.measure,
+        )
+    ]
+
+
+def _line(confidence: float) -> str:
+    return f"Line: {percentage(confidence)} confidence interval."
+
+
+def _gray(event: Event) -> str:
+    """What the gray numbers beside the names count."""
+    return f"Gray: {_people(event)}."
+
+
+def _people(event: Event) -> str:
+    return f"people{'' if event.label is None else f' with label {event.label}'}"
+
+
+def _few(seats: Sequence[int], every: Sequence[Any]) -> str:
+    """That only some groups are drawn; empty if all are."""
+    return f"The {len(seats)} largest of {len(every):,} groups." if len(seats) < len(every) else ""
+
+
+def _dots(found: GroupRates, seats: Sequence[int]) -> Dots:
+    """The rates of the chosen groups, and their confidence limits."""
+    return Dots(*([[values[i] for i in seats]] for values in (found.rate, found.lower, found.upper)))
+
+
+_PARTS: dict[type, Any] = {
+    Rule: _of_rule,
+    Audit: _of_audit,
+    Certificate: _of_certificate,
+    Check: _of_check,
+    Shortlist: _of_shortlist,
+    Frontier: _of_frontier,
+}

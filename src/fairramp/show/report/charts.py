@@ -1,0 +1,118 @@
+"""The charts of the page as Vega-Lite specifications."""
+
+from typing import Any
+
+import numpy as np
+
+from fairramp.core.events import EVENTS, SELECTION, Event
+from fairramp.core.scales import scale_of
+from fairramp.show.charts.dumbbell import HEIGHTS, MOST_ROWS, WIDE, Changes, Dots, dumbbell_chart
+from fairramp.show.charts.frontier import frontier_chart
+from fairramp.show.charts.pieces import MOST_DRAWN, STYLED, Groups, Rows, alt, finished
+from fairramp.show.charts.ramps import ramp_tables, ramps_chart
+from fairramp.show.report.content import Content, Outcome
+from fairramp.show.report.texts import is_ratio, other_events
+from fairramp.show.words import largest, people
+
+
+def content_charts(content: Content) -> dict[str, dict[str, Any]]:
+    """All charts of a report as Vega-Lite specifications, by name."""
+    seats, outcomes = largest(content.sizes, MOST_DRAWN), content.outcomes
+    scale = scale_of(content.settings["scale"], content.settings["higher_is_better"])
+    ramps = [(o.ramp_from, o.ramp_to, o.thresholds, o.constant_chances) for o in outcomes]
+    histograms = [(content.groups[i].histogram, content.groups[i].rows) for i in seats]
+    drawn = {
+        **{event.name: _rates(content, event, first=i == 0) for i, event in enumerate(content.event.simple)},
+        **{event.name: _rates(content, event, first=False) for event in other_events(content)},
+        "scores": ramps_chart(
+            Groups([content.groups[i].name for i in seats], STYLED, content.own),
+            scale,
+            ramp_tables(scale, seats, ramps),
+            content.settings["cutoff"],
+            histograms,
+        ),
+    }
+    if has_frontier(content):
+        drawn["frontier"] = _frontier(content)
+    with alt.theme.enable("none"):  # the page must not depend on a notebook's theme
+        found = {name: finished(chart, STYLED).to_dict() for name, chart in drawn.items()}
+    for name, spec in found.items():
+        spec.pop("$schema")  # Vega would warn if the page's copy of Vega-Lite is older than Altair's
+        if name in EVENTS:
+            rows = spec["height"] / HEIGHTS[0]
+            spec["usermeta"] = {"wide": WIDE, "heights": [rows * height for height in HEIGHTS]}
+    return found
+
+
+def _rates(content: Content, event: Event, *, first: bool) -> alt.LayerChart:
+    """Rates before and after, those that are compared with the range of all groups."""
+    seats, outcomes = _by_rate(content, largest(content.sizes, MOST_ROWS)), content.outcomes
+    groups = Groups([_called(content, i) for i in seats], STYLED, content.own)
+    rows = content.before.rates[event.name].rows
+    compared = event in content.event.simple
+
+    def dots(o: Outcome | Content) -> list[float]:
+        found = (o.after if isinstance(o, Outcome) else o.before).rates[event.name].rate
+        return [found[i] for i in seats]
+
+    changes = None
+    if first:
+        changes = Changes(
+            *(
+                [[people(getattr(o.people, way)[i]) for i in seats] for o in outcomes]
+                for way in ("to_yes", "to_no")
+            )
+        )
+    # All groups, also those not drawn; within strata, rates are compared only with those of the same stratum.
+    band: Rows | None = None
+    if compared and not content.settings["stratified"] and len(content.groups) > 1:
+        after = [np.array(o.after.rates[event.name].rate) for o in outcomes]
+        band = [[float(rates.min()), float(rates.max())] for rates in after]
+    return dumbbell_chart(
+        groups,
+        Dots([dots(content)]),
+        Dots([dots(o) for o in outcomes]),
+        rate=event.rate,
+        people=[f"{rows[i]:,}" for i in seats],
+        changes=changes,
+        band=band,
+        whole=event is not SELECTION,  # two such charts stand side by side
+    )
+
+
+def _by_rate(content: Content, seats: list[int]) -> list[int]:
+    """Groups by their compared rate before, so that those who gain are above those who lose; small groups last.
+
+    Two groups, and groups in strata, keep their order.
+    """
+    if len(seats) <= 2 or content.settings["stratified"]:
+        return seats
+    rates = content.before.rates[content.event.simple[0].name].rate
+    return sorted(seats, key=lambda i: (content.groups[i].small, rates[i]))
+
+
+def _called(content: Content, i: int) -> str:
+    group = content.groups[i]
+    return f"{group.name} *" if group.small else group.name
+
+
+def has_frontier(content: Content) -> bool:
+    """Whether there is an accuracy at some gap or ratio to draw."""
+    apart = [o.after.ratio if is_ratio(content) else o.after.gap for o in content.outcomes]
+    return content.labeled and any(value == value for value in apart)
+
+
+def _frontier(content: Content) -> alt.LayerChart:
+    before, chosen, outcomes, ratios = content.before, content.chosen, content.outcomes, is_ratio(content)
+    return frontier_chart(
+        [o.after.ratio if ratios else o.after.gap for o in outcomes],
+        [o.after.overall_accuracy or 0.0 for o in outcomes],
+        [o.accuracy_interval or (0.0, 0.0) for o in outcomes],
+        (before.ratio if ratios else before.gap, before.overall_accuracy or 0.0),
+        (chosen.after.ratio if ratios else chosen.after.gap, chosen.after.overall_accuracy or 0.0),
+        [i for i, o in enumerate(outcomes) if content.in_sample or not o.is_own],
+        content.own,
+        STYLED,
+        ratios=ratios,
+        several=content.event.parts != (),
+    )

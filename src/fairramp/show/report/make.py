@@ -1,0 +1,274 @@
+"""Compute the content of a report.
+
+    rows  →  one rule per limit  →  one summary that is exact for all of them  →  Content
+
+At its own limit, the reported rule itself is measured. At every other one, a rule with the same settings is
+fitted to the given rows, as by `fit_rule`. The compared rates are those that the rule makes equal: selection
+rates, or true or false positive rates.
+"""
+
+import platform
+import warnings
+from dataclasses import asdict
+from math import nan
+from typing import Any
+
+import numpy as np
+
+from fairramp._version import __version__
+from fairramp.core.checks import check_number
+from fairramp.core.curve import Floats
+from fairramp.core.events import SELECTION, Event
+from fairramp.core.labels import show_label
+from fairramp.core.ramps import Ramp
+from fairramp.errors import FairrampWarning, InputError
+from fairramp.fit.fit import SMALL_GROUP
+from fairramp.measure.certificate import certify
+from fairramp.measure.rates import GroupRates, Selection
+from fairramp.rule.rule import Rule
+from fairramp.show import sentences
+from fairramp.show.answers import answer_forms
+from fairramp.show.report.compare import check_comparable, compare_rules
+from fairramp.show.report.content import About, Content, Group, Outcome, People
+from fairramp.show.report.measured import KnownRows, Measured, widths
+from fairramp.show.report.slider import Sources, fit_command, slider_rules
+from fairramp.show.report.verdicts import Evidence, Limit, judge
+from fairramp.show.words import plain_name
+
+
+def make_content(
+    rule: Rule,
+    scores: Any,
+    groups: Any,
+    labels: Any = None,
+    *,
+    strata: Any = None,
+    sample_weight: Any = None,
+    title: str | None = None,
+    decision: str | None = None,
+    owner: str | None = None,
+    source: str | None = None,
+    date: str | None = None,
+    review_date: str | None = None,
+    confidence: float = 0.95,
+    compare: Rule | None = None,
+    compare_name: str | None = None,
+    label_column: str | None = None,
+    weight_column: str | None = None,
+    positive_label: str | None = None,
+) -> Content:
+    """Compute the content of a report; see `Rule.report`. Names of columns and a label are for commands."""
+    check_number("confidence", confidence, 0.5, 1 - 1e-9)
+    said = {"decision": decision, "owner": owner, "source": source, "date": date, "review_date": review_date}
+    for name, text in {"title": title, **said}.items():
+        if not isinstance(text, str | None):
+            raise InputError("must be a string", argument=name, got=text)
+    about = About(**{name: plain_name(text).strip() or None if text else None for name, text in said.items()})
+    known = KnownRows.of(rule, scores, groups, labels, strata, sample_weight)
+    check_comparable(rule, compare, compare_name, known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairrampWarning)  # the notes say it instead
+        rules, fingerprint = slider_rules(rule, known)
+    sample, scale, record = known.sample, known.sample.scale, rule.record
+    cells = sample.cells.labels
+    ramps = [one.ramps_of(sample.cells)[0] for one in rules]
+    measured = Measured.of(known, ramps, confidence)
+
+    (before, selected), histograms, rows = (
+        measured.select(measured.own),
+        measured.histograms(scale),
+        measured.rows,
+    )
+    names = tuple(plain_name(show_label(label)) for label in cells)
+    refused = sentences.refusal(rule)
+    elsewhere = sentences.elsewhere(refused, len(cells))
+    afters = [measured.select(chances) for chances in (measured.chances(placed) for placed in ramps)]
+    own = next(i for i, one in enumerate(rules) if one is rule)
+    in_sample = _is_in_sample(rule, fingerprint, before, afters[own][0])
+    fewest = np.min([before.rates[event.name].rows for event in rule.event.simple], axis=0)
+    checked = (
+        rule.check(scores, groups, labels, strata=strata, sample_weight=sample_weight, confidence=confidence)
+        if refused is None
+        else None
+    )
+    sources = Sources(source, label_column, weight_column, positive_label)
+    outcomes = tuple(
+        _outcome(
+            one,
+            placed,
+            known,
+            measured,
+            after,
+            refused if one is rule else elsewhere,
+            Evidence(
+                rule.event,
+                before,
+                after[0],
+                names,
+                fewest.tolist(),
+                fewest < SMALL_GROUP,
+                measured.strata,
+                is_new=in_sample is False and one is rule,
+                has_drifted=checked is not None and checked.has_drifted and one is rule,
+            ),
+            fit_command(one, known.settings, sources, sample.labels is not None, sample.weights is not None),
+            is_own=one is rule,
+        )
+        for one, placed, after in zip(rules, ramps, afters, strict=True)
+    )
+    units, group_name = scale.shown_per_unit, plain_name(" / ".join(rule.columns.grouped) or "group")
+    return Content(
+        title=plain_name(title) if title else _title(about, rule.event, group_name),
+        about=about,
+        group_name=group_name,
+        rows=int(rows.sum()),
+        weighted=sample.weights is not None,
+        labeled=sample.labels is not None,
+        confidence=confidence,
+        score_range=scale.axis_range,
+        cutoff=scale.shown_score(rule.cutoff),
+        settings={
+            "max_gap": rule.max_gap,
+            "min_ratio": rule.min_ratio,
+            "asked": None if record is None or record.asked is None else asdict(record.asked),
+            "target_rate": record.target if record else rule.target_rate,
+            "overall_rate": record.overall_rate if record else None,
+            "costs": record.costs if record else None,
+            "ramp_width": known.settings.ramp_width * units,
+            "ramp": rule.ramp,
+            "scale": rule.scale,
+            "cutoff": rule.cutoff,
+            "higher_is_better": rule.higher_is_better,
+            "criterion": rule.criterion,
+            "stratified": rule.stratified,
+            "unseen_group": rule.unseen_group,
+            "solver": record.solver if record else None,
+            "date": record.date if record else None,
+        },
+        groups=tuple(
+            Group(name, n, counted < SMALL_GROUP, tuple(shares))
+            for name, n, counted, shares in zip(
+                names, rows.tolist(), fewest.tolist(), histograms.tolist(), strict=True
+            )
+        ),
+        before=before,
+        selected_before=selected,
+        overall_rate_before=measured.sums.overall(measured.own),
+        people_before=_people(measured, measured.own),
+        sentence=sentences.comparison(before, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(before, names, measured.strata) if selected else "",
+        outcomes=outcomes,
+        own=own,
+        is_kept=None if checked is None else not checked.has_drifted,
+        drift=None if checked is None else sentences.drift(checked, in_sample),
+        notes=(*known.notes, *sentences.notes(rule, cells, before, in_sample)),
+        limits=sentences.limits(rule.event),
+        data_fingerprint=fingerprint,
+        fit_fingerprint=record.fingerprint if record else None,
+        rule_fingerprint=rule.fingerprint,
+        in_sample=in_sample,
+        versions={
+            "fairramp": __version__,
+            "fitted with": record.version if record else "unknown",
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        answers=answer_forms(rule, cells),
+        compared=None
+        if compare is None
+        else compare_rules(rule, compare, compare_name, known, measured, outcomes[own].after),
+    )
+
+
+def _is_in_sample(rule: Rule, fingerprint: str, before: Selection, after: Selection) -> bool | None:
+    """Whether these are the fit rows; None if the record does not say.
+
+    A fit to bins that are coarser than those of a fingerprint has another fingerprint than its rows. If the bins
+    were nevertheless exact for the rule, counts and rates are the same. A fingerprint does not depend on labels;
+    if the compared rates do, they and their counts must be the same too.
+    """
+    record = rule.record
+    if record is None:
+        return None
+    pairs = [(rates, before.rates[event.name], after.rates[event.name]) for event, rates in record.compared]
+    same_counts = all(rates.rows == was.rows for rates, was, _ in pairs)
+    is_exact = all(rates.is_exact for rates, *_ in pairs)
+    alike = same_counts and all(
+        np.allclose([rates.before, rates.after], [was.rate, now.rate], rtol=0, atol=1e-9)
+        for rates, was, now in pairs
+    )
+    if record.fingerprint == fingerprint:
+        return rule.event is SELECTION or alike or (same_counts and not is_exact)
+    return None if alike or not is_exact else False
+
+
+def _title(about: About, event: Event, group_name: str) -> str:
+    what = "selection rates" if event is SELECTION else "error rates" if event.parts else f"{event.rate}s"
+    text = f"{about.decision}: {what} by {group_name}" if about.decision else f"{what} by {group_name}"
+    return text[:1].upper() + text[1:]
+
+
+def _people(measured: Measured, chances: Floats) -> People:
+    """Expected numbers of people under decisions with these probabilities."""
+    own, rows = measured.own, measured.sums.rows
+
+    def per_group(shares: Floats) -> tuple[float, ...]:
+        return tuple(np.bincount(measured.sums.group, rows * shares, minlength=len(measured.rows)).tolist())
+
+    to_yes, to_no = (per_group(np.maximum(sign * (chances - own), 0.0)) for sign in (1, -1))
+    return People(
+        to_yes,
+        to_no,
+        changed=float(rows @ np.abs(chances - own)),
+        drawn=float(rows @ ((chances > 0) & (chances < 1))),
+        selected=float(rows @ chances),
+        wrong=None if measured.labels is None else float(rows @ np.abs(measured.labels - chances)),
+    )
+
+
+def _outcome(
+    rule: Rule,
+    placed: list[Ramp],
+    known: KnownRows,
+    measured: Measured,
+    found: tuple[Selection, GroupRates | None],
+    refused: str | None,
+    evidence: Evidence,
+    command: str,
+    *,
+    is_own: bool,
+) -> Outcome:
+    chances, own, (after, selected), names = measured.chances(placed), measured.own, found, evidence.names
+    more, less = np.maximum(chances - own, 0.0), np.maximum(own - chances, 0.0)
+    stands = not (more.any() or less.any())
+    starts, ends = zip(*map(rule.ends_of, placed), strict=True)
+    certificate = refused or certify(rule, measured.confidence)
+    return Outcome(
+        max_gap=rule.max_gap,
+        min_ratio=rule.min_ratio,
+        is_own=is_own,
+        stands=stands,
+        target_rate=rule.target_rate,
+        ramp_width=widths(placed)[-1] * rule.meaning.shown_per_unit,
+        thresholds=tuple(map(rule.threshold_of, placed)),
+        ramp_from=starts,
+        ramp_to=ends,
+        tie_chances=tuple(nan if ramp.width else ramp.tie for ramp in placed),
+        constant_chances=tuple(ramp.tie if ramp.is_constant else nan for ramp in placed),
+        after=after,
+        selected=selected,
+        overall_rate=measured.sums.overall(chances),
+        accuracy_interval=measured.accuracy_interval(chances),
+        changed_to_yes=tuple(measured.sums.mean(more).tolist()),
+        changed_to_no=tuple(measured.sums.mean(less).tolist()),
+        changed=measured.sums.overall(more + less),
+        drawn=measured.sums.overall(((chances > 0) & (chances < 1)).astype(np.float64)),
+        people=_people(measured, chances),
+        guarantee=sentences.Guarantee(certificate)
+        if isinstance(certificate, str)
+        else sentences.guarantee(certificate, len(rule.groups) > 1),
+        judgment=judge(rule, Limit.of(rule, measured.confidence, is_own=is_own), evidence, certificate),
+        command=command,
+        sentence=sentences.STANDS if stands else sentences.comparison(after, names, measured.strata, rule.event),
+        selected_sentence=sentences.comparison(after, names, measured.strata) if selected and not stands else "",
+    )

@@ -1,0 +1,197 @@
+"""Every text of the page that depends on the slider, with rounded numbers and with all digits."""
+
+from collections.abc import Callable
+from functools import partial
+from math import nan
+
+from fairramp.core.events import SELECTION, Event
+from fairramp.core.words import exact_points, number, percent, points, with_interval
+from fairramp.show.report.content import Content, Outcome
+from fairramp.show.report.tables import Number
+from fairramp.show.report.texts import about_label, is_ratio, other_events
+from fairramp.show.report.verdicts import ratio_words
+from fairramp.show.words import full, isolated, people
+
+_two = partial(number, decimals=2)
+#: By how much a gap between other rates must grow to be named beside the verdict.
+WORTH_TELLING = 0.01
+#: The costs that are shown, in order.
+COSTS = ("changed", "wrong", "selected", "drawn")
+
+
+def limit_of(o: Outcome) -> Number:
+    """The limit at a position of the slider."""
+    if o.min_ratio is None:
+        return _number(o.max_gap, exact_points)
+    return _number(o.min_ratio, ratio_words)
+
+
+def say(content: Content, o: Outcome) -> dict[str, Number]:
+    """All texts at a position of the slider."""
+    judgment = o.judgment
+    texts = {
+        "where": "This is the reported rule."
+        if o.is_own
+        else "A what-if: a rule with the same settings, fitted to these rows with another limit.",
+        "headline": judgment.headline if o.is_own else f"What-if, not for approval. {judgment.headline}",
+        "on_rows": judgment.on_rows,
+        "on_people": judgment.on_people,
+        "small": judgment.small,
+        "advice": judgment.advice if o.is_own else "",
+        "harm": _harm(content, o),
+        "command": o.command,
+        "assumptions": o.guarantee.assumptions,
+        "label_scores": f"Chart: score distribution of each group. {_thresholds(o)}; see the tables below.",
+    }
+    for name, rates in o.after.rates.items():
+        texts[f"label_{name}"] = _rates_label(content, name, rates.rate)
+    for event in content.event.simple:
+        texts[f"lead_{event.name}"] = _lead(content, o, event)
+    for event in other_events(content):
+        was, now = (points(found.rates[event.name].gap) for found in (content.before, o.after))
+        texts[f"lead_{event.name}"] = f"{about_label(event).capitalize()}: gap {now}, was {was}"
+    said = {name: (text, "") for name, text in texts.items()}
+    said |= {"limit": limit_of(o), "guarantee": (o.guarantee.sentence, full(o.guarantee.estimated))}
+    return said | _figures(content, o) | _costs(content, o)
+
+
+def _number(value: float | None, spelled: Callable[[float], str]) -> Number:
+    return "" if value is None else spelled(value), full(value)
+
+
+def _lead(content: Content, o: Outcome, event: Event) -> str:
+    """The rates of the groups with the lowest and the highest rate before, before and after.
+
+    Groups with few people do not lead, unless there are no others.
+    """
+    before, after = content.before.rates[event.name].rate, o.after.rates[event.name].rate
+    judged = [i for i, group in enumerate(content.groups) if not group.small] or list(range(len(before)))
+    ordered = sorted(judged, key=before.__getitem__)
+    chosen = ordered if len(ordered) <= 2 else [ordered[0], ordered[-1]]
+    if len(judged) == 2:
+        chosen = judged
+    names = [isolated(content.groups[i].name) for i in chosen]
+    said = [f"{name} {percent(before[i])} → {percent(after[i])}" for name, i in zip(names, chosen, strict=True)]
+    text = ", ".join(said) if len(judged) <= 2 else f"lowest before: {said[0]}; highest before: {said[1]}"
+    text = text if event is SELECTION else f"{event.rate}s: {text}"
+    return text[:1].upper() + text[1:]
+
+
+def _harm(content: Content, o: Outcome) -> str:
+    """Names the other rates that the rule drives apart, by a point or more."""
+    grown = []
+    for event in other_events(content):
+        was, now = (found.rates[event.name].gap for found in (content.before, o.after))
+        if now - was >= WORTH_TELLING:
+            among = f"{about_label(event)} (recorded outcome {'yes' if event.label else 'no'})"
+            grown.append(f"among {among}, the gap between groups grows from {points(was)} to {points(now)}")
+    return f"Side effect: {'; '.join(grown)}." if grown else ""
+
+
+def _thresholds(o: Outcome) -> str:
+    """The range of the thresholds; a group in which everyone has the same probability has none."""
+    known = [threshold for threshold in o.thresholds if threshold == threshold]
+    return f"Thresholds from {number(min(known), 3)} to {number(max(known), 3)}" if known else "No thresholds"
+
+
+def _rates_label(content: Content, event: str, rates: tuple[float, ...]) -> str:
+    """The rates under the rule, for people who do not see the chart."""
+    names, rate = [isolated(group.name) for group in content.groups], event.replace("_", " ") + " rates"
+    known = sorted((i for i in range(len(names)) if rates[i] == rates[i]), key=rates.__getitem__)
+    if not known:
+        return f"Chart: {rate} before and after."
+    low, high = known[0], known[-1]
+    return (
+        f"Chart: {rate} before and after. After: from {percent(rates[low])} for {names[low]} to "
+        f"{percent(rates[high])} for {names[high]}; see the tables below."
+    )
+
+
+def figures_before(content: Content) -> list[tuple[str, str, Number]]:
+    """Key, name and value before the rule of each number about everybody."""
+    before, simple = content.before, content.event.simple
+    found = [
+        *(
+            (f"gap_{event.name}", f"Gap between {event.rate}s", _number(before.rates[event.name].gap, points))
+            for event in simple
+        ),
+        *(
+            (
+                f"ratio_{event.name}",
+                f"Ratio of {event.rate}s, lowest to highest",
+                _number(before.rates[event.name].ratio, _two),
+            )
+            for event in simple
+        ),
+        ("overall_rate", "Selected overall", _number(content.overall_rate_before, percent)),
+    ]
+    if content.labeled:
+        found.append(("accuracy", "Accuracy", _number(before.overall_accuracy, percent)))
+    return found
+
+
+def _figures(content: Content, o: Outcome) -> dict[str, Number]:
+    """The numbers about everybody after the rule, with their confidence intervals."""
+    said = {"overall_rate": _number(o.overall_rate, percent)}
+    for event in content.event.simple:
+        rates = o.after.rates[event.name]
+        said[f"gap_{event.name}"] = _interval(rates.gap, rates.gap_interval, points)
+        said[f"ratio_{event.name}"] = _interval(rates.ratio, rates.ratio_interval, _two)
+    if o.after.overall_accuracy is not None and o.accuracy_interval is not None:
+        said["accuracy"] = _interval(o.after.overall_accuracy, o.accuracy_interval, percent)
+        apart, now, alone = "gap", points(o.after.gap), points(content.before.gap)
+        if is_ratio(content):
+            apart, now, alone = "ratio", _two(o.after.ratio), _two(content.before.ratio)
+        apart = f"larger {apart}" if content.event.parts else apart
+        said["label_frontier"] = (
+            f"Chart: accuracy against {apart}. This rule: {percent(o.after.overall_accuracy)} at a {apart} of "
+            f"{now}. Classifier alone: {percent(content.before.overall_accuracy or 0.0)} at {alone}.",
+            "",
+        )
+    return said
+
+
+def _interval(value: float, limits: tuple[float, float], spelled: Callable[[float], str]) -> Number:
+    text = with_interval(*map(spelled, (value, *limits)))
+    return text, " – ".join(map(full, (value, *limits)))
+
+
+def _costs(content: Content, o: Outcome) -> dict[str, Number]:
+    """Costs in people: a number to begin with, and the rest of the sentence."""
+    now, was = o.people, content.people_before
+    said = {
+        "changed": (_people(now.changed), f"get a different answer ({percent(o.changed)})", now.changed),
+        "drawn": (_people(now.drawn), f"are decided at random ({percent(o.drawn)})", now.drawn),
+        "selected": (
+            _difference(now.selected - was.selected),
+            f"selected: {percent(content.overall_rate_before)} → {percent(o.overall_rate)} of all people",
+            now.selected - was.selected,
+        ),
+    }
+    if now.wrong is not None and was.wrong is not None:
+        accuracy = (
+            f"{percent(content.before.overall_accuracy or 0.0)} → {percent(o.after.overall_accuracy or 0.0)}"
+        )
+        said["wrong"] = (
+            _difference(now.wrong - was.wrong, "errors"),
+            f"answers that disagree with the label; accuracy {accuracy}",
+            now.wrong - was.wrong,
+        )
+    else:
+        said["wrong"] = ("Errors unknown", "these rows have no labels", nan)
+    return {
+        **{f"{key}_number": (first, full(exact)) for key, (first, _, exact) in said.items()},
+        **{f"{key}_rest": (rest, "") for key, (_, rest, _) in said.items()},
+    }
+
+
+def _people(n: float) -> str:
+    text = people(n) or "0"
+    return f"{text} {'person' if text in ('1', '<1') else 'people'}"
+
+
+def _difference(n: float, what: str = "people") -> str:
+    """How many more or fewer people there are, in whole people."""
+    if people(abs(n)) in ("", "<1"):
+        return f"As many {what}"
+    return f"{people(abs(n))} {'more' if n > 0 else 'fewer'} {what}"
