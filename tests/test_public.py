@@ -32,6 +32,7 @@ NAMES = ERRORS | {
     "FitRecord",
     "Frontier",
     "GroupRates",
+    "GroupProbabilities",
     "GroupScores",
     "HiddenSplit",
     "Monitor",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairramp.core.table import Table
     from fairramp.data.bins import GroupScores
     from fairramp.data.columns import Columns
+    from fairramp.data.probable import GroupProbabilities
     from fairramp.data.summarize import summarize, summarize_frame
     from fairramp.errors import (
         FairrampError,
@@ -61,6 +62,7 @@ __all__ = [
     "FairrampWarning",
     "FitRecord",
     "Frontier",
+    "GroupProbabilities",
     "GroupRates",
     "GroupScores",
     "HiddenSplit",
@@ -108,6 +110,7 @@ _HOMES = {
         "core.table": ("Table",),
         "data.columns": ("Columns",),
         "data.bins": ("GroupScores",),
+        "data.probable": ("GroupProbabilities",),
         "data.summarize": ("summarize", "summarize_frame"),
         "datasets": ("datasets",),
         "errors": (

@@ -41,13 +41,18 @@ def kinds_of(n_groups: int, n_events: int, strata: Any = None) -> Any:
     return np.concatenate([inner + i * (inner[-1] + 1) for i in range(n_events)])
 
 
-def cell_columns(labels: Sequence[Label], *, stratified: bool, events: Sequence[Event] = ()) -> dict[str, Any]:
-    """Columns of a table that name groups; strata get a column of their own, and so do the events of rates."""
+def cell_columns(
+    labels: Sequence[Label], *, stratified: bool, events: Sequence[Event] = (), outer: str = "stratum"
+) -> dict[str, Any]:
+    """Columns of a table that name groups; strata get a column of their own, and so do the events of rates.
+
+    `outer` is what the first half of a label is.
+    """
     which = {"error_rate": name_column([event.short for event in events])} if events else {}
     if not stratified:
         return which | {"group": name_column(labels)}
     halves = zip(*(label_parts(label) for label in labels), strict=True)
-    return which | {name: name_column(half) for name, half in zip(("stratum", "group"), halves, strict=True)}
+    return which | {name: name_column(half) for name, half in zip((outer, "group"), halves, strict=True)}
 
 
 def largest_gap(rates: Any, strata: Any = None) -> float:

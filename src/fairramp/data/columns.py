@@ -1,10 +1,10 @@
 """The names of the columns that a rule or a summary reads."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairramp.core.labels import Label, label_parts
+from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.errors import InputError
 
 
@@ -20,19 +20,22 @@ class Columns:
         Columns that make a group and a stratum; `strata` is None without strata.
     id : str or None
         Column of the row ids.
+    probabilities : tuple of str, or None
+        Columns of the group probabilities, in the order of the rule's groups; `groups` is then None.
 
     Examples
     --------
     >>> import fairramp
     >>> data = fairramp.datasets.load_adult_scores()
     >>> fairramp.fit_rule(data.score, {"sex": data.sex}).columns
-    Columns(score=None, groups=('sex',), strata=None, id=None)
+    Columns(score=None, groups=('sex',), strata=None, id=None, probabilities=None)
     """
 
     score: str | None = None
     groups: tuple[str, ...] | None = None
     strata: tuple[str, ...] | None = None
     id: str | None = None
+    probabilities: tuple[str, ...] | None = None
 
     def given(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> "Columns":
         """A copy with the given names replaced, after checking them."""
@@ -41,12 +44,13 @@ class Columns:
             self.groups if group is None else column_names("group", group),
             self.strata if strata is None else column_names("strata", strata),
             None if id is None else column_name("id", id),  # a rule stores no id column
+            self.probabilities,
         )
 
     @property
     def all(self) -> tuple[str, ...]:
         """All names that are set."""
-        ends = ((self.score,), self.groups or (), self.strata or (), (self.id,))
+        ends = ((self.score,), self.groups or (), self.strata or (), (self.id,), self.probabilities or ())
         return tuple(name for names in ends for name in names if name is not None)
 
     @property
@@ -71,6 +75,7 @@ class Columns:
             groups=self.groups and tuple(names[name] for name in self.groups),
             strata=self.strata and tuple(names[name] for name in self.strata),
             id=None if self.id is None else names[self.id],
+            probabilities=self.probabilities and tuple(names[name] for name in self.probabilities),
         )
 
 
@@ -90,6 +95,27 @@ def column_names(role: str, names: Any) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise InputError("names the same column twice: {names}", argument=role, names=list(names))
     return tuple(names)
+
+
+def probability_columns(given: Any, groups: Sequence[Label] | None = None) -> dict[Label, str]:
+    """Check the columns of group probabilities, by group; all groups of a rule, in its order, if it is known."""
+    if not isinstance(given, Mapping) or not given:
+        raise InputError(
+            "must be a dict of groups and the columns of their probabilities, such as {{'F': 'p_f', 'M': 'p_m'}}",
+            argument="group_probability",
+            got=given,
+        )
+    found = {canonical_label(label): column_name("group_probability", name) for label, name in given.items()}
+    column_names("group_probability", list(found.values()))
+    wanted = sorted(found, key=label_key) if groups is None else list(groups)
+    if set(map(label_key, found)) != set(map(label_key, wanted)):
+        raise InputError(
+            "must name the columns of the rule's groups {wanted}, got {found}",
+            argument="group_probability",
+            wanted=wanted,
+            found=list(found),
+        )
+    return {label: found[label] for label in wanted}
 
 
 def check_new(names: Iterable[str], present: Iterable[str], fold: Callable[[str], str] = str.casefold) -> None:

@@ -61,6 +61,7 @@ class ColumnNames(Shape, frozen=True):
     score: str | None
     groups: tuple[str, ...] | None
     strata: tuple[str, ...] | None
+    probabilities: tuple[str, ...] | None = None
 
 
 class Document(Shape, frozen=True, tag_field="format"):

@@ -19,6 +19,7 @@ import numpy as np
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Array, Booleans, Floats, Integers
 from fairramp.core.labels import Label, bad_label, canonical_label, refuse_mixed, united
+from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError, shown
 
 #: Integer labels in a range this narrow are used as codes, whether or not all of them occur.
@@ -92,6 +93,12 @@ def encode_groups(groups: Any, names: tuple[str, ...] | None = None) -> Codes:
     """
     if isinstance(groups, Codes):
         return groups
+    if isinstance(groups, GroupProbabilities):
+        raise InputError(
+            "must be labels here, got group probabilities",
+            argument="groups",
+            remedy="pass the true groups, and group probabilities as {group_probabilities}",
+        )
     columns, found = _columns(groups)
     if not columns:
         raise InputError("has no columns", argument="groups")

@@ -43,6 +43,18 @@ MAX_CELLS = 1 << 19
 LOOKED_AT = 1 << 18
 
 
+def position_of(scale: Scale) -> Any:
+    """The position of the score in column x, as an expression."""
+    x = nw.col("x")
+    low = nw.when(x < -0.5).then(-1.0 - 0.25 / x).otherwise(x)
+    converted: dict[str, Any] = {
+        "logit": 1.0 / (1.0 + (-x).exp()),
+        "percent": x / 100.0,
+        "real": nw.when(x > 0.5).then(1.0 - 0.25 / x).otherwise(low),
+    }
+    return scale.turned(converted.get(scale.name, x))
+
+
 class LazyRows(Rows):
     """Rows of a lazy table as a fit reads them; ramps are not guessed in advance, because each look is a pass.
 
@@ -66,16 +78,9 @@ class LazyRows(Rows):
         n_bins = most_places(n_groups) if labeled else resolution(n_rows, n_groups, wanted)
         self._per_unit = n_bins / (scale.highest - scale.lowest)
 
-        x, p, w = nw.col("x"), nw.col("p"), nw.col("w")
-        low = nw.when(x < -0.5).then(-1.0 - 0.25 / x).otherwise(x)
-        converted: dict[str, Any] = {
-            "logit": 1.0 / (1.0 + (-x).exp()),
-            "percent": x / 100.0,
-            "real": nw.when(x > 0.5).then(1.0 - 0.25 / x).otherwise(low),
-        }
-        position: Any = scale.turned(converted.get(scale.name, x))
+        p, w = nw.col("p"), nw.col("w")
         rows = table.rows.filter(w > 0) if profile.has_zeros else table.rows
-        self._rows = rows.with_columns(p=position).with_columns(bin=(p * self._per_unit).floor())
+        self._rows = rows.with_columns(p=position_of(scale)).with_columns(bin=(p * self._per_unit).floor())
         if table.weighted:
             shift = scaling(profile.largest_weight, profile.smallest_weight)
             factors = (

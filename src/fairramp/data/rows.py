@@ -27,6 +27,7 @@ from fairramp.core.curve import Array, Booleans, Floats, Integers, sort_keys
 from fairramp.core.points import MAX_RESOLUTION, Points, Summary, concatenated, resolution, run_starts
 from fairramp.core.scales import Scale
 from fairramp.data.groups import Codes
+from fairramp.data.probable import GroupProbabilities
 from fairramp.errors import InputError
 
 #: Up to this many rows, and this many more for each group, are sorted instead of binned. In measurements with 2
@@ -125,9 +126,11 @@ class ArrayRows(Rows):
         Scale of the scores.
     """
 
-    def __init__(self, scores: Array, codes: Codes, weights: Floats | None, scale: Scale) -> None:
+    def __init__(
+        self, scores: Array, codes: Codes | GroupProbabilities, weights: Floats | None, scale: Scale
+    ) -> None:
         self.scores = scores
-        self.codes = codes
+        self.codes: Codes = codes  # type: ignore[assignment]  # of mixtures, only positions are read
         self.weights = weights
         self.scale = scale
         # About 16·√n bins keep both bins and rows per bin few; the fingerprint of a summary sets the minimum.

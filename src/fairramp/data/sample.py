@@ -19,6 +19,7 @@ from fairramp.core.scales import Scale
 from fairramp.data.arrays import as_scores, as_weights, checked_labels, no_weight
 from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes, cross, encode_groups, name_of
+from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.errors import InputError, warn
 
@@ -48,6 +49,8 @@ class Sample:
         Names of the columns, if any.
     shift : int
         Exponent of the power of two by which the weights were scaled.
+    membership : GroupProbabilities or None
+        What a rule decides by if it mixes thresholds by group probabilities; `groups` are then the true groups.
     """
 
     scores: Array
@@ -58,6 +61,7 @@ class Sample:
     scale: Scale
     columns: Columns
     shift: int = 0
+    membership: GroupProbabilities | None = None
 
     @classmethod
     def of_arrays(
@@ -71,6 +75,7 @@ class Sample:
         sample_weight: Any = None,
         columns: Columns | None = None,
         drop_empty: bool = False,
+        membership: GroupProbabilities | None = None,
     ) -> "Sample":
         """Check columns and encode groups.
 
@@ -84,6 +89,8 @@ class Sample:
             Names by which group and strata columns are selected and ordered, as in an earlier fit.
         drop_empty : bool, default False
             Whether to drop groups whose rows all have weight 0; otherwise they raise an error.
+        membership : GroupProbabilities, optional
+            Group probabilities that a rule decides by.
         """
         column = as_scores(scores)
         group, cells, columns = encode_cells(groups, strata, columns)
@@ -91,7 +98,9 @@ class Sample:
         columns = replace(columns, score=name_of(scores))
         weights = None if sample_weight is None else as_weights(sample_weight, len(column))
         truth = None if labels is None else checked_labels(labels, len(column))
-        sample = cls(column, group, cells, weights, truth, scale, columns)
+        if membership is not None:
+            check_length("group_probabilities", len(membership), len(column))
+        sample = cls(column, group, cells, weights, truth, scale, columns, membership=membership)
         return sample if weights is None else sample._counting(weights, drop_empty)
 
     def _counting(self, weights: Floats, drop_empty: bool) -> "Sample":
@@ -116,6 +125,7 @@ class Sample:
             cells=replace(self.cells, values=self.cells.values[which]) if self.stratified else groups,
             weights=None if self.weights is None else self.weights[which],
             labels=None if self.labels is None else self.labels[which],
+            membership=self.membership and self.membership.take(which),
         )
 
     def __len__(self) -> int:
@@ -125,6 +135,11 @@ class Sample:
     def stratified(self) -> bool:
         """Whether there are strata."""
         return self.cells is not self.groups
+
+    @property
+    def decided_by(self) -> Codes | GroupProbabilities:
+        """What the ramps of a rule depend on: the cell of each row, or its group probabilities."""
+        return self.cells if self.membership is None else self.membership
 
     @cached_property
     def rows(self) -> ArrayRows:

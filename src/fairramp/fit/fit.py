@@ -24,6 +24,7 @@ from fairramp.core.ramps import Ramp
 from fairramp.core.table import with_rows
 from fairramp.data.columns import Columns
 from fairramp.data.labeled import LabeledBins
+from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows, BinnedRows, Rows, resolved
 from fairramp.data.sample import Sample
 from fairramp.errors import InputError, warn
@@ -34,9 +35,11 @@ from fairramp.fit.criteria.opportunity import EQUAL_OPPORTUNITY, PREDICTIVE_EQUA
 from fairramp.fit.criteria.parity import PARITY
 from fairramp.fit.criteria.strata import WithinStrata
 from fairramp.fit.direction import warn_direction
+from fairramp.fit.each import fit_each
 from fairramp.fit.keywords import taking_settings
 from fairramp.fit.outcomes import LabeledScores
 from fairramp.fit.population import kept_in_population
+from fairramp.fit.probable import check_probable, fit_probabilities
 from fairramp.fit.problem import Criterion, Fixed, Level, Problem, Solution
 from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.sgd import descend
@@ -80,9 +83,10 @@ def fit_rule(
     scores : numbers of shape (n,)
         The trained classifier's scores, on rows it was not trained on. An array, list or column of any dataframe
         library; float32 is not converted.
-    groups : labels of shape (n,), or several columns
+    groups : labels of shape (n,), or several columns, or GroupProbabilities
         Strings, integers, booleans or categories; missing values are a group of their own. A dataframe, mapping,
-        2-D array or list of columns gives groups that are combinations of values, labeled by tuples.
+        2-D array or list of columns gives groups that are combinations of values, labeled by tuples; see
+        `combine`. If groups are not known, `fairramp.GroupProbabilities`; expected rates are then made equal.
     labels : 0 or 1 of shape (n,), optional
         True outcomes; required by every `criterion` but "parity", and by ``target_rate`` "accuracy",
         "balanced_accuracy" and "base_rate". Decisions never need them.
@@ -135,6 +139,9 @@ def fit_rule(
     array([1., 0.])
     """
     asked = Settings.of(fit_rule, settings)
+    if isinstance(groups, GroupProbabilities):
+        check_probable(asked, stratified=strata is not None, labeled=labels is not None)
+        return fit_probabilities(scores, groups, asked, sample_weight=sample_weight)
     asked.check_rows(
         labeled=labels is not None, stratified=strata is not None, weighted=sample_weight is not None
     )
@@ -148,6 +155,10 @@ def fit_rule(
 
 def fit_sample(sample: Sample, settings: Settings, *, ordered_only: bool = False) -> Rule:
     """Fit a rule to rows in memory; with `ordered_only`, only the order of the scores is meaningful."""
+    if settings.combine == "each":
+        rule = fit_each(sample.rows, settings, sample.columns, weighted=sample.weights is not None)
+        sample.warn_saturated()
+        return rule
 
     def bins() -> LabeledBins:
         assert sample.labels is not None

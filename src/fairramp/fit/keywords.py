@@ -44,6 +44,10 @@ class Asked:
     overall_rate : float, optional
         Selection rate of everybody together, a budget, instead of `target_rate`; 0.1 means one in ten.
         It is met exactly on the fit rows, with any gap or ratio.
+    combine : {"intersections", "each"}, default "intersections"
+        With several group columns: equal rates in all "intersections", or by "each" column on its own.
+        With "each", a person's threshold is a common one plus one shift per column, so that even an intersection
+        without fit rows can be decided; rates of intersections can still differ.
     ramp_width : float, default 0.01
         Width of the score range around each threshold in which decisions are made at random. It is in the units
         of the scores; for logits and percentages, in units of probability (0.01 is one percentage point); for
@@ -95,6 +99,7 @@ class Asked:
     target_rate: str | float | None = None
     costs: tuple[float, float] | None = None
     overall_rate: float | None = None
+    combine: str = "intersections"
     ramp_width: float = 0.01
     ramp: str = "centered"
     cutoff: float | None = None

@@ -20,6 +20,8 @@ from fairramp.rule.file import OPTIONS
 
 #: Target rates that are requested by name.
 TARGETS = ("optimal", "accuracy", "balanced_accuracy", "base_rate")
+#: What several group columns mean.
+COMBINATIONS = ("intersections", "each")
 #: How groups with few rows are treated.
 SMALL_GROUPS = ("alone", "borrow")
 
@@ -33,6 +35,7 @@ class Keywords(TypedDict, total=False):
     target_rate: str | float | None
     costs: tuple[float, float] | None
     overall_rate: float | None
+    combine: str
     ramp_width: float
     ramp: str
     cutoff: float | None
@@ -51,8 +54,9 @@ class Settings(Asked):
     """Checked settings of a fit; `Asked` explains them."""
 
     def __post_init__(self) -> None:
-        for name, allowed in OPTIONS.items():
-            check_option(name, getattr(self, name), allowed, SYNONYMS if name == "criterion" else None)
+        for name in ("ramp", "scale", "criterion", "unseen_group"):
+            check_option(name, getattr(self, name), OPTIONS[name], SYNONYMS if name == "criterion" else None)
+        check_option("combine", self.combine, COMBINATIONS)
         check_option("small_groups", self.small_groups, SMALL_GROUPS)
         checked = {
             "higher_is_better": self.meaning.higher_is_better,
@@ -105,6 +109,8 @@ class Settings(Asked):
                 if self.scale == "signed"
                 else "pass calibrated probabilities",
             )
+        if self.combine == "each":
+            self.check_mixed("{combine:each}")
         if self.borrows and self.sgd is not None:
             raise UnsupportedError("{small_groups:borrow} requires the exact solver", remedy="remove {solver}")
 
@@ -168,6 +174,25 @@ class Settings(Asked):
             if asked and given:
                 raise UnsupportedError(what + " does not support " + other, remedy="remove one of the two")
 
+    def check_mixed(self, what: str) -> None:
+        """Raise if thresholds that are mixed are combined with something that needs one group per person."""
+        others = {
+            "{criterion:" + self.criterion + "}": self.event.needs_labels,
+            "{target_rate:" + str(self.target_rate) + "}": self.by_labels or self.target_rate == "base_rate",
+            "{confidence}": self.confidence is not None,
+            "{small_groups:borrow}": self.borrows,
+            "{solver:sgd}": self.sgd is not None,
+            "{unseen_group:pooled}": self.unseen_group == "pooled",
+        }
+        for other, given in others.items():
+            if given:
+                raise UnsupportedError(what + " does not support " + other, remedy="remove one of the two")
+        if self.ramp_width == 0:
+            raise UnsupportedError(
+                what + " requires {ramp_width} above 0, got 0",
+                remedy="leave it out, or pass a small width such as 1e-4",
+            )
+
     def _check_confidence(self) -> None:
         """Check the settings of a gap that must hold in the population."""
         check_option("confidence_limit", self.confidence_limit, ("estimated", "proven"))
@@ -213,6 +238,8 @@ class Settings(Asked):
         if self.needs_labels and not labeled:
             what = f"criterion:{self.criterion}" if self.event.needs_labels else f"target_rate:{self.target_rate}"
             raise InputError("{" + what + "} requires " + needed)
+        if stratified and self.combine == "each":
+            raise UnsupportedError("{combine:each} does not support strata", remedy="remove one of the two")
         for present, word in ((stratified, "strata"), (weighted, "weights")):
             if self.borrows and present:
                 raise UnsupportedError(

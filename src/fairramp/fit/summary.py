@@ -35,7 +35,7 @@ from fairramp.fit.targets import by_labels
 from fairramp.rule.rule import Rule
 
 
-@taking_settings("scale", "higher_is_better", "solver")
+@taking_settings("scale", "higher_is_better", "solver", "combine")
 def fit_summary(summary: GroupScores, **settings: Unpack[Keywords]) -> Rule:
     """Fit a rule to a summary, without the rows.
 

@@ -200,7 +200,14 @@ def tally_rows(sample: Sample, *, cutoff: float | None = None, rule: Rule | None
     """One pass over the rows, in blocks: the classifier's own decisions at a cutoff, and those of a rule."""
     codes, labels, weights = sample.cells, sample.labels, sample.weights
     shape = (1 if labels is None else 2, 1 if cutoff is None else 2, 1 if rule is None else 3, len(codes.labels))
-    fill = rule.filling(sample.scores, codes if rule.stratified else sample.groups) if rule else None
+    fill = (
+        rule.filling(
+            sample.scores,
+            sample.groups if not rule.stratified and sample.membership is None else sample.decided_by,
+        )
+        if rule
+        else None
+    )
     n_classes = int(np.prod(shape))
     kind = np.min_scalar_type(n_classes).type  # short integers are faster
 

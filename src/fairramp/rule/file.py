@@ -7,6 +7,8 @@
      "columns": {"score": …, "groups": …, "strata": …},
      "record": null or the fields of `FitRecord`,
      "higher_is_better": false, if lower scores are better; otherwise omitted, as is a "min_ratio" of null,
+     "membership": "probabilities" or "each", with "base": {"foot": …, "width": …, "tie": …} for "each"; otherwise
+     both are omitted,
      "sha256": "…"}
 
 A rule survives any number of round trips unchanged, byte for byte. `scripts/make_rule_schema.py` makes its JSON
@@ -41,12 +43,13 @@ OPTIONS: dict[str, Collection[str]] = {
     "scale": tuple(SCALES),
     "criterion": tuple(EVENT_OF),
     "unseen_group": ("error", "pooled", "original"),
+    "membership": ("known", "probabilities", "each"),
 }
 
 _Rule = TypeVar("_Rule")
 _SETTINGS = (
     *("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group"),
-    *("higher_is_better", "min_ratio"),
+    *("higher_is_better", "min_ratio", "membership"),
 )
 _Width = Annotated[
     float,
@@ -103,6 +106,8 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     record: _Record | None  # type: ignore[valid-type]
     higher_is_better: bool = True
     min_ratio: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    membership: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["membership"]})] = "known"
+    base: RampEntry | None = None
 
 
 def _numbers(ramp: Ramp) -> tuple[float, float | None, float]:
@@ -121,6 +126,7 @@ def _document(rule: Any) -> RuleFile:
             GroupEntry(label, *_numbers(ramp)) for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ),
         pooled=rule.pooled and RampEntry(*_numbers(rule.pooled)),
+        base=rule.base and RampEntry(*_numbers(rule.base)),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
         record=convert(rule.record, _Record | None, from_attributes=True),
         **{name: getattr(rule, name) for name in _SETTINGS},
@@ -134,6 +140,7 @@ def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
         groups=tuple(entry.label for entry in document.groups),
         ramps=tuple(map(_ramp, document.groups)),
         pooled=document.pooled and _ramp(document.pooled),
+        base=document.base and _ramp(document.base),
         columns=convert(document.columns, Columns, from_attributes=True),
         record=convert(document.record, FitRecord | None, from_attributes=True),
         **{name: getattr(document, name) for name in _SETTINGS},

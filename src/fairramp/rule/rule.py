@@ -6,12 +6,16 @@ are better) of group k,
     P(yes) = clip((x − foot_k) / width_k, 0, 1)       1 above the foot, tie_k at it, 0 below if width_k is 0;
                                                       tie_k for every score if width_k is infinite
 
+If the group is not known, the foot is the mean of all feet, weighted by the probabilities q_k of the groups,
+center + Σ q_k (foot_k − center), where the center is the foot of a ramp at the classifier's own cutoff. For equal
+rates by each of several attributes, it is base + Σ (foot_v − base) over the person's values v.
+
 A rule is frozen data. It can be printed, written to JSON and read back unchanged to the last bit. Its `FitRecord`
 describes the fit in per-group numbers, without any row.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from math import inf, nan
 from typing import Any
@@ -21,18 +25,19 @@ import numpy.typing as npt
 
 from fairramp.core.bands import Band, band_of
 from fairramp.core.blocks import map_blocks
-from fairramp.core.cells import cell_columns, stratum_index
-from fairramp.core.checks import check_number, check_option, checked_band
+from fairramp.core.cells import cell_columns, strata_slices, stratum_index
+from fairramp.core.checks import check_length, check_number, check_option, checked_band
 from fairramp.core.events import EVENT_OF, Event
 from fairramp.core.labels import Label, canonical_label, label_key, label_parts
 from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
-from fairramp.data.arrays import checked_out
-from fairramp.data.columns import Columns
+from fairramp.data.arrays import as_scores, checked_out
+from fairramp.data.columns import Columns, probability_columns
 from fairramp.data.groups import Codes
+from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import Sample, encode_cells
-from fairramp.errors import InputError
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
 from fairramp.rule.record import FitRecord
@@ -78,6 +83,11 @@ class Rule(Shown, Stored, Verbs):
         Names of the columns of the fit, if any.
     record : FitRecord or None
         Description of the fit; None for a rule written by hand or fitted to a stream.
+    membership : {"known", "probabilities", "each"}
+        Whether each person belongs to one group ("known"), has a probability for each group ("probabilities"), or
+        has a value in each of several attributes ("each"). For "each", a group is a pair (attribute, value).
+    base : Ramp or None
+        For "each", the ramp of a person all of whose values have a shift of 0.
 
     Examples
     --------
@@ -108,13 +118,18 @@ class Rule(Shown, Stored, Verbs):
     record: FitRecord | None = None
     higher_is_better: bool = True
     min_ratio: float | None = None
+    membership: str = "known"
+    base: Ramp | None = None
 
     def __post_init__(self) -> None:
         groups, ramps = tuple(canonical_label(label) for label in self.groups), tuple(self.ramps)
-        pooled, record = ([part] if part is not None else [] for part in (self.pooled, self.record))
+        pooled, record, base = (
+            [part] if part is not None else [] for part in (self.pooled, self.record, self.base)
+        )
         for name, kind, values in (
             ("ramps", Ramp, ramps),
             ("pooled", Ramp, pooled),
+            ("base", Ramp, base),
             ("record", FitRecord, record),
             ("columns", Columns, [self.columns]),
         ):
@@ -129,7 +144,7 @@ class Rule(Shown, Stored, Verbs):
             "higher_is_better": self.meaning.higher_is_better,
             **checked_band(self.max_gap, self.min_ratio),
             "target_rate": self.target_rate
-            if self.stratified or self.event.parts
+            if self.has_several_levels
             else check_number("target_rate", self.target_rate, 0.0, 1.0),
         }
         for name, value in checked.items():
@@ -158,17 +173,45 @@ class Rule(Shown, Stored, Verbs):
                 "The groups of a rule with strata must be pairs (stratum, group)",
             )
             yield sorted(keys) == keys, "The groups of a rule with strata must be in order, stratum by stratum"
+        if self.membership != "known":
+            yield from self._mixing_conditions()
+        yield (
+            (self.base is None) == (self.membership != "each"),
+            "A rule must have a base if and only if its membership is 'each'",
+        )
         yield (
             (self.pooled is None) == (self.unseen_group != "pooled"),
             "A rule must have a pooled ramp if and only if {unseen_group} is 'pooled'",
         )
         if record is not None:
-            strata = tuple(stratum_index(self.groups).tolist()) if self.stratified else None
-            yield record.strata == strata, "The strata of a rule's record must match those of its groups"
+            parts = None if self.parts is None else tuple(self.parts.tolist())
+            yield record.strata == parts, "The strata of a rule's record must match those of its groups"
             yield len(record.rows) == len(keys), "The record of a rule must have one entry per group"
             yield (
                 record.event == self.event.name,
                 "The {event} of a rule's record must be that of its {criterion}",
+            )
+
+    def _mixing_conditions(self) -> Iterator[tuple[bool, str]]:
+        """Conditions on a rule that mixes ramps."""
+        widths = {ramp.width for ramp in (*self.ramps, *([self.base] if self.base else []))}
+        yield (
+            not self.stratified and self.criterion == "parity",
+            "A rule that mixes ramps equalizes selection rates",
+        )
+        yield self.unseen_group != "pooled", "A rule that mixes ramps cannot have {unseen_group:pooled}"
+        yield (
+            len(widths) == 1 and (0 < max(widths) < inf or len(set(self.ramps)) == 1),
+            "The ramps of a rule that mixes them must have the same positive width, or all be the same",
+        )
+        if self.membership == "each":
+            yield (
+                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
+                "The groups of a rule by each attribute must be pairs (attribute, value)",
+            )
+            yield (
+                self.target_rate is None,
+                "A rule by each attribute has several levels: {target_rate} must be None",
             )
 
     def __eq__(self, other: object) -> bool:
@@ -187,6 +230,30 @@ class Rule(Shown, Stored, Verbs):
     def event(self) -> Event:
         """The event whose rates are made equal."""
         return EVENT_OF[self.criterion]
+
+    @property
+    def mixes(self) -> bool:
+        """Whether a person's ramp is a mixture of several."""
+        return self.membership != "known"
+
+    @property
+    def has_several_levels(self) -> bool:
+        """Whether there is no single target rate."""
+        return self.stratified or bool(self.event.parts) or self.membership == "each"
+
+    @property
+    def parts(self) -> npt.NDArray[np.intp] | None:
+        """Index of the groups that each group is compared with: its stratum or attribute; None for all."""
+        return stratum_index(self.groups) if self.stratified or self.membership == "each" else None
+
+    @property
+    def attributes(self) -> list[tuple[str, dict[Any, Ramp]]]:
+        """For "each", the name of every attribute and the ramps of its values, by their keys."""
+        found: list[tuple[str, dict[Any, Ramp]]] = []
+        for part in strata_slices(self.parts, len(self.groups)):
+            pairs = zip(self.groups[part], self.ramps[part], strict=True)
+            found.append((str(self.groups[part][0][0]), {label_key(label[1]): ramp for label, ramp in pairs}))  # type: ignore[index]
+        return found
 
     @property
     def band(self) -> Band:
@@ -230,7 +297,14 @@ class Rule(Shown, Stored, Verbs):
         """Whether every ramp has width 0, so only tied scores are decided at random."""
         return not any(ramp.width for ramp in self.ramps)
 
-    def reading(self, score: Any = None, group: Any = None, strata: Any = None, id: Any = None) -> Columns:
+    def reading(
+        self,
+        score: Any = None,
+        group: Any = None,
+        strata: Any = None,
+        id: Any = None,
+        group_probability: Any = None,
+    ) -> Columns:
         """Return the names of the columns to read: as given, otherwise those of the fit.
 
         Examples
@@ -238,10 +312,22 @@ class Rule(Shown, Stored, Verbs):
         >>> from fairramp import Ramp, Rule
         >>> rule = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
         >>> rule.reading(score="p", group="unit")
-        Columns(score='p', groups=('unit',), strata=None, id=None)
+        Columns(score='p', groups=('unit',), strata=None, id=None, probabilities=None)
         """
         columns = self.columns.given(score, group, strata, id)
-        for role, name in (("score", columns.score), ("group", columns.groups)):
+        grouped = ("group", columns.groups)
+        if self.membership == "probabilities":
+            if group is not None:
+                raise InputError(
+                    "This rule does not use {group} but group probabilities; pass {group_probability}"
+                )
+            if group_probability is not None:
+                chosen = probability_columns(group_probability, self.groups)
+                columns = replace(columns, probabilities=tuple(chosen.values()))
+            grouped = ("group_probability", columns.probabilities)
+        elif group_probability is not None:
+            raise InputError("This rule uses {group} and no {group_probability}; remove it")
+        for role, name in (("score", columns.score), grouped):
             if name is None:
                 raise InputError("Pass {" + role + "}: the rule does not store the name of that column")
         if self.stratified and columns.strata is None:
@@ -249,6 +335,16 @@ class Rule(Shown, Stored, Verbs):
                 "Pass {strata}: the rule equalizes within strata but does not store their column names"
             )
         self.check_strata(columns.strata)
+        if self.mixes:
+            n = len(self.attributes) if self.membership == "each" else 0
+            if len(columns.groups or ()) != n:
+                raise InputError(
+                    "must name {n} columns, as in the fit, got {names}",
+                    argument="group",
+                    n=n,
+                    names=list(columns.groups or ()),
+                )
+            return columns
         named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
         for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
             role, names = named[half]
@@ -267,6 +363,8 @@ class Rule(Shown, Stored, Verbs):
     def encode(self, groups: Any, strata: Any = None) -> Codes:
         """Encode the groups of new rows; strata are required if and only if the rule has them."""
         self.check_strata(strata)
+        if self.membership == "probabilities":
+            raise UnsupportedError("A rule by group probabilities has no groups to encode")
         return encode_cells(groups, strata, self.columns)[1]
 
     def check_strata(self, strata: Any) -> None:
@@ -286,10 +384,18 @@ class Rule(Shown, Stored, Verbs):
                 names=f" ({', '.join(names)})" if names else "",
             )
 
+    def probable(self, groups: Any) -> GroupProbabilities:
+        """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
+        if not isinstance(groups, GroupProbabilities):
+            raise InputError(
+                "This rule uses group probabilities: pass fairramp.GroupProbabilities with the groups {labels}",
+                labels=list(self.groups),
+            )
+        return groups.ordered(self.groups)
+
     def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which labels the rule was fitted on; raises if no row has one of them."""
-        fitted = set(map(label_key, self.groups))
-        known = np.array([label_key(label) in fitted for label in codes.labels])
+        known = np.array([ramp is not None for ramp in self._known_ramps(codes.labels)])
         if not (known & codes.occurring()).any():
             raise InputError("None of the rows belongs to a group that the rule was fitted on")
         return known
@@ -303,9 +409,20 @@ class Rule(Shown, Stored, Verbs):
         strata: Any = None,
         sample_weight: Any = None,
         drop_empty: bool = False,
+        group_probabilities: Any = None,
     ) -> Sample:
-        """Check new rows, read as this rule requires; see `data.sample.Sample`."""
+        """Check new rows, read as this rule requires; see `data.sample.Sample`.
+
+        If the rule uses group probabilities, `groups` are the true groups.
+        """
         self.check_strata(strata)
+        if self.membership != "probabilities" and group_probabilities is not None:
+            raise InputError("This rule uses {groups} and no {group_probabilities}; remove them")
+        if self.membership == "probabilities" and group_probabilities is None:
+            raise InputError(
+                "This rule uses group probabilities: pass them as {group_probabilities}, and the true groups as "
+                "{groups}"
+            )
         return Sample.of_arrays(
             scores,
             groups,
@@ -315,6 +432,7 @@ class Rule(Shown, Stored, Verbs):
             sample_weight=sample_weight,
             columns=self.columns,
             drop_empty=drop_empty,
+            membership=None if group_probabilities is None else self.probable(group_probabilities),
         )
 
     def probabilities(
@@ -326,7 +444,7 @@ class Rule(Shown, Stored, Verbs):
         ----------
         scores : numbers of shape (n,)
             On the scale that the rule was fitted with.
-        groups : labels of shape (n,), or several columns
+        groups : labels of shape (n,), or several columns, or GroupProbabilities
             As in the fit.
         strata : labels of shape (n,), or several columns
             As in the fit; required if the rule equalizes within strata.
@@ -353,11 +471,19 @@ class Rule(Shown, Stored, Verbs):
         >>> rule.probabilities([0.48, 0.48], ["A", "B"]).round(3)
         array([0.3, 1. ])
         """
+        if self.membership == "probabilities":
+            self.check_strata(strata)
+            column, mixture = as_scores(scores), self.probable(groups)
+            check_length("groups", len(mixture), len(column))
+            return self.chances(column, mixture, out)
         sample = self.sample(scores, groups, strata=strata)
         return self.chances(sample.scores, sample.cells, out)
 
     def chances(
-        self, column: npt.NDArray[Any], codes: Codes, out: npt.NDArray[np.float64] | None = None
+        self,
+        column: npt.NDArray[Any],
+        codes: Codes | GroupProbabilities,
+        out: npt.NDArray[np.float64] | None = None,
     ) -> npt.NDArray[np.float64]:
         """Probabilities of checked scores and encoded cells; see `probabilities`."""
         fill, rows = self.filling(column, codes), ArrayRows(column, codes, None, self.meaning)
@@ -365,18 +491,28 @@ class Rule(Shown, Stored, Verbs):
         map_blocks(lambda a, b: fill(rows.positions(a, b), a, b, found[a:b]), len(column))
         return found
 
-    def filling(self, column: Array, codes: Codes) -> Callable[[Floats, int, int, Floats], None]:
+    def filling(
+        self, column: Array, codes: Codes | GroupProbabilities
+    ) -> Callable[[Floats, int, int, Floats], None]:
         """A function (positions, start, stop, out) that writes the probabilities of rows start … stop − 1."""
-        ramps, original = self.ramps_of(codes)
+        ramps, original = (
+            (list(self.ramps), None) if isinstance(codes, GroupProbabilities) else self.ramps_of(codes)
+        )
         feet, width, ties = Ramps.of(ramps)
+        center = 0.0
+        if isinstance(codes, GroupProbabilities):
+            # Differences from a common foot are mixed, so that rounded probabilities matter little.
+            center, feet = self.center, feet - self.center
         sloping = all(0 < ramp.width < inf for ramp in ramps)
         scale, own_cutoff = self.meaning, self.own_cutoff
 
         def fill(x: Floats, start: int, stop: int, out: Floats) -> None:
             codes.mix(feet, start, stop, out=out)
+            if center:
+                out += center
             widths = width if isinstance(width, float) else codes.mix(width, start, stop)
             chances(x, out, widths, 0.0 if sloping else codes.mix(ties, start, stop), out=out)
-            if original is not None:
+            if original is not None and isinstance(codes, Codes):
                 own = np.flatnonzero(original[codes.block(start, stop)])
                 own_scores = scale.compared(column[start:stop][own].astype(np.float64))
                 out[own] = own_scores >= own_cutoff
@@ -421,24 +557,59 @@ class Rule(Shown, Stored, Verbs):
         return decide(self.probabilities(scores, groups, strata), ids=ids, key=key, random_state=random_state)
 
     @property
+    def center(self) -> float:
+        """The foot around which ramps are mixed: that of a ramp at the classifier's own cutoff, or the base's."""
+        if self.base is not None:
+            return self.base.foot
+        return self.meaning.position_of(self.cutoff) - OFFSETS[self.ramp] * self.ramps[0].width
+
+    @property
     def own_cutoff(self) -> float:
         """What own decisions are compared with: see `Scale.compared`."""
         return float(self.meaning.compared(np.array([self.cutoff]))[0])
 
     def ramps_of(self, codes: Codes) -> tuple[list[Ramp], npt.NDArray[np.bool_] | None]:
         """The ramp of each code, and which codes keep the classifier's own decisions, if any."""
-        known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
-        ramps = [known.get(label_key(label)) for label in codes.labels]
+        ramps = self._known_ramps(codes.labels)
         unseen = np.array([ramp is None for ramp in ramps], dtype=bool)
         if unseen.any():
             unseen &= codes.occurring()
         if unseen.any() and self.unseen_group == "error":
             raise unseen_groups(
-                [codes.labels[i] for i in np.flatnonzero(unseen)],
+                self._unseen([codes.labels[i] for i in np.flatnonzero(unseen)]),
                 self.groups,
-                policies=POLICIES[self.stratified],
+                policies=POLICIES[self.stratified or self.mixes],
                 all_unseen=all(ramp is None for ramp in compress(ramps, codes.occurring())),
             )
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
         return [ramp or other for ramp in ramps], own
+
+    def _known_ramps(self, labels: Sequence[Label]) -> list[Ramp | None]:
+        """The ramp of each label; None for a label that the fit did not see."""
+        if self.membership != "each":
+            known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
+            return [known.get(label_key(label)) for label in labels]
+        assert self.base is not None
+        base, found = self.base, list[Ramp | None]()
+        by_value = [ramps for _, ramps in self.attributes]
+        for label in labels:
+            parts = label_parts(label)
+            ramps = [known.get(label_key(part)) for part, known in zip(parts, by_value, strict=False)]
+            if len(parts) != len(by_value) or None in ramps:
+                found.append(None)
+                continue
+            foot = base.foot + sum(ramp.foot - base.foot for ramp in ramps if ramp)
+            found.append(Ramp(foot, base.width, base.tie))
+        return found
+
+    def _unseen(self, labels: Sequence[Label]) -> list[Label]:
+        """The labels that the fit did not see; for "each", the values."""
+        if self.membership != "each":
+            return list(labels)
+        found: dict[Any, Label] = {}
+        for label in labels:
+            for part, (name, known) in zip(label_parts(label), self.attributes, strict=False):
+                if label_key(part) not in known:
+                    found.setdefault(label_key((name, part)), (name, part))
+        return list(found.values())

@@ -33,6 +33,9 @@ class Shown:
         `constant_probability` has that probability. If small groups borrowed from others, the column `borrowed`
         has the share of each group's weight that was borrowed.
 
+        For a rule by each of several attributes, the column `shift` has what a value adds to the threshold. For a
+        rule by group probabilities, `n` is the expected number of people.
+
         Examples
         --------
         >>> from fairramp import Ramp, Rule
@@ -46,7 +49,7 @@ class Shown:
         ties = np.array([ramp.tie for ramp in self.ramps])
         headings = {
             "stratum": " / ".join(self.columns.strata or ["stratum"]),
-            "group": " / ".join(self.columns.groups or ["group"]),
+            "group": "group" if self.mixes else " / ".join(self.columns.groups or ["group"]),
         }
         widths = np.array([ramp.width for ramp in self.ramps])
         hard, constant = widths == 0, np.isinf(widths)
@@ -62,13 +65,15 @@ class Shown:
             rate_columns |= {} if found.is_exact else {f"{name}_error": found.error}
             for when in ("before", "after", "error"):
                 headings |= {f"{name}_{when}": f"{part.short} {when}", f"selection_rate_{when}": f"rate {when}"}
+        by_each = self.membership == "each"
         columns = {
             "n": record and (record.rows if event.parts else record.main.rows),
-            "threshold": np.array(self.thresholds),
+            "shift": np.array(self.thresholds) - self.threshold_of(self.base) if by_each else None,
+            "threshold": None if by_each else np.array(self.thresholds),
             # For a ramp of positive width, the probability at the threshold depends on the kind of ramp.
             "probability_at_threshold": at_threshold if hard.any() else None,
-            "ramp_from": None if (hard | constant).all() else starts,
-            "ramp_to": None if (hard | constant).all() else ends,
+            "ramp_from": None if by_each or (hard | constant).all() else starts,
+            "ramp_to": None if by_each or (hard | constant).all() else ends,
             "constant_probability": np.where(constant, ties, np.nan) if constant.any() else None,
             **rate_columns,
             "selection_rate_before": others and others.before,
@@ -77,7 +82,12 @@ class Shown:
         }
         known = {name: values for name, values in columns.items() if values is not None}
         return Table(
-            cell_columns(self.groups, stratified=self.stratified) | known,
+            cell_columns(
+                self.groups,
+                stratified=self.parts is not None,
+                outer="attribute" if by_each else "stratum",
+            )
+            | known,
             self.decimals,
             headings,
             shares=[name for name in known if "rate" in name or "probability" in name or name == "borrowed"],
@@ -97,6 +107,10 @@ class Shown:
         first = f"fairramp rule for {n:,} group{'s' if n > 1 else ''}"
         if record and self.is_hard and record.ramp_width > 0:
             return f"{first}: the classifier's decisions already meet the limit."
+        if self.membership == "each":
+            goal = f"{rate}s {self.band.words}" if self.band.is_open else f"equal {rate}s"
+            names = ", ".join(name for name, _ in self.attributes)
+            return f"{first}: {goal} by each of {names}, one by one."
         if self.stratified:
             goal = f"{rate}s {self.band.words}" if self.band.is_open else f"equal {rate}s"
             return f"{first}: {goal} within each of {int(stratum_index(self.groups)[-1]) + 1:,} strata."
@@ -108,6 +122,7 @@ class Shown:
             level = high if record is None or not about else self.target_rate
             return f"{first}: a {rate} of {about}{percent(level)} in each."
         short = "" if event is SELECTION else f" ({event.short})"
+        short = " (expected)" if self.membership == "probabilities" else short
         return f"{first}: {rate}s{short} from {about}{percent(low)} to {percent(high)}."
 
     @property
@@ -152,7 +167,7 @@ class Shown:
             )
         if record.overall_rate is not None:
             found.append(f"Selection rate of everybody together: {percent(record.overall_rate)}.")
-        elif not isinstance(record.target, str) and self.band.is_open and not self.stratified:
+        elif not isinstance(record.target, str) and self.band.is_open and not self.has_several_levels:
             low, high = map(percent, self._allowed)
             where = "the highest" if self.min_ratio is not None else "the middle"
             found.append(
@@ -166,7 +181,23 @@ class Shown:
         """Sentences that explain the thresholds in the table."""
         unseen = [f"Groups not in the fit rows: {placed(self, self.pooled)}."] if self.pooled else []
         asked = self.record.notes(self.max_gap) if self.record else []
-        return [*asked, *unseen, *self.meaning.notes]
+        return [*asked, *unseen, *self._mixing, *self.meaning.notes]
+
+    @property
+    def _mixing(self: Any) -> list[str]:
+        """How a person's threshold follows from those of the groups."""
+        if self.membership == "probabilities":
+            return [
+                "Each person's threshold is the mean of these thresholds, weighted by the person's group "
+                "probabilities. Rates are expected rates: measure them with the true groups, on other rows."
+            ]
+        if self.membership == "each":
+            base = number(self.threshold_of(self.base), self.decimals)
+            return [
+                f"A person's threshold is {base} plus the shifts of the person's groups, one of each attribute. "
+                "Intersections of attributes can still have different rates."
+            ]
+        return []
 
     def _parts(self: Any) -> list[Table | str]:
         """The parts of its text: heading, table and notes."""

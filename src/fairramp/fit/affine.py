@@ -1,0 +1,595 @@
+"""Soft and overlapping groups: thresholds that are a sum of shifts, one per group.
+
+Row i has position x_i, weight w_i (Σ w = 1) and memberships Z_ik ≥ 0. The columns of Z form blocks; in each block
+the entries of a row sum to 1. With width γ > 0, the cutoff's own foot, and π_k = Σ_i w_i Z_ik:
+
+    foot_i = own foot + Σ_k Z_ik a_k        h_i = clip((x_i − foot_i)/γ, 0, 1)        r_k = Σ_i w_i Z_ik h_i / π_k
+
+is the optimum of
+
+    minimize    Σ_i w_i (γ/2 · (h_i − c)² − (x_i − cutoff) h_i)
+    subject to  0 ≤ h_i ≤ 1   and   lo(u_b) ≤ r_k ≤ hi(u_b) for every k in block b      (and Σ_i w_i h_i = B)
+
+for the right shifts a_k = s_k/π_k, plus ν for everybody if there is a budget B. They solve the dual
+
+    minimize    Σ_i w_i ξ(x_i − foot_i) + Σ_k (λ_k hi(u_b) − μ_k lo(u_b)) + ν B      over s = λ − μ,   λ, μ ≥ 0
+
+with ξ′(v) = clip(v/γ, 0, 1). If the level u_b is free, its terms vanish and Σ_k (λ_k hi′ − μ_k lo′) = 0 in the
+block instead. At the optimum
+
+    s_k > 0  →  r_k = hi(u_b)        s_k < 0  →  r_k = lo(u_b)        s_k = 0  →  r_k in between.
+
+The largest violation of these conditions, in units of rates, is the *residual*. Newton's method with a Levenberg
+term brings it to rounding error: each step minimizes a quadratic model of the first sum plus the exact
+piecewise linear rest. Unknowns are scaled to v_k = √π_k · a_k, so that small groups converge like large ones.
+
+The data are only seen through `Moments`, whose sums over all rows ("a pass") any engine can compute.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.bands import Ratio
+from fairramp.core.blocks import map_blocks
+from fairramp.core.curve import Floats
+from fairramp.errors import FairrampError
+from fairramp.fit.problem import Budget, Fixed, Problem
+
+#: A smaller residual is as good as 0 …
+_ROUNDING = 1e-12
+#: … one up to this is good enough if a step fails, and above the second number the fit has failed.
+_GOOD, _FAILED = 1e-10, 1e-9
+_MAX_PASSES, _MAX_REFUSED, _MAX_PATTERNS = 300, 40, 20
+#: Narrower ramps are reached through wider ones, each this many times as wide as the next.
+_NARROW, _NARROWING = 0.05, 4.0
+#: Coarser samples have one row in this many. A prime, so that it shares no factor with a period of the rows.
+_STRIDE = 17
+#: Samples below this number of rows per column are not made coarser.
+_ROWS_PER_COLUMN = 2000
+#: Residual at which a guess is good enough.
+_LOOSE = 1e-4
+#: Residual at which a width is narrowed.
+_ROUGH = 1e-2
+#: An eigenvalue this small, times the number of columns, is 0.
+_NULL = 1e-12
+#: Larger matrix products are cut: BLAS would start threads of its own, which wait for those of `map_blocks`.
+_PRODUCT = 1 << 18
+#: If there are many rows, those within this many widths of a ramp suffice for the next steps.
+_NEAR, _MANY = 1.0, 1 << 15
+#: Rows copied at once.
+_COPIED = 1 << 14
+
+
+class Sums(NamedTuple):
+    """What one pass over the rows computes, with z = (x − foot)/γ.
+
+    Attributes
+    ----------
+    cost : float
+        Σ w ξ, where ξ = γ · (0 if z ≤ 0, z²/2 if z < 1, z − ½ otherwise).
+    selected : floats of shape (J,)
+        Σ w Z_k h.
+    curvature : floats of shape (J, J)
+        Σ w Z_k Z_l / γ over the rows with 0 < z < 1.
+    """
+
+    cost: float
+    selected: Floats
+    curvature: Floats
+
+
+class Moments(Protocol):
+    """Sums over rows of known positions, memberships and weights.
+
+    An attribute `gram`, Σ w Z_k Z_l, is used if present, and otherwise costs a pass. A method `coarser()`, if
+    present, returns the moments of a sample for a good start, or None.
+    """
+
+    shares: Floats
+
+    def at(self, shifts: Floats, width: float) -> Sums:
+        """The sums at foot = cutoff − offset · width + Z @ shifts."""
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Result of `solve_affine`.
+
+    Attributes
+    ----------
+    shifts : floats of shape (J,)
+        a, including ν. Σ π_k a_k = 0 in every block but the first; of all shifts with the same feet, those with
+        the smallest Σ π_k a_k².
+    levels : floats of shape (B,)
+        The level of each block's band.
+    rates : floats of shape (J,)
+        r.
+    passes : int
+        Number of points at which the sums were taken, over all rows or, in memory, over those near a ramp; points
+        for coarser samples do not count.
+    """
+
+    shifts: Floats
+    levels: Floats
+    rates: Floats
+    passes: int
+
+
+def solve_affine(
+    moments: Moments, blocks: Sequence[slice], problem: Problem, *, start: Floats | None = None
+) -> Dual:
+    """Shifts of least cost with all rates of each block in the band.
+
+    Parameters
+    ----------
+    moments : Moments
+        The rows. All shares are positive.
+    blocks : sequence of slices
+        The columns of each block.
+    problem : Problem
+        The problem to solve; its width is positive and its level not `ByLabels`.
+    start : floats of shape (J,), optional
+        A guess of the shifts; a good one saves passes.
+    """
+    samples = [_Search(moments, blocks, problem)]
+    while (coarser := getattr(samples[-1].moments, "coarser", lambda: None)()) is not None:
+        samples.append(_Search(coarser, blocks, problem))
+    guess = None if start is None else samples[0].split(start)
+    for sample in samples[:0:-1]:
+        guess = sample.descend(guess, _LOOSE).shifts
+    search = samples[0]
+    best = search.descend(guess, _ROUNDING)
+    # Feet are rounded, and a narrow ramp magnifies it.
+    size = abs(problem.cutoff) + float(moments.shares @ np.abs(best.shifts[:-1])) + abs(float(best.shifts[-1]))
+    unit = 4 * np.finfo(float).eps * size / problem.ramp_width
+    if best.residual > _FAILED + unit:
+        raise FairrampError(
+            "the thresholds did not converge: after {passes} passes, rates miss the band by {miss:.1g}",
+            remedy="use a wider ramp",
+            passes=search.passes,
+            miss=best.residual,
+        )
+    band, rates = problem.band, best.rates
+    fixed = problem.level.rate if isinstance(problem.level, Fixed) else None
+    return Dual(
+        shifts=search.simplest(best.shifts),
+        levels=np.array([band.level_of(rates[b]) if fixed is None else fixed for b in blocks]),
+        rates=rates,
+        passes=search.passes,
+    )
+
+
+def null_dimensions(gram: Floats, n_blocks: int) -> int:
+    """Number of independent shifts that move no foot, beyond trading constants between blocks.
+
+    If it is positive, the rows do not determine the shifts: there are duplicate columns, or attributes whose
+    values occur together only in disconnected sets. `gram` is Σ w Z_k Z_l.
+    """
+    n_null = _null_space(gram, gram.sum(axis=1) / n_blocks).shape[1]
+    return max(int(n_null) - (n_blocks - 1), 0)
+
+
+def _null_space(gram: Floats, shares: Floats) -> Floats:
+    """Orthonormal directions, in √π_k · a_k, that move no foot; one per column."""
+    root = np.sqrt(shares)
+    values, vectors = np.linalg.eigh(gram / np.outer(root, root))
+    directions: Floats = vectors[:, values <= _NULL * len(root)]
+    return directions
+
+
+class _Point(NamedTuple):
+    """The dual at some shifts; the last entry of `shifts` is ν, the last of `slope` belongs to it."""
+
+    shifts: Floats
+    value: float
+    slope: Floats  # gradient of the cost in units of rates: −r_k, and −Σ w h
+    curvature: Floats  # in (v, ν)
+    residual: float
+
+    @property
+    def rates(self) -> Floats:
+        return -self.slope[:-1]
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """Which edge each group is on (1 upper, −1 lower, 0 neither), and which blocks select nobody.
+
+    If the level of a ratio is free and 0, both edges coincide, and all groups of the block are on both.
+    """
+
+    edge: npt.NDArray[np.int64]
+    empty: npt.NDArray[np.bool_]
+
+
+class _Search:
+    """The dual problem on one set of rows."""
+
+    def __init__(self, moments: Moments, blocks: Sequence[slice], problem: Problem) -> None:
+        self.moments, self.blocks, self.problem, self.passes = moments, blocks, problem, 0
+        self.window: _Window | None = None
+        band, level = problem.band, problem.level
+        self.n = len(moments.shares)
+        self.scale = np.append(np.sqrt(moments.shares), 1.0)
+        self.free = not isinstance(level, Fixed)
+        self.budget = level.overall_rate if isinstance(level, Budget) else None
+        # Constant parts and slopes of both edges. With equal edges s_k has any sign.
+        low, high = band.edges(level.rate if isinstance(level, Fixed) else 0.0)
+        self.constants, self.slopes = np.array([low, high]), np.array(band.slopes)
+        self.cone = self.free and band.is_open and isinstance(band, Ratio)
+        self.block_of = np.zeros(self.n, dtype=np.int64)
+        for b, columns in enumerate(blocks):
+            self.block_of[columns] = b
+
+    # The dual at a point
+
+    def point(self, shifts: Floats, width: float) -> _Point:
+        """Evaluate the dual; one pass."""
+        self.passes += 1
+        common = np.where(self.block_of == 0, shifts[-1], 0.0)
+        sums = self._sums(shifts[:-1] + common, width)
+        s, everybody = self.moments.shares * shifts[:-1], self.block_of == 0
+        value = sums.cost + float(np.maximum(s, 0) @ np.full(self.n, self.constants[1]))
+        value -= float(np.maximum(-s, 0).sum() * self.constants[0])
+        slope = -np.append(sums.selected / self.moments.shares, sums.selected[everybody].sum())
+        # Scaled by 1/√π_k; the row and the column of ν are the sums over the first block.
+        to_scaled = np.vstack([np.diag(1 / self.scale[:-1]), everybody.astype(float)])
+        curvature = to_scaled @ sums.curvature @ to_scaled.T
+        if self.budget is not None:
+            value += self.budget * shifts[-1]
+        return _Point(shifts, value, slope, curvature, self._residual(shifts, -slope))
+
+    def _sums(self, shifts: Floats, width: float) -> Sums:
+        """The sums, over few rows if those suffice."""
+        if self.window is not None and self.window.covers(shifts, width):
+            return self.window.at(shifts, width)
+        if isinstance(self.moments, ArrayMoments):
+            sums, self.window = self.moments.around(shifts, width)
+            return sums
+        return self.moments.at(shifts, width)
+
+    def _residual(self, shifts: Floats, rates: Floats) -> float:
+        """Largest violation of the optimality conditions, in rates."""
+        worst = 0.0 if self.budget is None else abs(float(rates[-1]) - self.budget)
+        for columns in self.blocks:
+            a, r = shifts[:-1][columns], rates[:-1][columns]
+            if not self.free:
+                low, high = self.constants
+            elif not self.problem.band.is_open:
+                low = high = (r.max() + r.min()) / 2
+            else:
+                low, high = self.problem.band.edges(self._level(columns, a, r))
+            below, above = low - r, r - high
+            if self.problem.band.is_open:
+                below, above = np.where(a > 0, -above, below), np.where(a < 0, -below, above)
+            worst = max(worst, float(below.max()), float(above.max()))
+        return worst
+
+    def _level(self, columns: slice, a: Floats, r: Floats) -> float:
+        """The level of a block at which the conditions are violated least."""
+        if self.cone:
+            s, ratio = self.moments.shares[columns] * a, self.slopes[0]
+            up, down = np.maximum(s, 0).sum(), np.maximum(-s, 0).sum()
+            if up < ratio * down * (1 - 1e-9):
+                return 0.0
+            if ratio == 0:
+                return float(r.max())
+        lowest, highest = self.problem.band.levels(r)
+        least, most = np.where(a < 0, highest, lowest).max(), np.where(a > 0, lowest, highest).min()
+        return float(least + most) / 2
+
+    # Steps
+
+    def descend(self, guess: Floats | None, tolerance: float) -> _Point:
+        """The point at which no step reduces the dual any more, or whose residual is small enough."""
+        width = self.problem.ramp_width
+        widths = [width]
+        if guess is None:
+            guess = np.zeros(self.n + 1)
+            while widths[0] < _NARROW:
+                widths.insert(0, widths[0] * _NARROWING)
+        pattern = _Pattern(np.zeros(self.n, dtype=np.int64), np.zeros(len(self.blocks), dtype=bool))
+        here = self.point(guess, widths[0])
+        for width in widths:
+            if width != widths[0]:
+                here = self.point(here.shifts, width)
+            last = width == widths[-1]
+            here, pattern = self._newton(here, pattern, width, tolerance if last else _ROUGH)
+        return here
+
+    def _newton(self, here: _Point, pattern: _Pattern, width: float, tolerance: float) -> tuple[_Point, _Pattern]:
+        """Steps at one width. The Levenberg term is κ · residual, so that a step is not much longer than 1/κ."""
+        feasible, refused = not here.shifts.any(), 0
+        kappa = (1.0 if feasible or here.residual > _ROUGH else 0.01) / width
+        while here.residual > tolerance and self.passes < _MAX_PASSES and refused < _MAX_REFUSED:
+            term = max(kappa * here.residual, 1e-14 * np.trace(here.curvature), 1e-200)
+            model = here.curvature + term * np.eye(self.n + 1)
+            found = self._minimize(model, here, pattern)
+            if found is None:
+                kappa, refused = 4 * term / here.residual, refused + 1
+                continue
+            pattern, scaled = found
+            shifts = scaled / self.scale
+            if np.array_equal(shifts, here.shifts):
+                break
+            there = self.point(shifts, width)
+            starting, ending = self._slopes(here, there)
+            # A slope upward at the end tells how much curvature the model lacks along the step.
+            lacking = max(ending, 0.0) / float(np.sum((scaled - here.shifts * self.scale) ** 2))
+            gain = here.value - there.value
+            rounding = 1e-14 * (abs(here.value) + float(np.abs(shifts).max()) + 1e-3)
+            hidden = max(abs(gain), -starting) <= rounding and there.residual < here.residual
+            if not feasible or ending <= 0 or gain >= -0.1 * starting or hidden:
+                kappa = kappa / 3 if ending <= 0 else (term + lacking) / here.residual
+                here, feasible, refused = there, True, 0
+            elif here.residual <= max(_GOOD, tolerance):
+                break
+            else:
+                kappa, refused = max(4 * term, term + lacking) / here.residual, refused + 1
+        return here, pattern
+
+    def _slopes(self, here: _Point, there: _Point) -> tuple[float, float]:
+        """Slopes of the dual at both ends of a step, along it.
+
+        The dual is convex, so if it still slopes down at the end, the step gains, even where values differ by
+        less than their rounding errors.
+        """
+        step = there.shifts - here.shifts
+        step[:-1] *= self.moments.shares
+        starting = step @ (here.slope + self._edges(here.shifts, there.shifts))
+        ending = step @ (there.slope + self._edges(there.shifts, here.shifts))
+        return float(starting), float(ending)
+
+    def _edges(self, shifts: Floats, other: Floats) -> Floats:
+        """Slope of the piecewise linear part at some shifts, toward others."""
+        sign = np.where(shifts == 0, other, shifts)[:-1] > 0
+        return np.append(np.where(sign, self.constants[1], self.constants[0]), self.budget or 0.0)
+
+    # The minimum of the quadratic model
+
+    def _minimize(self, model: Floats, here: _Point, start: _Pattern) -> tuple[_Pattern, Floats] | None:
+        """Minimum of the quadratic model and the piecewise linear part: its pattern, and (v, ν).
+
+        A wrong pattern suggests a better one. This can go in circles; then the answer is None. It does not if the
+        Levenberg term is large, because the pattern then hardly changes.
+        """
+        if not self.problem.band.is_open:
+            pattern = replace(start, edge=np.ones(self.n, dtype=np.int64))
+            return pattern, self._on(pattern, model, here)[0]
+        edge = np.where(start.empty[self.block_of], 1, np.sign(here.shifts[:-1]).astype(np.int64))
+        for pattern in (start, replace(start, edge=edge)):
+            for _ in range(_MAX_PATTERNS):
+                scaled, levels = self._on(pattern, model, here)
+                better = self._corrected(pattern, scaled, levels, model, here)
+                if better is None:
+                    return pattern, scaled
+                pattern = better
+        return None
+
+    def _on(self, pattern: _Pattern, model: Floats, here: _Point) -> tuple[Floats, Floats]:
+        """(v, ν) and the levels, if the pattern is right: linear equations."""
+        edge, scale = pattern.edge, self.scale
+        active = np.append(edge != 0, self.budget is not None)
+        upper = (edge > 0).astype(int)
+        constants = np.append(self.constants[upper], self.budget or 0.0)
+        scaled = np.where(active, here.shifts * scale, 0.0)
+        pull = scale * (here.slope + constants) + model @ (scaled - here.shifts * scale)
+        which, live = np.array([], dtype=np.int64), np.zeros((self.n + 1, 0))
+        if self.free:
+            which = np.array(
+                [b for b in np.unique(self.block_of[edge != 0]) if not pattern.empty[b]], dtype=np.int64
+            )
+            weights = scale * np.append(self.slopes[upper], 0.0)
+            live = weights[:, None] * (np.append(self.block_of, -1)[:, None] == which)
+        live = live[active]
+        m = len(which)
+        matrix = np.block([[model[np.ix_(active, active)], live], [live.T, np.zeros((m, m))]])
+        right = -np.concatenate([pull[active], live.T @ scaled[active]])
+        try:
+            answer = np.linalg.solve(matrix, right)
+        except np.linalg.LinAlgError:
+            answer = np.linalg.lstsq(matrix, right, rcond=None)[0]
+        scaled[active] += answer[: len(answer) - m]
+        levels = np.zeros(len(self.blocks))
+        levels[which] = answer[len(answer) - m :]
+        return scaled, levels
+
+    def _corrected(
+        self, pattern: _Pattern, scaled: Floats, levels: Floats, model: Floats, here: _Point
+    ) -> _Pattern | None:
+        """The pattern that a solution suggests instead of its own; None if it is its own."""
+        step = scaled - here.shifts * self.scale
+        rates = -here.slope[:-1] - (model @ step)[:-1] / self.scale[:-1]
+        rounding = 1e-13 + 1e-15 * np.abs(model).max() * np.abs(step).max() / self.scale.min()
+        edge, empty = pattern.edge.copy(), pattern.empty.copy()
+        s = scaled[:-1] * self.scale[:-1]
+        for b, columns in enumerate(self.blocks):
+            e, r, at = edge[columns], rates[columns], s[columns]
+            if empty[b]:
+                up, down = np.maximum(at, 0).sum(), np.maximum(-at, 0).sum()
+                if up > self.slopes[0] * down + 1e-15:
+                    empty[b] = False
+                    e[:] = np.sign(at)
+                continue
+            if self.free and not e.any():
+                if self.problem.band.excess(r) > rounding:
+                    e[r.argmax()], e[r.argmin()] = 1, -1
+                continue
+            low, high = self.constants + self.slopes * levels[b]
+            if self.cone and levels[b] < -rounding:
+                empty[b], e[:] = True, 1
+                continue
+            dropped = at * e < 0
+            e[(e == 0) & (r > high + rounding)] = 1
+            e[(pattern.edge[columns] == 0) & (r < low - rounding)] = -1
+            e[dropped] = 0
+        same = np.array_equal(edge, pattern.edge) and np.array_equal(empty, pattern.empty)
+        return None if same else _Pattern(edge, empty)
+
+    def split(self, start: Floats) -> Floats:
+        """Shifts and ν with the given sum, up to a constant if the level is free and there is no budget."""
+        shifts = np.append(start, 0.0).astype(np.float64)
+        for columns in self.blocks if self.free else ():
+            a, shares = shifts[columns].copy(), self.moments.shares[columns]
+            # The constant without which the multipliers of the block balance: a fixed point of weighted means.
+            constant = float(shares @ a)
+            for _ in range(len(a)):
+                slopes = shares * self.slopes[(a > constant).astype(int)]
+                constant = float(slopes @ a / max(slopes.sum(), 1e-300))
+            shifts[columns] = np.where(np.abs(a - constant) > _GOOD, a - constant, 0.0)
+            shifts[-1] += constant
+        if self.budget is None:
+            shifts[-1] = 0.0
+        return shifts
+
+    def simplest(self, shifts: Floats) -> Floats:
+        """Of all shifts with the same feet, the smallest, with constants in the first block."""
+        shares, root = self.moments.shares, self.scale[:-1]
+        gram = getattr(self.moments, "gram", None)
+        if gram is None:
+            wide = 2.0**40
+            middle = np.where(self.block_of == 0, (self.problem.offset - 0.5) * wide, 0.0)
+            gram = self.moments.at(middle, wide).curvature * wide
+            self.passes += 1
+        null = _null_space(gram, shares)
+        a = shifts[:-1] + np.where(self.block_of == 0, shifts[-1], 0.0)
+        a = a - null @ (null.T @ (a * root)) / root if null.shape[1] else a
+        for columns in self.blocks[1:]:
+            constant = shares[columns] @ a[columns]
+            a[columns] -= constant
+            a[self.blocks[0]] += constant
+        return a
+
+
+class ArrayMoments:
+    """Moments of arrays in memory.
+
+    Parameters
+    ----------
+    positions : floats of shape (n,)
+        x.
+    memberships : floats of shape (n, J)
+        Z. Columns that are contiguous in memory are not copied.
+    weights : floats of shape (n,), optional
+        w; equal if None.
+    cutoff, offset : float
+        Where the classifier selects, and c.
+    """
+
+    def __init__(
+        self, positions: Floats, memberships: Floats, weights: Floats | None, *, cutoff: float, offset: float
+    ) -> None:
+        self.positions = np.ascontiguousarray(positions, dtype=np.float64)
+        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        self.cutoff, self.offset = cutoff, offset
+        self.total = float(len(positions)) if self.weights is None else float(self.weights.sum())
+        transposed = memberships.T
+        if transposed.flags.c_contiguous and transposed.dtype == np.float64:
+            self.columns: Floats = transposed
+        else:
+            self.columns = np.empty(transposed.shape)
+
+        def work(start: int, stop: int) -> tuple[Floats, Floats]:
+            columns = self.columns[:, start:stop]
+            if self.columns is not transposed:
+                for i in range(0, stop - start, _COPIED):  # the rows stay in cache for all columns
+                    columns[:, i : i + _COPIED] = transposed[:, start + i : min(start + i + _COPIED, stop)]
+            weighted = columns if self.weights is None else columns * self.weights[start:stop]
+            return weighted.sum(axis=1), _products(weighted, columns)
+
+        shares, grams = zip(*map_blocks(work, len(self.positions)), strict=True)
+        self.shares: Floats = np.sum(shares, axis=0) / self.total
+        #: Σ w Z_k Z_l.
+        self.gram: Floats = np.sum(grams, axis=0) / self.total
+
+    def coarser(self) -> "ArrayMoments | None":
+        """A sample of evenly spaced rows; None if it would be small, or miss a group."""
+        few = slice(_STRIDE // 2, None, _STRIDE)
+        if len(self) < _STRIDE * _ROWS_PER_COLUMN * len(self.columns):
+            return None
+        weights = None if self.weights is None else self.weights[few]
+        if weights is not None and not weights.any():
+            return None
+        sample = ArrayMoments(
+            self.positions[few], self.columns[:, few].T, weights, cutoff=self.cutoff, offset=self.offset
+        )
+        return sample if np.all(sample.shares > self.shares / 2) else None
+
+    def at(self, shifts: Floats, width: float) -> Sums:
+        """The sums at foot = cutoff − offset · width + Z @ shifts."""
+        return self.around(shifts, width)[0]
+
+    def around(self, shifts: Floats, width: float) -> "tuple[Sums, _Window | None]":
+        """The sums, and the rows near a ramp, which suffice for shifts close by; None if they are too many."""
+        foot = self.cutoff - self.offset * width
+
+        def work(start: int, stop: int) -> tuple[float, Floats, Floats, Floats, Floats, Floats | None]:
+            # `einsum` and not `@`: threads of BLAS would wait for those of `map_blocks`.
+            columns, positions = self.columns[:, start:stop], self.positions[start:stop]
+            weights = None if self.weights is None else self.weights[start:stop]
+            z = np.einsum("k,ki->i", shifts, columns)
+            np.subtract(positions, z, out=z)
+            z -= foot
+            z /= width
+            h = np.clip(z, 0.0, 1.0)
+            (near,) = np.nonzero((z > -_NEAR) & (z < 1 + _NEAR))
+            chosen = h if weights is None else h * weights
+            # ξ/γ = h z − h²/2 on all three pieces
+            cost = np.einsum("i,i->", chosen, z) - np.einsum("i,i->", chosen, h) / 2
+            around, w = columns[:, near], None if weights is None else weights[near]
+            on_ramp = (h[near] > 0) & (h[near] < 1)
+            ramp = around[:, on_ramp]
+            products = _products(ramp if w is None else ramp * w[on_ramp], ramp)
+            return float(cost), np.einsum("ki,i->k", columns, chosen), products, around, positions[near], w
+
+        costs, selected, products, around, near, weights = zip(*map_blocks(work, len(self)), strict=True)
+        sums = Sums(
+            cost=sum(costs) * width / self.total,
+            selected=np.sum(selected, axis=0) / self.total,
+            curvature=np.sum(products, axis=0) / (self.total * width),
+        )
+        if len(self) < _MANY or 4 * sum(map(len, near)) > len(self):
+            return sums, None
+        rows = copy(self)
+        rows.columns, rows.positions = np.concatenate(around, axis=1), np.concatenate(near)
+        rows.weights = None if self.weights is None else np.concatenate(weights)
+        inside = rows.at(shifts, width)
+        return sums, _Window(rows, shifts, width, sums.cost - inside.cost, sums.selected - inside.selected)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """The rows near a ramp, and the sums over all others, which are linear while no ramp reaches them."""
+
+    rows: ArrayMoments
+    shifts: Floats
+    width: float
+    cost: float
+    selected: Floats
+
+    def covers(self, shifts: Floats, width: float) -> bool:
+        """Whether no other row reaches a ramp: memberships sum to Σ π_k in every row."""
+        reach = float(self.rows.shares.sum() * np.abs(shifts - self.shifts).max())
+        return width == self.width and reach < 0.99 * _NEAR * width
+
+    def at(self, shifts: Floats, width: float) -> Sums:
+        """The sums over all rows."""
+        inside = self.rows.at(shifts, width)
+        cost = self.cost - float(self.selected @ (shifts - self.shifts))
+        return Sums(cost + inside.cost, self.selected + inside.selected, inside.curvature)
+
+
+def _products(left: Floats, right: Floats) -> Floats:
+    """Sums over rows of the products of all pairs of columns."""
+    size = max(_PRODUCT // len(left) ** 2, 256)
+    parts = [left[:, i : i + size] @ right[:, i : i + size].T for i in range(0, left.shape[1], size)]
+    total: Floats = np.sum(parts, axis=0) if parts else np.zeros((len(left), len(right)))
+    return total
