@@ -1,7 +1,6 @@
 """Laws of `fairramp.fit.affine`: the thresholds of soft and overlapping groups."""
 
 import itertools
-import time
 import warnings
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,8 @@ from fairramp.core.bands import Band, Gap, Ratio
 from fairramp.core.curve import ScoreDistribution
 from fairramp.errors import FairrampError
 from fairramp.fit import affine
-from fairramp.fit.affine import ArrayMoments, Dual, Sums, null_dimensions, solve_affine
+from fairramp.fit.affine import Dual, Sums, null_dimensions, solve_affine
+from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.criteria.parity import solve_parity
 from fairramp.fit.problem import Budget, Fixed, Level, Optimal, Problem
 
@@ -368,25 +368,8 @@ def test_many_rows_need_few_passes_and_give_the_same_bytes_each_time(gap):
     assert dual.shifts.tobytes() == instance.solve().shifts.tobytes()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("gap", [0.0, 0.02])
-def test_a_million_rows_take_less_than_50_times_their_sum(gap):
-    x, z = large(1_000_000)
-    problem = Problem(Gap(gap), Optimal(), cutoff=0.5, ramp_width=0.01, offset=0.5)
-    instance = Instance(x, z, None, [slice(0, 4)], problem)
-
-    def fastest(work) -> float:
-        times = []
-        for _ in range(7):
-            began = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - began)
-        return min(times)
-
-    assert fastest(instance.solve) < 50 * fastest(lambda: (x.sum(), z.sum()))
-
-
 def test_a_failure_says_how_far_the_rates_are_from_the_band(monkeypatch):
     monkeypatch.setattr(affine, "_MAX_PASSES", 2)
+    monkeypatch.setattr(affine, "_MANY_PASSES", 2)
     with pytest.raises(FairrampError, match=r"did not converge: after \d+ passes, rates miss the band by 0\.\d"):
         random_instance(41).solve()

@@ -104,10 +104,12 @@ def test_every_public_name_has_an_example(name):
 
 #: Used by other modules, or explained in the docstring of their class.
 PLAIN = {f"Columns.{name}" for name in ("blank", "given", "labels", "renamed")} | {
+    *(f"GroupProbabilities.{name}" for name in ("mix", "ordered", "take")),
     "Rule.chances",
     "Rule.encode",
     "Rule.filling",
     "Rule.knows",
+    "Rule.probable",
     "Rule.ramps_of",
     "Rule.sample",
 }

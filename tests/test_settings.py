@@ -19,7 +19,11 @@ SCORES, GROUPS = [i / 200 for i in range(200)], ["A", "B", "B", "B"] * 50
 FUNCTIONS = {
     "fit_rule": ((SCORES, GROUPS), {}, ()),
     "fit_frame": ((pandas.DataFrame({"p": SCORES, "unit": GROUPS}),), {"score": "p", "group": "unit"}, ()),
-    "fit_summary": ((fairramp.summarize(SCORES, GROUPS),), {}, ("scale", "higher_is_better", "solver")),
+    "fit_summary": (
+        (fairramp.summarize(SCORES, GROUPS),),
+        {},
+        ("scale", "higher_is_better", "solver", "combine"),
+    ),
 }
 each_function = pytest.mark.parametrize("name", FUNCTIONS)
 
@@ -99,8 +103,8 @@ def test_unknown_keyword_is_a_type_error_with_a_hint(name, wrong, hint):
     assert str(caught.value) == f"{name}() got an unexpected keyword argument {wrong!r}{hint}"
 
 
-@pytest.mark.parametrize("setting", ["scale", "higher_is_better", "solver"])
-def test_fit_summary_takes_neither_scale_nor_direction_nor_solver(setting):
+@pytest.mark.parametrize("setting", ["scale", "higher_is_better", "solver", "combine"])
+def test_fit_summary_takes_no_setting_that_a_summary_decides(setting):
     with pytest.raises(TypeError, match=rf"fit_summary\(\) got an unexpected keyword argument '{setting}'"):
         called("fit_summary", **{setting: SETTINGS[setting].default})
 

@@ -63,7 +63,14 @@ class LazyTable:
                 for key, name in zip(self.keys, columns.grouped, strict=True)
             },
             **({} if columns.id is None else {"has_id": ~nw.col(plain[columns.id]).is_null()}),
+            **{
+                f"q{k}": _number(schema, plain[name], "group_probabilities")
+                for k, name in enumerate(columns.probabilities or ())
+            },
         )
+        if not self.keys:  # everyone is one group
+            self.keys = ["g0"]
+            self.rows = self.rows.with_columns(g0=nw.lit(0))
         if by_label:
             self.keys.append("event")
             self.rows = self.rows.with_columns(event=(nw.col("y") == 1).cast(nw.Int64))
@@ -219,13 +226,14 @@ def _refuse_scores(table: LazyTable, scale: Scale, sound: Any) -> None:
     if null > 0:
         raise _bad_rows("scores", "must be finite numbers, got null", null)
     if nan > 0:
-        raise refusal(scale, float("nan"), _in_rows(nan))
-    raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, _in_rows(n))
+        raise refusal(scale, float("nan"), in_rows(nan))
+    raise refusal(scale, low if low < scale.score_range[0] or np.isinf(low) else high, in_rows(n))
 
 
 def _bad_rows(argument: str, rule: str, n: float, remedy: str | None = None) -> InputError:
-    return InputError(rule + " in {where}", argument=argument, remedy=remedy, where=_in_rows(n))
+    return InputError(rule + " in {where}", argument=argument, remedy=remedy, where=in_rows(n))
 
 
-def _in_rows(n: float) -> str:
+def in_rows(n: float) -> str:
+    """A number of rows, in words."""
     return f"{int(n):,} row{'s' if n > 1 else ''}"

@@ -27,15 +27,13 @@ The data are only seen through `Moments`, whose sums over all rows ("a pass") an
 """
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from fairramp.core.bands import Ratio
-from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Floats
 from fairramp.errors import FairrampError
 from fairramp.fit.problem import Budget, Fixed, Problem
@@ -45,24 +43,16 @@ _ROUNDING = 1e-12
 #: … one up to this is good enough if a step fails, and above the second number the fit has failed.
 _GOOD, _FAILED = 1e-10, 1e-9
 _MAX_PASSES, _MAX_REFUSED, _MAX_PATTERNS = 300, 40, 20
+#: If this fails, ramps are narrowed in small steps from this width on, each solved to this residual.
+_WIDE, _SMALL_STEP, _CLOSE, _MANY_PASSES = 1.0, 1.5, 1e-5, 3000
 #: Narrower ramps are reached through wider ones, each this many times as wide as the next.
 _NARROW, _NARROWING = 0.05, 4.0
-#: Coarser samples have one row in this many. A prime, so that it shares no factor with a period of the rows.
-_STRIDE = 17
-#: Samples below this number of rows per column are not made coarser.
-_ROWS_PER_COLUMN = 2000
 #: Residual at which a guess is good enough.
 _LOOSE = 1e-4
 #: Residual at which a width is narrowed.
 _ROUGH = 1e-2
 #: An eigenvalue this small, times the number of columns, is 0.
 _NULL = 1e-12
-#: Larger matrix products are cut: BLAS would start threads of its own, which wait for those of `map_blocks`.
-_PRODUCT = 1 << 18
-#: If there are many rows, those within this many widths of a ramp suffice for the next steps.
-_NEAR, _MANY = 1.0, 1 << 15
-#: Rows copied at once.
-_COPIED = 1 << 14
 
 
 class Sums(NamedTuple):
@@ -86,8 +76,8 @@ class Sums(NamedTuple):
 class Moments(Protocol):
     """Sums over rows of known positions, memberships and weights.
 
-    An attribute `gram`, Σ w Z_k Z_l, is used if present, and otherwise costs a pass. A method `coarser()`, if
-    present, returns the moments of a sample for a good start, or None.
+    Used if present: an attribute `gram`, Σ w Z_k Z_l, which otherwise costs a pass; a method `coarser()` that
+    returns the moments of a sample for a good start, or None; and a method `around()`, see `ArrayMoments`.
     """
 
     shares: Floats
@@ -144,6 +134,8 @@ def solve_affine(
         guess = sample.descend(guess, _LOOSE).shifts
     search = samples[0]
     best = search.descend(guess, _ROUNDING)
+    if best.residual > _GOOD:
+        best = min(best, search.follow(_ROUNDING), key=lambda point: point.residual)
     # Feet are rounded, and a narrow ramp magnifies it.
     size = abs(problem.cutoff) + float(moments.shares @ np.abs(best.shifts[:-1])) + abs(float(best.shifts[-1]))
     unit = 4 * np.finfo(float).eps * size / problem.ramp_width
@@ -212,7 +204,8 @@ class _Search:
 
     def __init__(self, moments: Moments, blocks: Sequence[slice], problem: Problem) -> None:
         self.moments, self.blocks, self.problem, self.passes = moments, blocks, problem, 0
-        self.window: _Window | None = None
+        self.limit = _MAX_PASSES
+        self.window: Any = None
         band, level = problem.band, problem.level
         self.n = len(moments.shares)
         self.scale = np.append(np.sqrt(moments.shares), 1.0)
@@ -247,11 +240,13 @@ class _Search:
     def _sums(self, shifts: Floats, width: float) -> Sums:
         """The sums, over few rows if those suffice."""
         if self.window is not None and self.window.covers(shifts, width):
-            return self.window.at(shifts, width)
-        if isinstance(self.moments, ArrayMoments):
-            sums, self.window = self.moments.around(shifts, width)
-            return sums
-        return self.moments.at(shifts, width)
+            near: Sums = self.window.at(shifts, width)
+            return near
+        if (around := getattr(self.moments, "around", None)) is None:
+            return self.moments.at(shifts, width)
+        sums: Sums
+        sums, self.window = around(shifts, width)
+        return sums
 
     def _residual(self, shifts: Floats, rates: Floats) -> float:
         """Largest violation of the optimality conditions, in rates."""
@@ -302,11 +297,35 @@ class _Search:
             here, pattern = self._newton(here, pattern, width, tolerance if last else _ROUGH)
         return here
 
+    def follow(self, tolerance: float) -> _Point:
+        """The same from wide to narrow ramps in small steps: slower, but it does not get lost between few rows.
+
+        While the rows on the ramps stay the same, shifts are linear in the width: the last two predict the next.
+        """
+        self.limit = self.passes + _MANY_PASSES
+        pattern = _Pattern(np.zeros(self.n, dtype=np.int64), np.zeros(len(self.blocks), dtype=bool))
+        steps = max(int(np.ceil(np.log(_WIDE / self.problem.ramp_width) / np.log(_SMALL_STEP))), 0)
+        here, before = self.point(np.zeros(self.n + 1), self.problem.ramp_width * _SMALL_STEP**steps), None
+        for i in range(steps, -1, -1):
+            width = self.problem.ramp_width * _SMALL_STEP**i
+            if i < steps:
+                guess = here.shifts
+                if before is not None:  # widths fall by a constant factor, and so do the differences
+                    guess = guess + (guess - before) / _SMALL_STEP
+                before, here = (
+                    here.shifts,
+                    min(
+                        (self.point(one, width) for one in (guess, here.shifts)), key=lambda point: point.residual
+                    ),
+                )
+            here, pattern = self._newton(here, pattern, width, tolerance if i == 0 else _CLOSE)
+        return here
+
     def _newton(self, here: _Point, pattern: _Pattern, width: float, tolerance: float) -> tuple[_Point, _Pattern]:
         """Steps at one width. The Levenberg term is κ · residual, so that a step is not much longer than 1/κ."""
         feasible, refused = not here.shifts.any(), 0
         kappa = (1.0 if feasible or here.residual > _ROUGH else 0.01) / width
-        while here.residual > tolerance and self.passes < _MAX_PASSES and refused < _MAX_REFUSED:
+        while here.residual > tolerance and self.passes < self.limit and refused < _MAX_REFUSED:
             term = max(kappa * here.residual, 1e-14 * np.trace(here.curvature), 1e-200)
             model = here.curvature + term * np.eye(self.n + 1)
             found = self._minimize(model, here, pattern)
@@ -464,132 +483,3 @@ class _Search:
             a[columns] -= constant
             a[self.blocks[0]] += constant
         return a
-
-
-class ArrayMoments:
-    """Moments of arrays in memory.
-
-    Parameters
-    ----------
-    positions : floats of shape (n,)
-        x.
-    memberships : floats of shape (n, J)
-        Z. Columns that are contiguous in memory are not copied.
-    weights : floats of shape (n,), optional
-        w; equal if None.
-    cutoff, offset : float
-        Where the classifier selects, and c.
-    """
-
-    def __init__(
-        self, positions: Floats, memberships: Floats, weights: Floats | None, *, cutoff: float, offset: float
-    ) -> None:
-        self.positions = np.ascontiguousarray(positions, dtype=np.float64)
-        self.weights = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        self.cutoff, self.offset = cutoff, offset
-        self.total = float(len(positions)) if self.weights is None else float(self.weights.sum())
-        transposed = memberships.T
-        if transposed.flags.c_contiguous and transposed.dtype == np.float64:
-            self.columns: Floats = transposed
-        else:
-            self.columns = np.empty(transposed.shape)
-
-        def work(start: int, stop: int) -> tuple[Floats, Floats]:
-            columns = self.columns[:, start:stop]
-            if self.columns is not transposed:
-                for i in range(0, stop - start, _COPIED):  # the rows stay in cache for all columns
-                    columns[:, i : i + _COPIED] = transposed[:, start + i : min(start + i + _COPIED, stop)]
-            weighted = columns if self.weights is None else columns * self.weights[start:stop]
-            return weighted.sum(axis=1), _products(weighted, columns)
-
-        shares, grams = zip(*map_blocks(work, len(self.positions)), strict=True)
-        self.shares: Floats = np.sum(shares, axis=0) / self.total
-        #: Σ w Z_k Z_l.
-        self.gram: Floats = np.sum(grams, axis=0) / self.total
-
-    def coarser(self) -> "ArrayMoments | None":
-        """A sample of evenly spaced rows; None if it would be small, or miss a group."""
-        few = slice(_STRIDE // 2, None, _STRIDE)
-        if len(self) < _STRIDE * _ROWS_PER_COLUMN * len(self.columns):
-            return None
-        weights = None if self.weights is None else self.weights[few]
-        if weights is not None and not weights.any():
-            return None
-        sample = ArrayMoments(
-            self.positions[few], self.columns[:, few].T, weights, cutoff=self.cutoff, offset=self.offset
-        )
-        return sample if np.all(sample.shares > self.shares / 2) else None
-
-    def at(self, shifts: Floats, width: float) -> Sums:
-        """The sums at foot = cutoff − offset · width + Z @ shifts."""
-        return self.around(shifts, width)[0]
-
-    def around(self, shifts: Floats, width: float) -> "tuple[Sums, _Window | None]":
-        """The sums, and the rows near a ramp, which suffice for shifts close by; None if they are too many."""
-        foot = self.cutoff - self.offset * width
-
-        def work(start: int, stop: int) -> tuple[float, Floats, Floats, Floats, Floats, Floats | None]:
-            # `einsum` and not `@`: threads of BLAS would wait for those of `map_blocks`.
-            columns, positions = self.columns[:, start:stop], self.positions[start:stop]
-            weights = None if self.weights is None else self.weights[start:stop]
-            z = np.einsum("k,ki->i", shifts, columns)
-            np.subtract(positions, z, out=z)
-            z -= foot
-            z /= width
-            h = np.clip(z, 0.0, 1.0)
-            (near,) = np.nonzero((z > -_NEAR) & (z < 1 + _NEAR))
-            chosen = h if weights is None else h * weights
-            # ξ/γ = h z − h²/2 on all three pieces
-            cost = np.einsum("i,i->", chosen, z) - np.einsum("i,i->", chosen, h) / 2
-            around, w = columns[:, near], None if weights is None else weights[near]
-            on_ramp = (h[near] > 0) & (h[near] < 1)
-            ramp = around[:, on_ramp]
-            products = _products(ramp if w is None else ramp * w[on_ramp], ramp)
-            return float(cost), np.einsum("ki,i->k", columns, chosen), products, around, positions[near], w
-
-        costs, selected, products, around, near, weights = zip(*map_blocks(work, len(self)), strict=True)
-        sums = Sums(
-            cost=sum(costs) * width / self.total,
-            selected=np.sum(selected, axis=0) / self.total,
-            curvature=np.sum(products, axis=0) / (self.total * width),
-        )
-        if len(self) < _MANY or 4 * sum(map(len, near)) > len(self):
-            return sums, None
-        rows = copy(self)
-        rows.columns, rows.positions = np.concatenate(around, axis=1), np.concatenate(near)
-        rows.weights = None if self.weights is None else np.concatenate(weights)
-        inside = rows.at(shifts, width)
-        return sums, _Window(rows, shifts, width, sums.cost - inside.cost, sums.selected - inside.selected)
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-
-@dataclass(frozen=True)
-class _Window:
-    """The rows near a ramp, and the sums over all others, which are linear while no ramp reaches them."""
-
-    rows: ArrayMoments
-    shifts: Floats
-    width: float
-    cost: float
-    selected: Floats
-
-    def covers(self, shifts: Floats, width: float) -> bool:
-        """Whether no other row reaches a ramp: memberships sum to Σ π_k in every row."""
-        reach = float(self.rows.shares.sum() * np.abs(shifts - self.shifts).max())
-        return width == self.width and reach < 0.99 * _NEAR * width
-
-    def at(self, shifts: Floats, width: float) -> Sums:
-        """The sums over all rows."""
-        inside = self.rows.at(shifts, width)
-        cost = self.cost - float(self.selected @ (shifts - self.shifts))
-        return Sums(cost + inside.cost, self.selected + inside.selected, inside.curvature)
-
-
-def _products(left: Floats, right: Floats) -> Floats:
-    """Sums over rows of the products of all pairs of columns."""
-    size = max(_PRODUCT // len(left) ** 2, 256)
-    parts = [left[:, i : i + size] @ right[:, i : i + size].T for i in range(0, left.shape[1], size)]
-    total: Floats = np.sum(parts, axis=0) if parts else np.zeros((len(left), len(right)))
-    return total

@@ -7,21 +7,27 @@ Both give the same rule. Engines are accessed through narwhals and imported only
 passed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
-from fairramp.data.columns import Columns, column_name
+from fairramp.core.labels import Label
+from fairramp.data.columns import Columns, column_name, probability_columns
 from fairramp.data.engines import is_lazy
 from fairramp.data.labeled import LabeledBins
 from fairramp.data.lazy_rows import LazyRows
 from fairramp.data.lazy_table import LazyTable, Profile
+from fairramp.data.probable import GroupProbabilities
 from fairramp.data.sample import warn_saturated
-from fairramp.data.tables import check_columns, open_table, sample_of_table
-from fairramp.errors import UnsupportedError
+from fairramp.data.tables import check_columns, open_table, reader, sample_of_table
+from fairramp.errors import InputError, UnsupportedError
 from fairramp.fit.cells import FitRows
 from fairramp.fit.direction import warn_direction, warn_direction_of_bins
+from fairramp.fit.each import fit_each
 from fairramp.fit.fit import fit_rows, fit_sample
 from fairramp.fit.keywords import taking_settings
+from fairramp.fit.probable import check_probable, fit_probabilities, fit_probable
+from fairramp.fit.probable_lazy import LazyProbableRows
 from fairramp.fit.settings import Keywords, Settings
 from fairramp.fit.targets import by_labels
 from fairramp.rule.rule import Rule
@@ -32,7 +38,8 @@ def fit_frame(
     frame: Any,
     *,
     score: str,
-    group: str | Sequence[str],
+    group: str | Sequence[str] | None = None,
+    group_probability: Mapping[Any, str] | None = None,
     label: str | None = None,
     weight: str | None = None,
     strata: str | Sequence[str] | None = None,
@@ -52,7 +59,10 @@ def fit_frame(
     score : str
         Name of the score column.
     group : str or list of str
-        Name of the group column. With several columns, each combination of values is a group.
+        Name of the group column. With several columns, each combination of values is a group; see `combine`.
+    group_probability : dict of str, optional
+        If groups are not known, the columns of their probabilities, by group, instead of `group`. See
+        `fairramp.GroupProbabilities`.
     label, weight : str, optional
         Names of the columns with true outcomes and row weights.
     strata : str or list of str, optional
@@ -75,11 +85,19 @@ def fit_frame(
     """
     table, _ = open_table(frame)
     columns = Columns().given(score, group, strata)
+    if (group is None) == (group_probability is None):
+        raise InputError("Pass either {group} or {group_probability}: the columns of groups or of probabilities")
+    chances = None if group_probability is None else probability_columns(group_probability)
+    if chances is not None:
+        columns = replace(columns, probabilities=tuple(chances.values()))
     more = {
         role: column_name(role, name) for role, name in (("label", label), ("weight", weight)) if name is not None
     }
     check_columns(table, [*columns.all, *more.values()])
     asked = Settings.of(fit_frame, settings)
+    if chances is not None:
+        check_probable(asked, stratified=columns.strata is not None, labeled=label is not None)
+        return _fit_probable(table, columns, tuple(chances), asked, weight)
     asked.check_rows(
         labeled=label is not None,
         stratified=columns.strata is not None,
@@ -96,6 +114,10 @@ def fit_frame(
     lazy = LazyTable(table, columns, weight=weight, label=label)
     profile = Profile.of(lazy, asked.meaning)
     rows = LazyRows(lazy, profile, asked.meaning, labeled=asked.needs_labels)
+    if asked.combine == "each":
+        rule = fit_each(rows, asked, columns, weighted=weight is not None)
+        warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
+        return rule
     by_label = None
     if asked.event.needs_labels:
         cells = LazyTable(table, columns, weight=weight, label=label, by_label=True)
@@ -112,3 +134,22 @@ def fit_frame(
         warn_direction_of_bins(LabeledBins.of_lazy(rows), asked.meaning)
     warn_saturated(asked.meaning, profile.saturated, int(profile.rows.sum()))
     return rule
+
+
+def _fit_probable(
+    table: Any, columns: Columns, labels: tuple[Label, ...], settings: Settings, weight: str | None
+) -> Rule:
+    """Fit a rule by group probabilities to the columns of a table."""
+    if is_lazy(table):
+        rows = LazyProbableRows(table, columns, labels, settings.meaning, weight)
+        rule = fit_probable(rows, settings, columns, weight is not None)
+        warn_saturated(settings.meaning, rows.saturated, rows.n_rows)
+        return rule
+    assert columns.score is not None
+    read = reader(table, columns.all)
+    named = zip(labels, columns.probabilities or (), strict=True)
+    groups = GroupProbabilities({label: read(name) for label, name in named})
+    weights = None if weight is None else reader(table, [weight])(weight)
+    return replace(
+        fit_probabilities(read(columns.score), groups, settings, sample_weight=weights), columns=columns
+    )

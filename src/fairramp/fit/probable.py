@@ -7,6 +7,7 @@ The rows are read through `ProbableRows`, in memory or by an engine; every pass 
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,13 +27,16 @@ from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import scaling
 from fairramp.errors import InputError, UnsupportedError
-from fairramp.fit.affine import ArrayMoments, Moments, null_dimensions, solve_affine
+from fairramp.fit.affine import Moments, null_dimensions, solve_affine
+from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import Settings
 from fairramp.rule.record import Rates
 from fairramp.rule.rule import Rule
 
+#: Rows per piece of a pass.
+_PIECE = 1 << 13
 #: What is summed over the rows of each group, for the record, with v = w q.
 SUMS = ("rows", "v", "vo", "vh", "vx", "vv", "vvh", "vvhh", "above", "inside")
 
@@ -50,6 +54,9 @@ class ProbableRows(Protocol):
 
     def moments(self, problem: Problem) -> Moments:
         """The sums of the solver; with the attribute `gram`."""
+
+    def own_rates(self, problem: Problem) -> Floats:
+        """The rates of the classifier's own decisions; 0 for a group without weight."""
 
     def sums(self, shifts: Floats, width: float, problem: Problem) -> dict[str, Floats]:
         """Sums for the record, by group: Σq, Σv, Σv·own, Σvh, Σvx, Σv², Σv²h, Σv²h², Σq above, Σq on the ramp."""
@@ -78,20 +85,47 @@ class ArrayProbableRows:
         q = self.probabilities.values.T
         return ArrayMoments(self.positions, q, self.weights, cutoff=problem.cutoff, offset=problem.offset)
 
+    def own_rates(self, problem: Problem) -> Floats:
+        """The rates of the classifier's own decisions."""
+
+        def piece(start: int, stop: int) -> Floats:
+            q, own = self.probabilities.values[:, start:stop], self.positions[start:stop] >= problem.cutoff
+            w = np.ones(stop - start) if self.weights is None else self.weights[start:stop]
+            found: Floats = q @ np.stack([w, w * own]).T
+            return found
+
+        v, vo = self._summed(piece).T
+        rates: Floats = vo / np.where(v > 0, v, 1.0)
+        return rates
+
     def sums(self, shifts: Floats, width: float, problem: Problem) -> dict[str, Floats]:
         """Sums for the record."""
         own_foot = problem.cutoff - problem.offset * width
 
-        def block(start: int, stop: int) -> Floats:
+        def piece(start: int, stop: int) -> Floats:
             q, x = self.probabilities.values[:, start:stop], self.positions[start:stop]
-            v = q if self.weights is None else q * self.weights[start:stop]
-            foot = own_foot + self.probabilities.mix(shifts, start, stop)
-            h, own = chances(x, foot, width, 1.0), x >= problem.cutoff
-            vv = v * v
-            parts = (q, v, v * own, v * h, v * x, vv, vv * h, vv * h * h, q * (h >= 1), q * ((h > 0) & (h < 1)))
-            return np.array([part.sum(axis=1) for part in parts])
+            h = chances(x, own_foot + self.probabilities.mix(shifts, start, stop), width, 1.0)
+            factors = np.empty((6, len(x)))
+            values: tuple[Any, ...] = (1.0, x >= problem.cutoff, h, x, h >= 1, h * h)
+            for i, value in enumerate(values):
+                factors[i] = value
+            plain = weighted = q @ factors[[0, 1, 2, 3, 4]].T
+            squares, some = (q * q) @ factors[[0, 2, 5]].T, q @ ((h > 0) & (h < 1)).astype(np.float64)
+            if self.weights is not None:
+                w = self.weights[start:stop]
+                weighted, squares = q @ (factors[:4] * w).T, (q * q) @ (factors[[0, 2, 5]] * (w * w)).T
+            return np.column_stack([plain[:, 0], weighted[:, :4], squares, plain[:, 4], some])
 
-        return dict(zip(SUMS, np.sum(map_blocks(block, self.n_rows), axis=0), strict=True))
+        return dict(zip(SUMS, self._summed(piece).T, strict=True))
+
+    def _summed(self, piece: Callable[[int, int], Floats]) -> Floats:
+        """The sum over all pieces, which stay in cache and are too short for the threads of BLAS."""
+
+        def block(start: int, stop: int) -> Any:
+            return sum(piece(a, min(a + _PIECE, stop)) for a in range(start, stop, _PIECE))
+
+        total: Floats = np.sum(map_blocks(block, self.n_rows), axis=0)
+        return total
 
 
 def check_probable(settings: Settings, *, stratified: bool, labeled: bool) -> None:
@@ -143,9 +177,9 @@ def fit_probable(rows: ProbableRows, settings: Settings, columns: Columns, weigh
             group=show_label(rows.labels[k]),
         )
     block = slice(0, len(rows.labels))
-    own = rows.sums(np.zeros(len(rows.labels)), 0.0, problem)
-    if own_decisions_hold(settings, problem, own["vo"] / own["v"], None):
-        ramps, found = [Ramp(problem.cutoff, 0.0, 1.0)] * len(rows.labels), own
+    if own_decisions_hold(settings, problem, rows.own_rates(problem), None):
+        ramps = [Ramp(problem.cutoff, 0.0, 1.0)] * len(rows.labels)
+        found = rows.sums(np.zeros(len(rows.labels)), 0.0, problem)
     else:
         shifts = solve_affine(moments, [block], problem).shifts
         ramps = placed(problem, shifts)

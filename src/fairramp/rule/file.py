@@ -49,7 +49,7 @@ OPTIONS: dict[str, Collection[str]] = {
 _Rule = TypeVar("_Rule")
 _SETTINGS = (
     *("ramp", "scale", "cutoff", "criterion", "stratified", "max_gap", "target_rate", "unseen_group"),
-    *("higher_is_better", "min_ratio", "membership"),
+    *("higher_is_better", "min_ratio"),
 )
 _Width = Annotated[
     float,
@@ -106,7 +106,7 @@ class RuleFile(Document, frozen=True, tag=FORMAT):
     record: _Record | None  # type: ignore[valid-type]
     higher_is_better: bool = True
     min_ratio: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
-    membership: Annotated[str, Meta(extra_json_schema={"enum": OPTIONS["membership"]})] = "known"
+    membership: Annotated[str, Meta(pattern="^(probabilities|each)$")] | None = None
     base: RampEntry | None = None
 
 
@@ -126,6 +126,7 @@ def _document(rule: Any) -> RuleFile:
             GroupEntry(label, *_numbers(ramp)) for label, ramp in zip(rule.groups, rule.ramps, strict=True)
         ),
         pooled=rule.pooled and RampEntry(*_numbers(rule.pooled)),
+        membership=rule.membership if rule.mixes else None,
         base=rule.base and RampEntry(*_numbers(rule.base)),
         columns=convert(rule.columns, ColumnNames, from_attributes=True),
         record=convert(rule.record, _Record | None, from_attributes=True),
@@ -140,6 +141,7 @@ def _read(kind: Callable[..., _Rule], document: RuleFile) -> _Rule:
         groups=tuple(entry.label for entry in document.groups),
         ramps=tuple(map(_ramp, document.groups)),
         pooled=document.pooled and _ramp(document.pooled),
+        membership=document.membership or "known",
         base=document.base and _ramp(document.base),
         columns=convert(document.columns, Columns, from_attributes=True),
         record=convert(document.record, FitRecord | None, from_attributes=True),

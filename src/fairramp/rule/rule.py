@@ -14,8 +14,8 @@ A rule is frozen data. It can be printed, written to JSON and read back unchange
 describes the fit in per-group numbers, without any row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from itertools import compress
 from math import inf, nan
 from typing import Any
@@ -25,14 +25,13 @@ import numpy.typing as npt
 
 from fairramp.core.bands import Band, band_of
 from fairramp.core.blocks import map_blocks
-from fairramp.core.cells import cell_columns, strata_slices, stratum_index
 from fairramp.core.checks import check_length, check_number, check_option, checked_band
 from fairramp.core.events import EVENT_OF, Event
-from fairramp.core.labels import Label, canonical_label, label_key, label_parts
+from fairramp.core.labels import Label, canonical_label, label_key
 from fairramp.core.ramps import OFFSETS, Array, Floats, Ramp, Ramps, chances
 from fairramp.core.scales import Scale, scale_of
 from fairramp.data.arrays import as_scores, checked_out
-from fairramp.data.columns import Columns, probability_columns
+from fairramp.data.columns import Columns
 from fairramp.data.groups import Codes
 from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
@@ -40,6 +39,8 @@ from fairramp.data.sample import Sample, encode_cells
 from fairramp.errors import InputError, UnsupportedError
 from fairramp.rule.draws import decide
 from fairramp.rule.file import OPTIONS, Stored
+from fairramp.rule.mixing import Mixing
+from fairramp.rule.reading import Reading
 from fairramp.rule.record import FitRecord
 from fairramp.rule.shown import Shown
 from fairramp.rule.unseen import POLICIES, unseen_groups
@@ -47,7 +48,7 @@ from fairramp.rule.verbs import Verbs
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Rule(Shown, Stored, Verbs):
+class Rule(Mixing, Reading, Shown, Stored, Verbs):
     """Fair decisions from scores and groups.
 
     Made by `fit_rule`, which documents the settings.
@@ -192,28 +193,6 @@ class Rule(Shown, Stored, Verbs):
                 "The {event} of a rule's record must be that of its {criterion}",
             )
 
-    def _mixing_conditions(self) -> Iterator[tuple[bool, str]]:
-        """Conditions on a rule that mixes ramps."""
-        widths = {ramp.width for ramp in (*self.ramps, *([self.base] if self.base else []))}
-        yield (
-            not self.stratified and self.criterion == "parity",
-            "A rule that mixes ramps equalizes selection rates",
-        )
-        yield self.unseen_group != "pooled", "A rule that mixes ramps cannot have {unseen_group:pooled}"
-        yield (
-            len(widths) == 1 and (0 < max(widths) < inf or len(set(self.ramps)) == 1),
-            "The ramps of a rule that mixes them must have the same positive width, or all be the same",
-        )
-        if self.membership == "each":
-            yield (
-                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
-                "The groups of a rule by each attribute must be pairs (attribute, value)",
-            )
-            yield (
-                self.target_rate is None,
-                "A rule by each attribute has several levels: {target_rate} must be None",
-            )
-
     def __eq__(self, other: object) -> bool:
         # Compare text, because Python treats a group labeled True as equal to one labeled 1.
         return self.to_json() == other.to_json() if isinstance(other, Rule) else NotImplemented
@@ -230,30 +209,6 @@ class Rule(Shown, Stored, Verbs):
     def event(self) -> Event:
         """The event whose rates are made equal."""
         return EVENT_OF[self.criterion]
-
-    @property
-    def mixes(self) -> bool:
-        """Whether a person's ramp is a mixture of several."""
-        return self.membership != "known"
-
-    @property
-    def has_several_levels(self) -> bool:
-        """Whether there is no single target rate."""
-        return self.stratified or bool(self.event.parts) or self.membership == "each"
-
-    @property
-    def parts(self) -> npt.NDArray[np.intp] | None:
-        """Index of the groups that each group is compared with: its stratum or attribute; None for all."""
-        return stratum_index(self.groups) if self.stratified or self.membership == "each" else None
-
-    @property
-    def attributes(self) -> list[tuple[str, dict[Any, Ramp]]]:
-        """For "each", the name of every attribute and the ramps of its values, by their keys."""
-        found: list[tuple[str, dict[Any, Ramp]]] = []
-        for part in strata_slices(self.parts, len(self.groups)):
-            pairs = zip(self.groups[part], self.ramps[part], strict=True)
-            found.append((str(self.groups[part][0][0]), {label_key(label[1]): ramp for label, ramp in pairs}))  # type: ignore[index]
-        return found
 
     @property
     def band(self) -> Band:
@@ -297,67 +252,6 @@ class Rule(Shown, Stored, Verbs):
         """Whether every ramp has width 0, so only tied scores are decided at random."""
         return not any(ramp.width for ramp in self.ramps)
 
-    def reading(
-        self,
-        score: Any = None,
-        group: Any = None,
-        strata: Any = None,
-        id: Any = None,
-        group_probability: Any = None,
-    ) -> Columns:
-        """Return the names of the columns to read: as given, otherwise those of the fit.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> rule = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
-        >>> rule.reading(score="p", group="unit")
-        Columns(score='p', groups=('unit',), strata=None, id=None, probabilities=None)
-        """
-        columns = self.columns.given(score, group, strata, id)
-        grouped = ("group", columns.groups)
-        if self.membership == "probabilities":
-            if group is not None:
-                raise InputError(
-                    "This rule does not use {group} but group probabilities; pass {group_probability}"
-                )
-            if group_probability is not None:
-                chosen = probability_columns(group_probability, self.groups)
-                columns = replace(columns, probabilities=tuple(chosen.values()))
-            grouped = ("group_probability", columns.probabilities)
-        elif group_probability is not None:
-            raise InputError("This rule uses {group} and no {group_probability}; remove it")
-        for role, name in (("score", columns.score), grouped):
-            if name is None:
-                raise InputError("Pass {" + role + "}: the rule does not store the name of that column")
-        if self.stratified and columns.strata is None:
-            raise InputError(
-                "Pass {strata}: the rule equalizes within strata but does not store their column names"
-            )
-        self.check_strata(columns.strata)
-        if self.mixes:
-            n = len(self.attributes) if self.membership == "each" else 0
-            if len(columns.groups or ()) != n:
-                raise InputError(
-                    "must name {n} columns, as in the fit, got {names}",
-                    argument="group",
-                    n=n,
-                    names=list(columns.groups or ()),
-                )
-            return columns
-        named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
-        for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
-            role, names = named[half]
-            for n in {len(label_parts(label)) for label in labels} - {len(names or ())}:
-                raise InputError(
-                    "must name {n} column{s}, as in the fit, got {names}",
-                    argument=role,
-                    n=n,
-                    s="s" if n > 1 else "",
-                    names=list(names or ()),
-                )
-        return columns
-
     # Deciding ---------------------------------------------------------------------------------
 
     def encode(self, groups: Any, strata: Any = None) -> Codes:
@@ -366,32 +260,6 @@ class Rule(Shown, Stored, Verbs):
         if self.membership == "probabilities":
             raise UnsupportedError("A rule by group probabilities has no groups to encode")
         return encode_cells(groups, strata, self.columns)[1]
-
-    def check_strata(self, strata: Any) -> None:
-        """Raise if strata are given but the rule has none, or missing but required.
-
-        Examples
-        --------
-        >>> from fairramp import Ramp, Rule
-        >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
-        """
-        if not self.stratified and strata is not None:
-            raise InputError("This rule equalizes over all rows and does not use {strata}; remove them")
-        if self.stratified and strata is None:
-            names = self.columns.strata
-            raise InputError(
-                "This rule equalizes within strata: pass {strata}{names}, one label per row",
-                names=f" ({', '.join(names)})" if names else "",
-            )
-
-    def probable(self, groups: Any) -> GroupProbabilities:
-        """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
-        if not isinstance(groups, GroupProbabilities):
-            raise InputError(
-                "This rule uses group probabilities: pass fairramp.GroupProbabilities with the groups {labels}",
-                labels=list(self.groups),
-            )
-        return groups.ordered(self.groups)
 
     def knows(self, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which labels the rule was fitted on; raises if no row has one of them."""
@@ -557,13 +425,6 @@ class Rule(Shown, Stored, Verbs):
         return decide(self.probabilities(scores, groups, strata), ids=ids, key=key, random_state=random_state)
 
     @property
-    def center(self) -> float:
-        """The foot around which ramps are mixed: that of a ramp at the classifier's own cutoff, or the base's."""
-        if self.base is not None:
-            return self.base.foot
-        return self.meaning.position_of(self.cutoff) - OFFSETS[self.ramp] * self.ramps[0].width
-
-    @property
     def own_cutoff(self) -> float:
         """What own decisions are compared with: see `Scale.compared`."""
         return float(self.meaning.compared(np.array([self.cutoff]))[0])
@@ -584,32 +445,3 @@ class Rule(Shown, Stored, Verbs):
         other = self.pooled or self.ramps[0]
         own = unseen if unseen.any() and self.unseen_group == "original" else None
         return [ramp or other for ramp in ramps], own
-
-    def _known_ramps(self, labels: Sequence[Label]) -> list[Ramp | None]:
-        """The ramp of each label; None for a label that the fit did not see."""
-        if self.membership != "each":
-            known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
-            return [known.get(label_key(label)) for label in labels]
-        assert self.base is not None
-        base, found = self.base, list[Ramp | None]()
-        by_value = [ramps for _, ramps in self.attributes]
-        for label in labels:
-            parts = label_parts(label)
-            ramps = [known.get(label_key(part)) for part, known in zip(parts, by_value, strict=False)]
-            if len(parts) != len(by_value) or None in ramps:
-                found.append(None)
-                continue
-            foot = base.foot + sum(ramp.foot - base.foot for ramp in ramps if ramp)
-            found.append(Ramp(foot, base.width, base.tie))
-        return found
-
-    def _unseen(self, labels: Sequence[Label]) -> list[Label]:
-        """The labels that the fit did not see; for "each", the values."""
-        if self.membership != "each":
-            return list(labels)
-        found: dict[Any, Label] = {}
-        for label in labels:
-            for part, (name, known) in zip(label_parts(label), self.attributes, strict=False):
-                if label_key(part) not in known:
-                    found.setdefault(label_key((name, part)), (name, part))
-        return list(found.values())

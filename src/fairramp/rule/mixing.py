@@ -1,0 +1,115 @@
+"""Rules that mix ramps: by group probabilities, or by each of several attributes.
+
+    probabilities    foot = center + Σ_k q_k (foot_k − center)        over groups k with probabilities q_k
+    each             foot = base + Σ_v (foot_v − base)                over the person's values v
+
+The center is the foot of a ramp at the classifier's own cutoff.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairramp.core.cells import strata_slices, stratum_index
+from fairramp.core.labels import Label, label_key, label_parts
+from fairramp.core.ramps import OFFSETS, Ramp
+from fairramp.data.probable import GroupProbabilities
+from fairramp.errors import InputError
+
+
+class Mixing:
+    """The methods of a rule that mix its ramps."""
+
+    @property
+    def mixes(self: Any) -> bool:
+        """Whether a person's ramp is a mixture of several."""
+        return bool(self.membership != "known")
+
+    @property
+    def has_several_levels(self: Any) -> bool:
+        """Whether there is no single target rate."""
+        return self.stratified or bool(self.event.parts) or self.membership == "each"
+
+    @property
+    def parts(self: Any) -> npt.NDArray[np.intp] | None:
+        """Index of the groups that each group is compared with: its stratum or attribute; None for all."""
+        return stratum_index(self.groups) if self.stratified or self.membership == "each" else None
+
+    @property
+    def attributes(self: Any) -> list[tuple[str, dict[Any, Ramp]]]:
+        """For "each", the name of every attribute and the ramps of its values, by their keys."""
+        found: list[tuple[str, dict[Any, Ramp]]] = []
+        for part in strata_slices(self.parts, len(self.groups)):
+            pairs = zip(self.groups[part], self.ramps[part], strict=True)
+            found.append((str(self.groups[part][0][0]), {label_key(label[1]): ramp for label, ramp in pairs}))
+        return found
+
+    @property
+    def center(self: Any) -> float:
+        """The foot around which ramps are mixed: that of a ramp at the classifier's own cutoff, or the base's."""
+        if self.base is not None:
+            return float(self.base.foot)
+        return float(self.meaning.position_of(self.cutoff) - OFFSETS[self.ramp] * self.ramps[0].width)
+
+    def probable(self: Any, groups: Any) -> GroupProbabilities:
+        """The group probabilities of new rows, in the order of the rule's groups; raises if these are missing."""
+        if not isinstance(groups, GroupProbabilities):
+            raise InputError(
+                "This rule uses group probabilities: pass fairramp.GroupProbabilities with the groups {labels}",
+                labels=list(self.groups),
+            )
+        return groups.ordered(self.groups)
+
+    def _known_ramps(self: Any, labels: Sequence[Label]) -> list[Ramp | None]:
+        """The ramp of each label; None for a label that the fit did not see."""
+        if self.membership != "each":
+            known = dict(zip(map(label_key, self.groups), self.ramps, strict=True))
+            return [known.get(label_key(label)) for label in labels]
+        assert self.base is not None
+        base, found = self.base, list[Ramp | None]()
+        by_value = [ramps for _, ramps in self.attributes]
+        for label in labels:
+            parts = label_parts(label)
+            ramps = [known.get(label_key(part)) for part, known in zip(parts, by_value, strict=False)]
+            if len(parts) != len(by_value) or None in ramps:
+                found.append(None)
+                continue
+            foot = base.foot + sum(ramp.foot - base.foot for ramp in ramps if ramp)
+            found.append(Ramp(foot, base.width, base.tie))
+        return found
+
+    def _unseen(self: Any, labels: Sequence[Label]) -> list[Label]:
+        """The labels that the fit did not see; for "each", the values."""
+        if self.membership != "each":
+            return list(labels)
+        found: dict[Any, Label] = {}
+        for label in labels:
+            for part, (name, known) in zip(label_parts(label), self.attributes, strict=False):
+                if label_key(part) not in known:
+                    found.setdefault(label_key((name, part)), (name, part))
+        return list(found.values())
+
+    def _mixing_conditions(self: Any) -> Iterator[tuple[bool, str]]:
+        """Conditions on a rule that mixes ramps."""
+        widths = {ramp.width for ramp in (*self.ramps, *([self.base] if self.base else []))}
+        yield (
+            not self.stratified and self.criterion == "parity",
+            "A rule that mixes ramps equalizes selection rates",
+        )
+        yield self.unseen_group != "pooled", "A rule that mixes ramps cannot have {unseen_group:pooled}"
+        yield (
+            len(widths) == 1 and (0 < max(widths) < inf or len(set(self.ramps)) == 1),
+            "The ramps of a rule that mixes them must have the same positive width, or all be the same",
+        )
+        if self.membership == "each":
+            yield (
+                all(isinstance(label, tuple) and len(label) == 2 for label in self.groups),
+                "The groups of a rule by each attribute must be pairs (attribute, value)",
+            )
+            yield (
+                self.target_rate is None,
+                "A rule by each attribute has several levels: {target_rate} must be None",
+            )

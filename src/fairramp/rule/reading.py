@@ -1,0 +1,91 @@
+"""Which columns a rule reads, and whether they fit it."""
+
+from dataclasses import replace
+from typing import Any
+
+from fairramp.core.cells import cell_columns
+from fairramp.core.labels import label_parts
+from fairramp.data.columns import Columns, probability_columns
+from fairramp.errors import InputError
+
+
+class Reading:
+    """The methods of a rule that check which columns are given."""
+
+    def reading(
+        self: Any,
+        score: Any = None,
+        group: Any = None,
+        strata: Any = None,
+        id: Any = None,
+        group_probability: Any = None,
+    ) -> Columns:
+        """Return the names of the columns to read: as given, otherwise those of the fit.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> rule = Rule(("A", "B"), (Ramp(0.5, 0.0), Ramp(0.4, 0.0)))
+        >>> rule.reading(score="p", group="unit")
+        Columns(score='p', groups=('unit',), strata=None, id=None, probabilities=None)
+        """
+        columns: Columns = self.columns.given(score, group, strata, id)
+        grouped = ("group", columns.groups)
+        if self.membership == "probabilities":
+            if group is not None:
+                raise InputError(
+                    "This rule does not use {group} but group probabilities; pass {group_probability}"
+                )
+            if group_probability is not None:
+                chosen = probability_columns(group_probability, self.groups)
+                columns = replace(columns, probabilities=tuple(chosen.values()))
+            grouped = ("group_probability", columns.probabilities)
+        elif group_probability is not None:
+            raise InputError("This rule uses {group} and no {group_probability}; remove it")
+        for role, name in (("score", columns.score), grouped):
+            if name is None:
+                raise InputError("Pass {" + role + "}: the rule does not store the name of that column")
+        if self.stratified and columns.strata is None:
+            raise InputError(
+                "Pass {strata}: the rule equalizes within strata but does not store their column names"
+            )
+        self.check_strata(columns.strata)
+        if self.mixes:
+            n = len(self.attributes) if self.membership == "each" else 0
+            if len(columns.groups or ()) != n:
+                raise InputError(
+                    "must name {n} columns, as in the fit, got {names}",
+                    argument="group",
+                    n=n,
+                    names=list(columns.groups or ()),
+                )
+            return columns
+        named = {"stratum": ("strata", columns.strata), "group": ("group", columns.groups)}
+        for half, labels in cell_columns(self.groups, stratified=self.stratified).items():
+            role, names = named[half]
+            for n in {len(label_parts(label)) for label in labels} - {len(names or ())}:
+                raise InputError(
+                    "must name {n} column{s}, as in the fit, got {names}",
+                    argument=role,
+                    n=n,
+                    s="s" if n > 1 else "",
+                    names=list(names or ()),
+                )
+        return columns
+
+    def check_strata(self: Any, strata: Any) -> None:
+        """Raise if strata are given but the rule has none, or missing but required.
+
+        Examples
+        --------
+        >>> from fairramp import Ramp, Rule
+        >>> Rule(("A",), (Ramp(0.25, 0.5),)).check_strata(None)
+        """
+        if not self.stratified and strata is not None:
+            raise InputError("This rule equalizes over all rows and does not use {strata}; remove them")
+        if self.stratified and strata is None:
+            names = self.columns.strata
+            raise InputError(
+                "This rule equalizes within strata: pass {strata}{names}, one label per row",
+                names=f" ({', '.join(names)})" if names else "",
+            )
