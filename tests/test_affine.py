@@ -12,9 +12,10 @@ from fairramp.core.bands import Band, Gap, Ratio
 from fairramp.core.curve import ScoreDistribution
 from fairramp.errors import FairrampError
 from fairramp.fit import affine
-from fairramp.fit.affine import Dual, Sums, null_dimensions, solve_affine
+from fairramp.fit.affine import Dual, null_dimensions, solve_affine
 from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.criteria.parity import solve_parity
+from fairramp.fit.moments import Sums
 from fairramp.fit.problem import Budget, Fixed, Level, Optimal, Problem
 
 Floats = NDArray[np.float64]

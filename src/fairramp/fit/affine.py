@@ -28,7 +28,7 @@ The data are only seen through `Moments`, whose sums over all rows ("a pass") an
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ import numpy.typing as npt
 from fairramp.core.bands import Ratio
 from fairramp.core.curve import Floats
 from fairramp.errors import FairrampError
+from fairramp.fit.moments import Moments, Sums
 from fairramp.fit.problem import Budget, Fixed, Problem
 
 #: A smaller residual is as good as 0 …
@@ -45,6 +46,8 @@ _GOOD, _FAILED = 1e-10, 1e-9
 _MAX_PASSES, _MAX_REFUSED, _MAX_PATTERNS = 300, 40, 20
 #: If this fails, ramps are narrowed in small steps from this width on, each solved to this residual.
 _WIDE, _SMALL_STEP, _CLOSE, _MANY_PASSES = 1.0, 1.5, 1e-5, 3000
+#: A step is then halved up to this many times.
+_HALVINGS = 12
 #: Narrower ramps are reached through wider ones, each this many times as wide as the next.
 _NARROW, _NARROWING = 0.05, 4.0
 #: Residual at which a guess is good enough.
@@ -53,37 +56,6 @@ _LOOSE = 1e-4
 _ROUGH = 1e-2
 #: An eigenvalue this small, times the number of columns, is 0.
 _NULL = 1e-12
-
-
-class Sums(NamedTuple):
-    """What one pass over the rows computes, with z = (x − foot)/γ.
-
-    Attributes
-    ----------
-    cost : float
-        Σ w ξ, where ξ = γ · (0 if z ≤ 0, z²/2 if z < 1, z − ½ otherwise).
-    selected : floats of shape (J,)
-        Σ w Z_k h.
-    curvature : floats of shape (J, J)
-        Σ w Z_k Z_l / γ over the rows with 0 < z < 1.
-    """
-
-    cost: float
-    selected: Floats
-    curvature: Floats
-
-
-class Moments(Protocol):
-    """Sums over rows of known positions, memberships and weights.
-
-    Used if present: an attribute `gram`, Σ w Z_k Z_l, which otherwise costs a pass; a method `coarser()` that
-    returns the moments of a sample for a good start, or None; and a method `around()`, see `ArrayMoments`.
-    """
-
-    shares: Floats
-
-    def at(self, shifts: Floats, width: float) -> Sums:
-        """The sums at foot = cutoff − offset · width + Z @ shifts."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +176,7 @@ class _Search:
 
     def __init__(self, moments: Moments, blocks: Sequence[slice], problem: Problem) -> None:
         self.moments, self.blocks, self.problem, self.passes = moments, blocks, problem, 0
-        self.limit = _MAX_PASSES
+        self.limit, self.careful = _MAX_PASSES, False
         self.window: Any = None
         band, level = problem.band, problem.level
         self.n = len(moments.shares)
@@ -302,7 +274,7 @@ class _Search:
 
         While the rows on the ramps stay the same, shifts are linear in the width: the last two predict the next.
         """
-        self.limit = self.passes + _MANY_PASSES
+        self.limit, self.careful = self.passes + _MANY_PASSES, True
         pattern = _Pattern(np.zeros(self.n, dtype=np.int64), np.zeros(len(self.blocks), dtype=bool))
         steps = max(int(np.ceil(np.log(_WIDE / self.problem.ramp_width) / np.log(_SMALL_STEP))), 0)
         here, before = self.point(np.zeros(self.n + 1), self.problem.ramp_width * _SMALL_STEP**steps), None
@@ -337,6 +309,9 @@ class _Search:
             if np.array_equal(shifts, here.shifts):
                 break
             there = self.point(shifts, width)
+            if self.careful:
+                there = self._shortened(here, there, width)
+                scaled = there.shifts * self.scale
             starting, ending = self._slopes(here, there)
             # A slope upward at the end tells how much curvature the model lacks along the step.
             lacking = max(ending, 0.0) / float(np.sum((scaled - here.shifts * self.scale) ** 2))
@@ -351,6 +326,26 @@ class _Search:
             else:
                 kappa, refused = max(4 * term, term + lacking) / here.residual, refused + 1
         return here, pattern
+
+    def _shortened(self, here: _Point, there: _Point, width: float) -> _Point:
+        """The end of a step, or a point before it where the dual still slopes down, if it does not at the end.
+
+        Such a step gains, because the dual is convex; this holds where values differ by less than their rounding
+        errors.
+        """
+        low, high = here, there
+        for _ in range(_HALVINGS):
+            starting, ending = self._slopes(here, high)
+            if ending <= 0 or starting >= 0:
+                return high
+            middle = self.point((low.shifts + high.shifts) / 2, width)
+            if np.array_equal(middle.shifts, low.shifts) or np.array_equal(middle.shifts, high.shifts):
+                break
+            if self._slopes(here, middle)[1] <= 0:
+                low = middle
+            else:
+                high = middle
+        return low if low is not here else high
 
     def _slopes(self, here: _Point, there: _Point) -> tuple[float, float]:
         """Slopes of the dual at both ends of a step, along it.

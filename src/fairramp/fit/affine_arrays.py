@@ -11,7 +11,7 @@ import numpy as np
 
 from fairramp.core.blocks import map_blocks
 from fairramp.core.curve import Floats
-from fairramp.fit.affine import Sums
+from fairramp.fit.moments import Sums
 
 #: Coarser samples have one row in this many. A prime, so that it shares no factor with a period of the rows.
 _STRIDE = 17

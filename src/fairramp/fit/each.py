@@ -20,8 +20,9 @@ from fairramp.core.points import Summary
 from fairramp.core.ramps import Ramp, Ramps
 from fairramp.data.columns import Columns
 from fairramp.data.rows import Rows, refined, resolved
-from fairramp.fit.affine import Sums, null_dimensions, solve_affine
+from fairramp.fit.affine import null_dimensions, solve_affine
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
+from fairramp.fit.moments import Sums
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import Settings
 from fairramp.rule.record import Rates

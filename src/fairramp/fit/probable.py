@@ -27,9 +27,10 @@ from fairramp.data.probable import GroupProbabilities
 from fairramp.data.rows import ArrayRows
 from fairramp.data.sample import scaling
 from fairramp.errors import InputError, UnsupportedError
-from fairramp.fit.affine import Moments, null_dimensions, solve_affine
+from fairramp.fit.affine import null_dimensions, solve_affine
 from fairramp.fit.affine_arrays import ArrayMoments
 from fairramp.fit.mixed import mixed_rule, own_decisions_hold, placed, warn_mixed
+from fairramp.fit.moments import Moments
 from fairramp.fit.problem import Problem
 from fairramp.fit.settings import Settings
 from fairramp.rule.record import Rates

@@ -18,7 +18,7 @@ from fairramp.data.lazy_table import LazyTable, Profile, in_rows
 from fairramp.data.probable import SUM_TOLERANCE
 from fairramp.data.sample import scaling
 from fairramp.errors import InputError
-from fairramp.fit.affine import Sums
+from fairramp.fit.moments import Sums
 from fairramp.fit.probable import SUMS
 from fairramp.fit.problem import Problem
 
