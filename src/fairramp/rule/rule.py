@@ -14,8 +14,10 @@ A rule is frozen data. It can be printed, written to JSON and read back unchange
 describes the fit in per-group numbers, without any row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import compress
 from math import inf, nan
 from typing import Any
@@ -500,7 +502,7 @@ class Rule(Shown, Stored, Verbs):
         )
         feet, width, ties = Ramps.of(ramps)
         center = 0.0
-        if isinstance(codes, GroupProbabilities):
+        if isinstance(codes, GroupProbabilities) and (feet != feet[0]).any():
             # Differences from a common foot are mixed, so that rounded probabilities matter little.
             center, feet = self.center, feet - self.center
         sloping = all(0 < ramp.width < inf for ramp in ramps)
@@ -599,7 +601,7 @@ class Rule(Shown, Stored, Verbs):
             if len(parts) != len(by_value) or None in ramps:
                 found.append(None)
                 continue
-            foot = base.foot + sum(ramp.foot - base.foot for ramp in ramps if ramp)
+            foot = base.foot + total(ramp.foot - base.foot for ramp in ramps if ramp)
             found.append(Ramp(foot, base.width, base.tie))
         return found
 
@@ -613,3 +615,8 @@ class Rule(Shown, Stored, Verbs):
                 if label_key(part) not in known:
                     found.setdefault(label_key((name, part)), (name, part))
         return list(found.values())
+
+
+def total(terms: Iterable[float]) -> float:
+    """The sum from left to right, which every export can repeat; Python's own `sum` corrects rounding errors."""
+    return reduce(operator.add, terms)
